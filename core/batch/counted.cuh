@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A page that is empty, made by counting: in one whose items have distinct keys a bucket's slots can be given out in their
- * order, by a count of each, so that a pair costs one atomic, and no look, no compare-and-swap and no second try. Why it is done so: ../design/0014-pages.md.
+ * An empty page whose items have distinct keys, filled by counting: a bucket's slots are given out in their order,
+ * by a count for each bucket. So a pair costs one atomic, and neither a look nor a compare-and-swap. Why:
+ * ../design/0014-pages.md.
  *
- * First each item tries the first bucket of its walk. Items that find it full are listed, and try the next buckets when
- * all others are done, so that no warp waits for a few of its lanes. What no bucket of its walk has room for is listed
- * again: it evicts, where a scheme moves pairs, and goes by the walk itself else, when all counted pairs lie where they
- * belong. Counts are halves of words, in shared memory behind the page. The atomics are relaxed: they give out slots and
- * places, and a barrier comes before anybody reads what is put there.
+ * Each item first tries the first bucket of its walk. Items that find it full are listed and try the next buckets
+ * when all others are done, so that no warp waits for a few of its lanes. Pairs for which no bucket of their walk
+ * has room are listed again. When all counted pairs are in place, these evict where the scheme moves pairs, and
+ * otherwise go by the walk itself. Counts are halves of words in shared memory, behind the page. The atomics are
+ * relaxed: they give out slots and places, and a barrier comes before anybody reads what is put there.
  */
 #ifndef TSR_BATCH_COUNTED_CUH
 #define TSR_BATCH_COUNTED_CUH

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Before pages are made: what the items of a page offer for one key becomes one item, in a set of the page's keys in
- * shared memory. So a page that many items meet in is made as one of distinct keys is. Why it is
- * done so: ../design/0014-pages.md.
+ * Combines the items of a page that have one key, before the page is made, in a set of the page's keys in shared
+ * memory. So a page that many items meet in is made like one of distinct keys. Why: ../design/0014-pages.md.
  */
 #ifndef TSR_BATCH_DISTINCT_CUH
 #define TSR_BATCH_DISTINCT_CUH

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Before an insert by random access: what neighbouring items of a large batch offer for one key becomes one item
- * (spans.cuh). Read next: ../table/launch.h.
+ * Combines neighbouring items of one key in a large batch, before an insert by random access (spans.cuh). Read next:
+ * ../table/launch.h.
  */
 #ifndef TSR_BATCH_GROUP_H
 #define TSR_BATCH_GROUP_H

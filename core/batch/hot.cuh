@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Keys that a batch repeats so often that their pages would keep all others waiting. A sample of the batch shows them;
- * the partition's first pass combines the values of each, a tile at a time in shared memory, instead of moving its
- * items; and each is inserted as one pair, by random access, after all pages. Why it is done so:
+ * Hot keys: keys that a batch repeats so often that their pages would keep all others waiting. A sample of the batch
+ * finds them. The partition's first pass combines the values of each, a tile at a time in shared memory, and does
+ * not move its items. After all pages each hot key is inserted as one pair, by random access. Why:
  * ../design/0014-pages.md.
  */
 #ifndef TSR_BATCH_HOT_CUH

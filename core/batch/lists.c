@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists that are made in bulk (lists.h). In their order: the partition brings a batch into the order of pages of lists,
- * and a block makes those of a page. By random access: each list is counted, and then each pair goes to the next place of
- * its list. Lists have no room, so that pairs which come later make all of them anew. Why: ../design/0015-lists-in-bulk.md.
- * Read next: ../table/launch.c.
+ * Lists that are made in bulk (lists.h). In their order: the partition puts a batch in the order of pages of lists,
+ * and a block makes the lists of a page. By random access: each list is counted, and then each pair goes to the next
+ * place of its list. Lists have no room to spare, so a later insert makes all of them anew. Why:
+ * ../design/0015-lists-in-bulk.md. Read next: ../table/launch.c.
  */
 #include "core/batch/lists.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists that are made in bulk (HashGraph 3.2, 3.3), as kernels. They count the items of each list, sum up the counts of
- * the lists before it, and move each item to the next place of its list. Included by batch.cu, whose partition has brought
- * the items into the order of pages of lists: so a block counts and sums those of one page in shared memory. Other blocks
- * would have to wait for that of a page with very many items; so all blocks work on such a page, and count into memory.
- * Why it is done so: ../design/0015-lists-in-bulk.md.
+ * Kernels for lists that are made in bulk (HashGraph 3.2, 3.3). They count the items of each list, sum up the counts
+ * of the lists before it, and move each item to the next place of its list. Included by batch.cu, whose partition
+ * has put the items in the order of pages of lists. So a block counts and sums the lists of one page in shared
+ * memory. A page with very many items would keep other blocks waiting; all blocks work on such a page, and count
+ * into memory. Why: ../design/0015-lists-in-bulk.md.
  *
- * All atomics here are relaxed, because they count and order nothing: what is counted is read after a barrier of the
+ * All atomics here are relaxed, because they count and order nothing. What is counted is read after a barrier of the
  * block, or by the next kernel, and no two threads get the same place.
  */
 #ifndef TSR_BATCH_LISTS_CUH

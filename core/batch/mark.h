@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Setting the bits of many keys in a filter, which is the table or stands before it, in the order of its blocks: a page of
- * it after another, each in the memory of a block of threads. Why: ../design/0019-kinds.md.
+ * Sets the bits of many keys in a filter, which is a table or stands before one. The keys are put in the order of
+ * the filter's blocks. Then each page of blocks is worked on in the shared memory of one block of threads. Why:
+ * ../design/0019-kinds.md.
  */
 #ifndef TSR_BATCH_MARK_H
 #define TSR_BATCH_MARK_H

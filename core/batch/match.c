@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The steps of match.h as data, and what the CPU does otherwise than item by item: a thread works on a page as a block does on
- * a GPU.
+ * The steps of match.h as data, and what the CPU does differently from item by item. There a thread works on a page
+ * as a block does on a GPU.
  */
 #include "core/batch/match.h"
 

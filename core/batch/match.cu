@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernels of match.h. A thread works on an item; only pages are matched by a block each, in shared memory.
+ * The kernels of match.h. A thread works on an item. Only pages are matched by a block each, in shared memory.
  *
- * All atomics here are relaxed. They count items and rows, give out places, or let one of several threads make a group:
- * each is complete by itself, and what it has made is read after a barrier of the block or by the next kernel.
+ * All atomics here are relaxed. They count items and rows, give out places, or let one of several threads make a
+ * group. Each is complete by itself, and its result is read after a barrier of the block or by the next kernel.
  */
 #include "core/batch/match.h"
 #include "core/batch/set.cuh"

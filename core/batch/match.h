@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The steps by which the pairs of two tables are matched and rows are written: their list, their argument, and what an item
- * does. They work on columns of keys and values, in the tables or written out of them, so that they know of no part.
- * Why: ../design/0020-joins.md. Read next: ../kernels/steps.h, ../table/join.c.
+ * The steps by which the pairs of two tables are matched and rows are written: their list, their argument, and what
+ * an item does. They work on columns of keys and values, in the tables or written out of them, so they know of no
+ * part. Why: ../design/0020-joins.md. Read next: ../kernels/steps.h, ../table/join.c.
  *
- * All pairs of one key are a group, which the first of them to come leads. A left pair has matches: neighbours in a column
- * of right values, from its `firsts` on. Rows lie pair by pair, from its `begins` on; so each row is found by halving, and
- * a thread has the same work whatever key it is at.
+ * All pairs of one key are a group, led by the first of them that arrives. The matches of a left pair are neighbours
+ * in a column of right values, from `firsts` on. Its rows are neighbours in the output, from `begins` on. So a
+ * thread finds the pair of its row by binary search, and does the same work whatever the key.
  */
 #ifndef TSR_BATCH_MATCH_H
 #define TSR_BATCH_MATCH_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The partition (order.h), in as many passes as keep a tile's runs long. No step waits for the host: how many items a
- * bin has is known on the device alone. Why: ../design/0014-pages.md. Read next: place.c.
+ * The partition (order.h), in as many passes as keep a tile's runs long. No step waits for the host, because only
+ * the device knows how many items a bin has. Why: ../design/0014-pages.md. Read next: place.c.
  */
 #include "core/batch/order.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The partition: a tile of items is brought into the order of the pages, or the lists, of their keys. Read next: hot.cuh,
+ * The partition: puts a tile of items in the order of the pages, or the lists, of their keys. Read next: hot.cuh,
  * whose items the first pass takes out; place.cuh.
  */
 #ifndef TSR_BATCH_ORDER_CUH

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A batch brought into the order of its keys' pages: what inserts page by page, and lists that are made in bulk, begin
- * with. Read next: place.h, lists.h.
+ * Puts a batch in the order of its keys' pages. Inserts page by page, and lists that are made in bulk, begin with
+ * that. Read next: place.h, lists.h.
  */
 #ifndef TSR_BATCH_ORDER_H
 #define TSR_BATCH_ORDER_H

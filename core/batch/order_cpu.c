@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The partition on the CPU (steps.h). Bins are reserved by an atomic addition for each tile, so tiles come to lie in
- * them in no particular order, as on a GPU.
+ * The partition on the CPU (steps.h). An atomic addition for each tile reserves places in bins, so tiles are stored
+ * there in no particular order, as on a GPU.
  */
 #include "core/batch/steps_cpu.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A page of a table in the memory of a block of threads: loaded, given its items, stored; and the items of pages that give
- * up. What is done to a key in a page is the walk itself, by ../kernels/ops.cuh: in the link of `insert` the table is one
- * page in shared memory (fact in_page). Why it is done so, and what it costs: ../design/0014-pages.md. Read next:
+ * A page of a table in the memory of a block of threads: loaded, given its items, stored; and the items of pages
+ * that give up. A key in a page is worked on by the walk itself (../kernels/ops.cuh). In the link of `insert` the
+ * table is one page in shared memory (fact in_page). Why, and what it costs: ../design/0014-pages.md. Read next:
  * counted.cuh.
  */
 #ifndef TSR_BATCH_PLACE_CUH

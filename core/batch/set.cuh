@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A set of keys in memory that a block of threads shares, by open addressing: an array of `room` keys, of which those that
- * have all bits set are free places. Such a key is reserved in every table, and no set takes it. What
- * else is known of a key (a sum, a count, where it goes) is in arrays of its user, at the same place.
+ * A set of keys in memory that a block of threads shares, by open addressing: an array of `room` keys. A free place
+ * has all bits set. Such a key is reserved in every table, and no set takes it. Whatever a user keeps for a key (a
+ * sum, a count, where it goes) is in arrays of its own, at the same place.
  *
- * All threads may add at a time, and each key gets one place. Atomics are relaxed: a key is complete by itself, and a barrier
- * or the end of the kernel comes before anybody reads what else belongs to its place. Every loop is bounded, because a set
- * may be full, and keys may be made to crowd. The same code works on the CPU, for its test.
+ * All threads may add at a time, and each key gets one place. Atomics are relaxed: a key is complete by itself, and
+ * a barrier or the end of the kernel comes before anybody reads what else belongs to its place. Every loop is
+ * bounded, because a set may be full, and keys may be chosen to collide. The same code works on the CPU, for its
+ * test.
  */
 #ifndef TSR_BATCH_SET_CUH
 #define TSR_BATCH_SET_CUH

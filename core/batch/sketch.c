@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Counting different keys (sketch.h). Each key sets one of some bits, by a hash of its own, and the bits that were set are
- * counted. Keys that share a bit are counted once; how many these are follows from how many bits were set, and that there
- * are four bits a key keeps what is left of chance to some hundredths of a percent. Of more than 2^22 keys only those are
- * looked at whose hash ends with zeros, one of two or four and so on. Equal keys have one hash: unlike a sample of the
- * array's places, a sample of hashes tells how often keys repeat.
+ * Counting different keys (sketch.h). Each key sets one bit, chosen by a hash of its own, and the set bits are
+ * counted. Keys that share a bit are counted once; how many these are follows from the number of set bits. There are
+ * four bits per key, which keeps the error to some hundredths of a percent. Above 2^22 keys only those are looked at
+ * whose hash ends with zeros: one of two, of four and so on. Equal keys have one hash. So a sample of hashes shows
+ * how often keys repeat, which a sample of places in the array does not.
  */
 #include "core/batch/sketch.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Before a large batch is inserted by random access: what neighbouring items offer for one key becomes one item, in a set
- * in shared memory. So few threads meet at the slot of a key that the batch repeats. Why it is
- * done so: ../design/0012-hot-keys.md.
+ * Combines neighbouring items of one key, in a set in shared memory, before a large batch is inserted by random
+ * access. So few threads meet at the slot of a key that the batch repeats. Why: ../design/0012-hot-keys.md.
  */
 #ifndef TSR_BATCH_SPANS_CUH
 #define TSR_BATCH_SPANS_CUH

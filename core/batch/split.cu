@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernels of split.h. A block has few shards to count, so that its lanes would wait for each other at their counters:
- * hence lanes of a warp whose items are of one shard take their places by one addition. All atomics here are relaxed,
- * because they count or give out places, and a barrier or the next kernel comes before their results are read. Threads read
- * some items ahead, because no compiler moves a read over the atomics and votes of the item before.
+ * The kernels of split.h. A block counts for few shards, so its lanes would wait for each other at their counters.
+ * Therefore lanes of a warp whose items belong to one shard take their places by one addition. All atomics here are
+ * relaxed, because they count or give out places, and a barrier or the next kernel comes before their results are
+ * read. Threads read some items ahead, because no compiler moves a read over the atomics and votes of the item
+ * before.
  */
 #include "core/batch/split.h"
 

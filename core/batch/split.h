@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The steps by which a batch is split among the shards of a table, and brought back into its order: their list, their
+ * The steps by which a batch is split among the shards of a table and brought back into its order: their list, their
  * argument, and what an item does. Read next: ../kernels/steps.h, ../devices/batch.h.
  *
- * A key has a bin, by a hash of its own: the hashers of tables see the keys of one shard, and must find them as
- * different as all keys are. The bins of a shard are consecutive.
+ * A key has a bin, by a hash of its own. The hasher of the table cannot decide it, because it sees the keys of one
+ * shard only and has to spread them as well as all keys. The bins of a shard are consecutive.
  */
 #ifndef TSR_BATCH_SPLIT_H
 #define TSR_BATCH_SPLIT_H

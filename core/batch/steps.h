@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A batch inserted page by page, as the host sees it: the steps and their one argument. First the partition, which puts
- * the batch in the order of its keys' pages by passes over it, each of which splits every segment that the pass before
- * it made into bins; then the pages, each worked on where a block of threads holds it. Shared by the kernels (batch.cu),
- * both backends and the plan (place.c); compiles as C11 and CUDA C.
+ * A batch inserted page by page, as the host sees it: the steps and their one argument. First comes the partition,
+ * which puts the batch in the order of its keys' pages. Each of its passes splits every segment that the pass before
+ * made into bins. Then come the pages, each worked on where a block of threads holds it. Shared by the kernels
+ * (batch.cu), both backends and the plan (place.c); compiles as C11 and CUDA C.
  */
 #ifndef TSR_BATCH_STEPS_H
 #define TSR_BATCH_STEPS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The plan of a batch whose pages travel (travel.h). Three streams work at a time: one run comes, one is worked on, one goes
- * back; each of the three windows is in one of these states, told by its events. Why:
+ * The plan of a batch whose pages travel (travel.h). Three streams work at a time: one run arrives, one is worked
+ * on, one goes back. Each of the three windows is in one of these states, and events mark the changes. Why:
  * ../design/0024-larger-than-the-gpu.md. Read next: ../table/launch.c.
  */
 #include "core/batch/travel.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Batches of a table that lies in the host's memory: put in the order of their keys' pages, while runs of these pages come
- * to the device, are worked on there, and go back if the operation writes. Read next: ../table/launch.h.
+ * Batches for a table in host memory. The batch is put in the order of its keys' pages. Runs of these pages come to
+ * the device, are worked on there, and go back if the operation writes. Read next: ../table/launch.h.
  */
 #ifndef TSR_BATCH_TRAVEL_H
 #define TSR_BATCH_TRAVEL_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Windows (windows.h): one block of device memory each, in which the regions of a run lie one after the other. Read next:
- * ../table/store.c.
+ * Windows (windows.h): one block of device memory each, which holds the regions of a run one after the other. Read
+ * next: ../table/store.c.
  */
 #include "core/batch/windows.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Windows: runs of a table's pages on the device while the table lies in the host's memory. A window's state differs from
- * the table's in nothing but where regions are: each begins before its window by what the pages before the run take, so
- * that a bucket has the same number in both, and the ordinary operations work on the keys of these pages. What belongs to no
- * page lies behind the last one, and comes with it. Why: ../design/0024-larger-than-the-gpu.md. Read next: ../table/store.h,
- * travel.h.
+ * Windows: runs of a table's pages on the device while the table is in host memory. A window's state differs from
+ * the table's only in where regions begin: before the window, by the size of the pages before the run. So a bucket
+ * has the same number in both, and the ordinary operations work on the keys of these pages. What belongs to no page
+ * is behind the last one, and comes with it. Why: ../design/0024-larger-than-the-gpu.md. Read next:
+ * ../table/store.h, travel.h.
  */
 #ifndef TSR_BATCH_WINDOWS_H
 #define TSR_BATCH_WINDOWS_H

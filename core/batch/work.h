@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A store, which is the memory and the code of a table, and work on it: what every stage of a batch is given. Read next:
- * plan.h.
+ * A store, which is the memory and the code of a table, and the work on it: what every stage of a batch gets. Read
+ * next: plan.h.
  */
 #ifndef TSR_BATCH_WORK_H
 #define TSR_BATCH_WORK_H

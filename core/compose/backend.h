@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a backend is: memory, streams and the bulk operations of a composition on one device. Two implementations, cpu/
- * and cuda/; what is in table/ is written once over this header.
- * Streams and events are opaque; "enqueues" means that the cuda backend returns before the work is done and the cpu
- * backend after. All calls are made by one thread at a time for one tsr_device.
+ * What a backend is: memory, streams and the bulk operations of a composition on one device. There are two, cpu/ and
+ * cuda/; table/ is written once over this header. Streams and events are opaque. "Enqueues" means that the cuda
+ * backend returns before the work is done and the cpu backend after. All calls for one tsr_device are made by one
+ * thread at a time.
  */
 #ifndef TSR_BACKEND_H
 #define TSR_BACKEND_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The memory of chains, which hold a key's values with values = buckets: what core/kernels/chain.cuh works on.
+ * The memory of chains, which hold a key's values with values = buckets; ../kernels/chain.cuh works on it.
  */
 #ifndef TSR_COMPOSE_CHAIN_H
 #define TSR_COMPOSE_CHAIN_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What goes with what: every two features of a table that do not go together are one row of compatible.c, with the reason,
- * the law behind it, and the way out. Whoever reads a spec, plans a table or takes a call says which features are there
- * (tsr_traits) and asks. Everything that is not a row goes together. tsr_incompatible_list (tessera_tools.h) shows the rows.
- * Read next: settings.h and fit.h, which fill in traits.
+ * What goes with what. Two features of a table that do not go together are one row of compatible.c, with the reason,
+ * the law behind it, and the way out. Whoever reads a spec, plans a table or takes a call sets the features that are
+ * there (tsr_traits), and asks. Everything that is not a row goes together. tsr_incompatible_list (tessera_tools.h)
+ * lists the rows. Read next: settings.h and fit.h, which fill in traits.
  */
 #ifndef TSR_COMPATIBLE_H
 #define TSR_COMPATIBLE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From settings to a composition (compose.h): load the parts, let them plan in their order, derive what only the whole
- * table knows, and refuse parts that do not fit (fit.h). Read it from its end: tsr_compose, then plan_parts.
+ * From settings to a composition (compose.h). Load the parts, let them plan in their order, derive what only the
+ * whole table knows, and refuse parts that do not fit (fit.h). Read it from its end: tsr_compose, then plan_parts.
  */
 #include "core/compose/compose.h"
 

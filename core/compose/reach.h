@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The load that a table reaches before a pair finds no place, where the facts of its scheme decide that. Read next:
+ * The load that a table reaches before a pair finds no place, for schemes whose facts decide that. Read next:
  * compose.c, which sizes a table by it.
  */
 #ifndef TSR_COMPOSE_REACH_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From a composition to machine code for the CPU, as link.h of cuda/ for a GPU: the glue, the parts' own text and the
- * walk are one C file (compose/glue.h), which the system's C compiler makes a shared object. Results are cached on disk
- * (cache.h). Thread-safe. Why, and what it brings: design/0013-cpu-fused.md.
+ * From a composition to machine code for the CPU, as cuda/link.h does for a GPU. The glue, the text of the parts and
+ * the walk are one C file (compose/glue.h), which the system's C compiler makes a shared object. Results are cached
+ * on disk (cache.h). Thread-safe. Why, and what it brings: ../design/0013-cpu-fused.md.
  */
 #ifndef TSR_CPU_FUSE_H
 #define TSR_CPU_FUSE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * parallel.h by OpenMP; by plain threads where a build defines TSR_PTHREADS, because ThreadSanitizer does not
- * understand the barriers of OpenMP's runtimes and would report races that are none.
+ * parallel.h by OpenMP, or by plain threads where a build defines TSR_PTHREADS. ThreadSanitizer does not understand
+ * the barriers of OpenMP's runtimes, and would report races that do not exist.
  */
 #define _POSIX_C_SOURCE 200809L /* nanosleep */
 

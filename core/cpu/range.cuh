@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A range of an operation's items, worked through by one thread: CPU_RANGE(find) defines range_find. Compiled into the
- * function tables (bulk.c) and, with constants for facts and parameters, into what is fused at run time (fuse.h).
+ * Works through a range of an operation's items, by one thread: CPU_RANGE(find) defines range_find. Compiled into
+ * the function tables (bulk.c) and, with constants for facts and parameters, into what is fused at run time
+ * (fuse.h).
  */
 #ifndef TSR_CPU_RANGE_CUH
 #define TSR_CPU_RANGE_CUH

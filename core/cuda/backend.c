@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cuda backend, over the driver API. It works in the device's primary context, because that is the one of the CUDA
- * runtime and its libraries, so that their memory and streams can be used here. A caller may have made another context
- * current, so every function pushes the primary one and pops it before it returns. Read next: link.h.
+ * The cuda backend, over the driver API. It works in the device's primary context, which is that of the CUDA runtime
+ * and its libraries, so their memory and streams can be used here. A caller may have made another context current.
+ * So every function pushes the primary one, and pops it before it returns. Read next: link.h.
  */
 #define _POSIX_C_SOURCE 200809L /* strdup */
 #include <stdlib.h>

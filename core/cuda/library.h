@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Libraries of NVIDIA's that are opened when they are first needed, and their functions.
+ * NVIDIA's libraries that are opened when they are first needed, and their functions.
  */
 #ifndef TSR_CUDA_LIBRARY_H
 #define TSR_CUDA_LIBRARY_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * By what a partition orders items: the page of each one's key, of the table, or of its filter where that has no pages
- * (../kernels/filter.cuh). Shared by batch.cu and ../cpu/bulk.c.
+ * What a partition orders items by: the page of each key, in the table, or in its filter where the table has no
+ * pages (filter.cuh). Shared by batch.cu and ../cpu/bulk.c.
  */
 #ifndef TSR_BINS_CUH
 #define TSR_BINS_CUH

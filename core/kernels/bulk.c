@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The bulk operations (bulk.h) as steps of a table. What the CPU does is in the program that the cpu backend makes of a
- * table, so that there are no ranges here.
+ * The bulk operations (bulk.h) as steps of a table. They have no ranges here, because the cpu backend makes a
+ * program of each table.
  */
 #include "core/kernels/bulk.h"
 

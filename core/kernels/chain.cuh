@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What values = buckets does (core/design/0022-bucket-lists.md): a key lies in the table once, as in a set, and its
- * values in a chain of runs of the allocator's units (chain.h, WarpCore IV-C). Beside each slot lies the chain's record,
- * two words of 64 bits: how many places were asked for, and the newest run: its unit, and how many values the runs have
- * room for that there are.
+ * What values = buckets does (../design/0022-bucket-lists.md). A key is in the table once, as in a set, and its
+ * values are in a chain of runs of the allocator's units (chain.h, WarpCore IV-C). Each slot has a record of the
+ * chain, two words of 64 bits. It holds how many places were asked for, the unit of the newest run, and how many
+ * values all runs together have room for.
  *
- * Who brings values takes their numbers by one addition, however many others do so at that time: lanes of a warp with one
- * key by one for all of them. A number says in which run its place lies. Who has the first number of a run takes the run
- * from the pool, as soon as the run before it is there, and publishes it; the others wait for that as for the holder of
- * a lock. He waits for nobody but his predecessor, and all that he does is in the body of the loop in which they wait.
- * When the pool has no run, he closes the chain: who has a number without a place hands his value back, and the chain
- * stays closed until its key is erased or the table is made anew.
+ * A thread that brings values takes their numbers by one addition, however many others do so at that time. Lanes of
+ * a warp with one key make one addition together. A number names the run in which its place is. The thread with the
+ * first number of a run takes the run from the pool, once the run before it is there, and publishes it. The others
+ * wait for that as for the holder of a lock. The thread that allocates waits for its predecessor alone, and all its
+ * work is in the body of the loop in which the others wait. When the pool has no run, it closes the chain. Threads
+ * whose numbers have no place hand their values back, and the chain stays closed until its key is erased or the
+ * table is made anew.
  *
- * Nobody reads a value before the phase of inserts ends, and a unit was released in an earlier phase, if ever: what
- * orders the phases orders all of this. Within the phase only the links to earlier runs are read, by who was late: hence
- * the release of a record that they hang on. A key whose chain is empty, because the pool had no unit for its first value,
- * is not there for whoever asks.
+ * Nobody reads a value before the phase of inserts ends, and a unit was released in an earlier phase, if ever. So
+ * what orders the phases orders all of this. Within the phase only links to earlier runs are read, by threads that
+ * came late; the release of a record publishes them. A key whose chain is empty, because the pool had no unit for
+ * its first value, counts as absent.
  */
 #ifndef TSR_CHAIN_CUH
 #define TSR_CHAIN_CUH

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How large the runs of a chain are (chain.cuh): the host plans memory by it, and kernels find a value by it. A chain is
- * the list of buckets in which a key's values lie, WarpCore's bucket list (IV-C). Its buckets are called runs here, of
- * an allocator's units, because a table's buckets are others. The first run is made for s_0 values, each later one for
- * s_i = ceil(lambda s_(i-1)); and each has what its last unit has room for besides. So the number of a value says in
- * which run it lies, and a chain's length says how full its newest run is.
+ * How large the runs of a chain are (chain.cuh). The host plans memory by it, and kernels find a value by it. A
+ * chain is the list of buckets that hold a key's values, WarpCore's bucket list (IV-C). Its buckets are called runs
+ * here, because a table's buckets are others; a run is made of an allocator's units. The first run is made for s_0
+ * values, each later one for s_i = ceil(lambda s_(i-1)), and each has in addition what its last unit has room for.
+ * So the number of a value gives its run, and the length of a chain tells how full its newest run is.
  *
  * Compiles as C11 and CUDA C.
  */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the operations mean: given what a tile sees in one bucket of the key's walk, what is to be done there. Pure
- * functions, without memory, votes or lanes: step.cuh does what they say.
+ * functions, without memory, votes or lanes; step.cuh carries out what they say.
  *
- * Slots fill from the lowest on, and a slot that held a pair is never empty again before clear; so a walk ends at a
- * bucket with an empty slot where the scheme's law says so (walk_ends): there, and after its last bucket, decide_at_end
- * says what that means.
+ * Slots fill from the lowest on, and a slot that held a pair is never empty again before clear. So a walk ends at a
+ * bucket with an empty slot, where the scheme's law allows that (walk_ends). At that end, and after the last bucket,
+ * decide_at_end says what it means.
  */
 #ifndef TSR_DECIDE_CUH
 #define TSR_DECIDE_CUH

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The facts of a composition that only the core's kernels read, as constants: like those of plugins/table.h they are
- * lines of the glue module, and TSR_FACT reads them (kernels/facts.cuh). compose.c derives them when all parts have
- * planned; no part sees them.
+ * The facts of a composition that only the core's kernels read, as constants. Like those of plugins/table.h they are
+ * lines of the glue module, and TSR_FACT reads them (facts.cuh). compose.c derives them when all parts have planned.
+ * No part sees them.
  */
 #ifndef TSR_KERNELS_FACTS_H
 #define TSR_KERNELS_FACTS_H

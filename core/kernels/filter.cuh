@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a filter does: a blocked Bloom filter (WarpCore IV-D; Putze, Sanders and Singler 2007). A key sets bits of one
- * block, and seems present where all of them are set. A block of 32 bytes is a sector, so a key costs one access to
- * memory. A filter is no table of slots: it has no layout and no walk, and its hasher alone says where a key's bits lie
- * (core/design/0019-kinds.md). Either it is the table, of kind = filter; or it stands before one, whose finds and erases
+ * What a filter does: a blocked Bloom filter (WarpCore IV-D; Putze, Sanders and Singler 2007). A key sets bits of
+ * one block, and seems present where all of them are set. A block of 32 bytes is a sector, so a key costs one access
+ * to memory. A filter has no slots, no layout and no walk; its hasher alone chooses the bits of a key
+ * (../design/0019-kinds.md). It either is the table (kind = filter), or stands before one, whose finds and erases
  * ask it first. In the kernels of other tables the fact filter_words is 0, and these functions are dropped.
  *
- * A block has filter_words words of 32 bits. A key has as many bits as there are functions, one in each of as many words.
- * These words follow each other in a ring from the word `first` on: so no two bits of a key are one, and a lane finds
- * them by turning the block.
+ * A block has filter_words words of 32 bits. A key has as many bits as there are functions, each in a word of its
+ * own. These words follow each other in a ring, from the word `first` on. So no two bits of a key are one, and a
+ * lane finds them by turning the block.
  */
 #ifndef TSR_FILTER_CUH
 #define TSR_FILTER_CUH

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The bulk operations as kernels: one thread an item, one launch a call. What they do: ops.cuh.
+ * The bulk operations as kernels: one thread per item, one launch per call. What they do: ops.cuh.
  */
 #define TSR_ONE_TABLE
 #include "core/kernels/context.cuh"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The insert that holds its key's lock: what remains when a claim cannot be its own guard (core/design/0004). It does
- * not go through step.cuh: with the lock held there are two looks, the second at the bucket that the first has chosen,
- * because what the first one saw would cost the whole kernel its registers (measured, core/design/0008).
+ * The insert that holds its key's lock, for claims that cannot be their own guard (../design/0004-uniqueness.md). It
+ * does not go through step.cuh. With the lock held there are two looks, the second at the bucket that the first has
+ * chosen. Keeping what the first one saw would cost the whole kernel its registers (measured,
+ * ../design/0008-tiles-in-step.md).
  */
 #ifndef TSR_LOCKED_CUH
 #define TSR_LOCKED_CUH

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Atomics on one address take turns. So the items of one key that a warp is about to insert are combined into one before
- * memory is touched, and what 32 lanes bring for a hot key costs one turn instead of 32. This is done only where a policy
- * combines payloads, because one that leaves a present key alone has nothing to write. On the CPU a thread has one item
- * at a time, and nothing to merge here; its range merges those that follow each other (../cpu/range.cuh).
+ * Combines the items of one key that a warp is about to insert, before memory is touched. Atomics on one address
+ * take turns, so what 32 lanes bring for a hot key then costs one turn instead of 32. This is done only where a
+ * policy combines payloads; one that leaves a present key alone has nothing to write. On the CPU a thread has one
+ * item at a time and merges nothing here; its range merges items that follow each other (../cpu/range.cuh).
  */
 #ifndef TSR_MERGE_CUH
 #define TSR_MERGE_CUH

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * New pairs of schemes that decide where a pair goes: the least loaded of several buckets (fact `choices`), or wherever
- * probing_place says, which may evict a pair that then has to be placed in turn. The scheme decides; the looks, claims,
- * evictions, locks and votes are here. Read first: ../../plugins/probing.cuh.
+ * New pairs of schemes that decide where a pair goes: to the least loaded of several buckets (fact `choices`), or
+ * wherever probing_place says. The latter may evict a pair, which then has to be placed in turn. The scheme decides;
+ * the looks, claims, evictions, locks and votes are here. Read first: ../../plugins/probing.cuh.
  */
 #ifndef TSR_PLACE_CUH
 #define TSR_PLACE_CUH

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The operations on a pool as kernels: one thread an item, one launch a call. What they do: pool.cuh.
+ * The operations on a pool as kernels: one thread per item, one launch per call. What they do: pool.cuh.
  */
 #define TSR_ONE_TABLE
 #include "core/kernels/context.cuh"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The operations on a pool, for one lane: every lane has an item of its own, and its tile works through the lanes'
- * items in turn, as in queue.cuh. Compiled twice: over the allocator role, and (TSR_POOL_SYSTEM) over malloc and free,
- * with which pools are compared. Wrapped by pool.cu and ../cpu/pool.c.
+ * The operations on a pool, for one lane. Every lane has an item of its own, and its tile works through the lanes'
+ * items in turn, as in queue.cuh. Compiled twice: over the allocator role, and (TSR_POOL_SYSTEM) over malloc and
+ * free, with which pools are compared. Wrapped by pool.cu and ../cpu/pool.c.
  */
 #ifndef TSR_POOL_CUH
 #define TSR_POOL_CUH

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The queue: every lane has an item of its own, and its tile works through the lanes' items in turn (BGHT 5.1, SlabHash
- * IV-A; with one lane a tile it is a thread per key). A tile begins its next item as soon as it is done with one,
- * whatever the other tiles of its warp do: the warp takes as many steps as its busiest tile needs (core/design/0008).
+ * The queue: every lane has an item of its own, and its tile works through the lanes' items in turn (BGHT 5.1,
+ * SlabHash IV-A). With one lane per tile it is a thread per key. A tile begins its next item as soon as it is done
+ * with one, whatever the other tiles of its warp do. So the warp takes as many steps as its busiest tile needs
+ * (../design/0008-tiles-in-step.md).
  */
 #ifndef TSR_QUEUE_CUH
 #define TSR_QUEUE_CUH

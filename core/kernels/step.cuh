@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A step of an operation: look at a bucket, decide, write, settle, advance. What the tiles of a warp have to agree on
- * is here, in place.cuh and in locked.cuh, and nowhere else (core/design/0008-tiles-in-step.md): all of them come to a
- * step together, those whose tile has nothing to do (active = 0) are masked, and what a step decides is kept by selects
- * (`x = done ? new : x`), because a branch would hide from ptxas that all lanes meet again. A write stands behind a
- * vote, tsr_warp_any, so that a warp skips what none of its tiles wants.
+ * A step of an operation: look at a bucket, decide, write, settle, advance. What the tiles of a warp have to agree
+ * on is here, in place.cuh and in locked.cuh, and nowhere else (../design/0008-tiles-in-step.md). All tiles take a
+ * step together; those with nothing to do are masked (active = 0). What a step decides is kept by selects (`x = done
+ * ? new : x`), because a branch would hide from ptxas that all lanes meet again. A write stands behind a vote,
+ * tsr_warp_any, so that a warp skips what none of its tiles wants.
  *
  * Read next: queue.cuh, which feeds the steps.
  */

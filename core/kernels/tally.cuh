@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How the threads of a block add up what they did, and add it to the tally by one atomic a block for each count. All of
- * these are relaxed, because counts order nothing, and the host reads them when the kernel has ended. Shared by launch.cu
- * and ../batch/batch.cu.
+ * How the threads of a block add up what they did, and add it to the tally by one atomic per block for each count.
+ * All of these are relaxed: counts order nothing, and the host reads them when the kernel has ended. Shared by
+ * launch.cu and ../batch/batch.cu.
  */
 #ifndef TSR_TALLY_CUH
 #define TSR_TALLY_CUH

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a user's kernel (../tessera.cuh) may call, for one table of its link: each function takes one item of every lane
- * and works through them in the tile's queue, as the bulk operations do. It is compiled once for each table, of its
- * widths, under the table's name and number: USER_erases(counts, 0). The kernel itself is another unit, which knows no
- * width; linking makes one of all (core/design/0017-user-kernels.md).
+ * What a user's kernel (../tessera.cuh) may call, for one table of its link. Each function takes one item of every
+ * lane and works through them in the tile's queue, as the bulk operations do. It is compiled once per table, for its
+ * widths, under the table's name and number: USER_erases(counts, 0). The kernel itself is another unit, which knows
+ * no width; linking makes one of all (../design/0017-user-kernels.md).
  */
 #ifndef TSR_USER_CUH
 #define TSR_USER_CUH

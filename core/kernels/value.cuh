@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a key's values are to the bulk operations (ops.cuh): each in the slot beside its key, or all of a key in a list
- * beside its slot (values = buckets, chain.cuh). Both kinds have the same functions, slot_value_ and list_value_, and
- * VALUE chooses by a fact. The rows of value_bytes are a layer above: to a kernel a row's number is a value in a slot.
+ * What a key's values are to the bulk operations (ops.cuh). Each is in the slot of its key, or all values of a key
+ * are in a list that belongs to its slot (values = buckets, chain.cuh). Both kinds have the same functions,
+ * slot_value_ and list_value_, and VALUE chooses by a fact. The rows of value_bytes are a layer above: to a kernel a
+ * row's number is a value in a slot.
  *
  *   look_up       walks to the item's key: its result, and for OP_COUNT and OP_NOTE its pairs
  *   find          the same; returns the value to hand out, or a->missing
  *   put, put_unplaced, put_note    write to the caller's arrays, and for retrieve
  *   is_noted      whether retrieve needs no walk for item i
  *   insert, retrieve    the operations of bulk.h for item i; of values in slots they are in ops.cuh
- *   release       after OP_ERASE: what the key had besides its slot
+ *   release       after OP_ERASE: what the key had in addition to its slot
  *   count, export the pairs of slots of a bucket, for scans; *hits: pairs that are not counted with their places
  */
 #ifndef TSR_VALUE_CUH

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The walk: the sequence of buckets in which a key may live. The scheme names the buckets of ordinary keys
- * (probing_next); this file adds what no scheme knows of: reserved keys, the stash, and lists of units. What an
- * operation does in a bucket is elsewhere: read decide.cuh for what it means, step.cuh for how it is done.
+ * The walk: the sequence of buckets in which a key may be. The scheme names the buckets of ordinary keys
+ * (probing_next). This file adds what no scheme knows of: reserved keys, the stash, and lists of units. What an
+ * operation does in a bucket is elsewhere: decide.cuh has what it means, step.cuh how it is done.
  *
- * Reserved keys: the two keys whose bits mark empty and erased slots are stored under the substitute key 0. No hasher and
- * no layout ever sees them. Each has the first bucket of its own walk in the tail. In a table that keeps every pair the
- * walk goes on: through the units that continue this bucket where buckets link, and otherwise through the buckets of key 0,
- * in the last page. Where lists are made in bulk they have two lists of their own instead. What key 0 stands for there
- * follows from the place in the list, or is noted for the bucket, or the unit: a bucket holds pairs under key 0 of one user's
- * key only, that of the first who came (core/design/0005-tail-buckets.md).
- * Pages: all buckets that the scheme names for a key lie in one page, a run of neighbours as large as every other. The
- * scheme sees a page as if it were the table, and the walk adds where it begins (core/design/0014-pages.md).
- * Lists: where buckets link, the walk goes from each bucket through the units that continue it. The stash has no lists.
+ * Reserved keys: the two keys whose bits mark empty and erased slots are stored under the substitute key 0. No
+ * hasher and no layout ever sees them. The walk of each begins in a bucket of its own in the tail. In a table that
+ * keeps every pair it goes on: where buckets link, through the units that continue this bucket, and otherwise
+ * through the buckets of key 0 in the last page. Where lists are made in bulk, the two keys have two lists of their
+ * own. What key 0 stands for follows from the place in the list, or is noted for the bucket or the unit. A bucket
+ * holds pairs under key 0 of one user's key only, the first that arrived (../design/0005-tail-buckets.md).
+ * Pages: all buckets that the scheme names for a key are in one page, a run of neighbours as large as every other.
+ * The scheme sees a page as if it were the table, and the walk adds where it begins (../design/0014-pages.md).
+ * Lists: where buckets link, the walk goes from each bucket through the units that continue it. The stash has no
+ * lists.
  * The stash: the walk of every key goes on through further tail buckets after the scheme's own. A pair is put there
  * only when no bucket of its own has an empty slot, so most finds never look there.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The steps of wide.h as data, and what the CPU does otherwise than item by item. Atomics are relaxed: they give out places,
- * and what is written there is read after the team has joined.
+ * The steps of wide.h as data, and what the CPU does differently from item by item. Atomics are relaxed: they give
+ * out places, and what is written there is read after the team has joined.
  */
 #include "core/kernels/wide.h"
 

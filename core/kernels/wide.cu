@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernels of wide.h. The threads of a row lie side by side and take a word each, so that a warp reads and writes whole
- * sectors; there is a power of two of them, so that a thread's item and word cost no division.
+ * The kernels of wide.h. Neighbouring threads take neighbouring words of a row, so that a warp reads and writes
+ * whole sectors. The threads per row are a power of two, so that a thread's item and word cost no division.
  */
 #include "core/kernels/wide.h"
 

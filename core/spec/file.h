@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writing files: all that the library and the program write under a name that somebody gave appears there whole or not
- * at all. It is written to a new file in the same folder, which takes the name when it is done; so whoever reads the
- * old file meanwhile reads all of it, and a full disk leaves it alone. The new file has no name before (O_TMPFILE): a
- * process that is killed leaves nothing behind. Linux has no step by which a file without a name replaces another one;
- * it is called NAME.PROCESS.N.tmp for as long as the two steps take (link and rename), and a process that is killed
- * between them leaves the whole new file under that name. Where the file system has no files without names (NFS) it is
- * called so from the beginning, and tsr_leftover_clear removes it. A tsr_file stays where it is between its beginning and
- * its end. Functions return 0, or an errno: the caller knows what the file is for and writes the
- * sentence. Thread-safe, between processes too: who ends last wins.
+ * Writing files. Whatever the library and the program write under a name that somebody gave appears there whole or
+ * not at all. It is written to a new file in the same folder, which takes the name when it is done. So a reader of
+ * the old file reads all of it, and a full disk leaves it alone.
+ *
+ * The new file has no name before (O_TMPFILE): a process that is killed leaves nothing behind. Linux cannot replace
+ * a file by one without a name in one step. For the time of two steps (link and rename) the new file is called
+ * NAME.PROCESS.N.tmp, and a process that is killed between them leaves it whole under that name. On file systems
+ * without unnamed files (NFS) it has that name from the beginning, and tsr_leftover_clear removes it.
+ *
+ * A tsr_file must not be moved between its beginning and its end. Functions return 0, or an errno: the caller knows
+ * what the file is for and writes the sentence. Thread-safe, also between processes: the last to end wins.
  */
 #ifndef TSR_FILE_H
 #define TSR_FILE_H

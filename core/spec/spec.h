@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The raw spec: what an INI file and the --set options say, with the place where each thing was
- * said.
+ * The raw spec: what an INI file and the --set options say, with the place of each entry.
  *
- * Only the grammar is judged here. Which sections and keys exist, and what their values may be, is
- * judged by the code that composes a table; it finds entries by name, and names the place of an
- * entry in every sentence that it writes (tsr_spec_refuse).
- * Read next: number.h, which reads the values.
+ * Only the grammar is judged here. Which sections and keys exist, and which values they may have, is judged by the
+ * code that composes a table. It finds entries by name, and names the place of an entry in every sentence that it
+ * writes (tsr_spec_refuse). Read next: number.h, which reads the values.
  */
 #ifndef TSR_SPEC_H
 #define TSR_SPEC_H

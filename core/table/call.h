@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A call under way: what it carries with it from its beginning to its end. A call whose stream is captured into a CUDA
- * graph is recorded instead of run (core/design/0025-graphs.md). Only call.c knows which calls can be.
+ * A call under way, and what it carries from its beginning to its end. A call whose stream is captured into a CUDA
+ * graph is recorded instead of run (../design/0025-graphs.md). Only call.c knows which calls can be.
  */
 #ifndef TSR_TABLE_CALL_H
 #define TSR_TABLE_CALL_H

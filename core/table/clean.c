@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cleaning (clean.h). The host knows bounds: each erased key makes at most one slot erased, each inserted one takes at most
- * one empty slot. Only when these say that more slots could be erased than empty, and enough keys were erased to pay for
- * it, are the slots counted, for which the host waits. Read next: growth.c.
+ * Cleaning (clean.h). The host knows bounds: each erased key makes at most one slot erased, each inserted one takes
+ * at most one empty slot. The slots are counted, for which the host waits, only when these bounds allow more erased
+ * than empty slots, and enough keys were erased to pay for it. Read next: growth.c.
  */
 #include "core/table/clean.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tables against tables: first the matches of the left pairs (match.h), then rows, or aggregates, from these. Each row is
- * written by a thread of its own, and so many right values are combined by each thread, so that a key which occurs often
- * costs no more a row than any other. Why: ../design/0020-joins.md.
+ * Tables against tables: first the matches of the left pairs (match.h), then rows or aggregates of these. Each row
+ * is written by a thread of its own. For aggregates a thread combines a fixed number of right values. So a row costs
+ * the same however often its key occurs. Why: ../design/0020-joins.md.
  */
 #include "core/sized.h"
 #include "core/table/filter.h"

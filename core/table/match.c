@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Matches (match.h), in one of three ways. Tables whose keys lie in the same pages, or lists, meet page by page in shared
- * memory (HashGraph 3.4, "probe new"). Else a right table of distinct keys is asked for each left key ("probe standard"),
- * and one that keeps every pair of a key is put into an index by key first, so that no list is walked by one thread. Why:
- * ../design/0020-joins.md. Read next: join.c.
+ * Matches (match.h), in one of three ways. Tables whose keys are in the same pages, or lists, meet page by page in
+ * shared memory (HashGraph 3.4, "probe new"). Otherwise, a right table of distinct keys is asked for each left key
+ * ("probe standard"). One that keeps every pair is put into an index by key first, so that no list is walked by one
+ * thread. Why: ../design/0020-joins.md. Read next: join.c.
  */
 #include "core/table/match.h"
 

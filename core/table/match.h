@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The matches of a table's pairs in another table: what each join begins with. Read next: match.c; join.c writes rows.
+ * The matches of a table's pairs in another table, with which each join begins. Read next: match.c; join.c writes
+ * rows.
  */
 #ifndef TSR_TABLE_MATCH_H
 #define TSR_TABLE_MATCH_H

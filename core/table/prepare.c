@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Code made before it is needed (tsr_table_prepare, tsr_spec_prepare): which operations each call is made of.
+ * Code made before it is needed (tsr_table_prepare, tsr_spec_prepare), and which operations each call is made of.
  */
 #include "core/batch/plan.h"
 #include "core/batch/steps.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tables: the public operations (tessera.h), and what they refuse. Each asks the table's methods for what is left (single.h):
+ * Tables: the public operations (tessera.h), and what they refuse. The rest is up to the table's methods (single.h):
  * a table of one store answers in operate.c and tell.c, one of several devices in ../devices.
  */
 #include "core/table/table.h"

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a table is made of: data only. Each of the files that work on it has a header of its own and includes only those
- * before it: store <- launch <- order <- call <- filter <- values <- wide <- create <- rebuild <- clean, enlarge <- piece
- * <- growth <- operate <- table <- build, save; order <- match <- join. The ways of a batch are in ../batch/. Read next:
- * store.h.
+ * What a table is made of: data only. Each file that works on it has a header of its own and includes only the
+ * headers before it. Read next: store.h.
+ *
+ *   store <- launch <- order <- call <- filter <- values <- wide <- create <- rebuild <- clean, enlarge <- piece
+ *     <- growth <- operate <- table <- build, save
+ *   order <- match <- join
+ *
+ * The ways of a batch are in ../batch/.
  */
 #ifndef TSR_TABLE_STRUCT_H
 #define TSR_TABLE_STRUCT_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a table of one store tells of itself (single.h): what it is, its pairs, how it uses its memory, what its operations
+ * What a table of one store reports (single.h): what it is, its pairs, how it uses its memory, what its operations
  * counted; and lists, packed. Nothing here takes keys: a scan goes over all buckets.
  */
 #include <string.h>

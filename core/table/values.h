@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the values of a table are to the host: what its slots hold, or rows whose numbers its slots hold (wide.h). Both kinds
- * have the same functions, and a table's kind is chosen by a fact when the table is made. (Values in lists are in the
- * store; kernels alone know them, ../kernels/value.cuh.)
+ * The values of a table as the host sees them: what its slots hold, or rows whose numbers its slots hold (wide.h).
+ * Both kinds have the same functions, and the kind is chosen by a fact when the table is made. Values in lists are
+ * in the store; only kernels know them (../kernels/value.cuh).
  */
 #ifndef TSR_TABLE_VALUES_H
 #define TSR_TABLE_VALUES_H
