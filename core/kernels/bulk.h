@@ -11,13 +11,18 @@
 #include <stddef.h>
 #endif
 
-/* Items are keys, for count, export and flush buckets. An operation is one kernel, tsr_<op>, or one of its roomier
- * forms where that needs a stack (launch.cu), linked when first used. combine does what insert has left to it where
- * pairs move (fact combines_later); size counts the table's pairs, count those of each key; note does so, too, and
- * notes of each key what retrieve would look for again; retrieve writes all values of each key to places that were
- * summed from these counts; erase_pair erases one pair of the key; apply does what each item's operation says, but
- * where inserts and erases take turns leaves the inserts to apply_inserts; flush packs the list of a bucket; mark sets
- * the bits of keys that are about to be inserted behind a filter. */
+/* Items are keys, for count, export and flush buckets. An operation is one kernel, tsr_<op>, linked when first used,
+ * or one of its roomier forms where that needs a stack (launch.cu).
+ *
+ *   combine        does what insert has left to it where pairs move (fact combines_later)
+ *   size, count    count the table's pairs, and those of each key
+ *   note           counts as well, and notes of each key what retrieve would otherwise look for again
+ *   retrieve       writes all values of each key to places that were summed from these counts
+ *   erase_pair     erases one pair of the key
+ *   apply          does what each item's operation says; where inserts and erases take turns it leaves the inserts to
+ *   apply_inserts
+ *   flush          packs the list of a bucket
+ *   mark           sets the bits of keys that are about to be inserted behind a filter */
 #define TSR_BULK_OPS(F)                                                                                                \
   F(insert)                                                                                                            \
   F(find)                                                                                                              \
@@ -52,8 +57,8 @@ enum { TSR_BULK_OPS(TSR_BULK_ENUM) TSR_BULKS };
 /* What an item of `apply` asks for; other codes do nothing. */
 enum { TSR_APPLY_INSERT, TSR_APPLY_REPLACE, TSR_APPLY_ERASE, TSR_APPLY_FIND, TSR_APPLY_OPERATIONS };
 
-/* Where inserts and erases take turns, the items of a batch of n that a block lists (launch.cu): many, because the last of
- * them leave most of its warps idle, but a thousand blocks are there for the multiprocessors first. */
+/* Where inserts and erases take turns: how many items of a batch of n a block lists (launch.cu). Many, because the
+ * last of them leave most of its warps idle; but first there is a thousand blocks for the multiprocessors. */
 enum { TSR_TURN_ITEMS_MIN = 3 * TSR_BLOCK_THREADS, TSR_TURN_ITEMS_MAX = 16 * TSR_BLOCK_THREADS };
 #define TSR_TURN_ITEMS(n)                                                                                              \
   ((n) >> 10 < TSR_TURN_ITEMS_MIN   ? (uint32_t)TSR_TURN_ITEMS_MIN                                                     \
@@ -103,8 +108,8 @@ static inline void tsr_tally_add(tsr_tally *sum, const tsr_tally *tally) {
 }
 #endif
 
-/* What was made of the items of a batch whose keys repeat (spans.cuh), span by span: 1 << log2 of them, which then has
- * made[span] pairs, from its first item's number on; each was made of so many items as counts says. */
+/* What was made of the items of a batch whose keys repeat (spans.cuh), span by span. A span is 1 << log2 items, and
+ * has made[span] pairs, from its first item's number on. Each pair was made of as many items as counts says. */
 typedef struct tsr_spans {
   const uint32_t *made; /* TSR_AS_IT_CAME: nothing was made of the span; NULL: of none */
   const void *keys, *values;
@@ -133,7 +138,7 @@ typedef struct tsr_bulk {
   tsr_tally *tally;
 } tsr_bulk;
 
-/* Whether a key may get any of the values that one batch offers for it, whichever items are told that theirs was not. */
+/* Whether a key may get any of the values that one batch offers for it, whatever the items learn of their own. */
 #define TSR_POLICY_TAKES_ANY(policy) ((policy) == TSR_DUPLICATES_FIRST || (policy) == TSR_DUPLICATES_REPLACE)
 
 /* Whether several offers for one key may be made one, because it does not matter which of the items gets which answer. */

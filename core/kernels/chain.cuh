@@ -97,7 +97,7 @@ TSR_INLINE uint32_t chain_newest(uint64_t chain) { return (uint32_t)(chain >> 32
 TSR_INLINE uint64_t chain_join(uint32_t unit, uint32_t count) { return (uint64_t)unit << 32 | count; }
 TSR_INLINE uint32_t chain_room(uint64_t newest) { return (uint32_t)newest & ~CHAIN_CLOSED; }
 
-/* The chain beside the place of a slot that was found; 0, an empty one, where none was. */
+/* The chain of the slot that was found, by its place; 0, an empty one, where none was. */
 TSR_INLINE uint64_t chain_of(const tsr_ctx *c, uint64_t place, uint32_t found) {
   if (!found) return 0;
   const uint64_t *record = chain_record(c, place);
@@ -160,8 +160,9 @@ TSR_INLINE uint32_t chain_any(const tsr_ctx *c, uint32_t predicate) {
 
 /* ---- Appending ------------------------------------------------------------------------------- */
 
-/* The same for all lanes of a warp at once, where units come one after the other and never come back: an addition to one
- * counter for each lane would take longer than all else. Each lane has its units, or none has any. */
+/* The same for all lanes of a warp at once, for allocators that hand out one unit after the other and take none
+ * back. An addition to one counter for each lane would take longer than everything else here. Either each lane gets
+ * its units, or none gets any. */
 TSR_INLINE uint32_t chain_allocate_together(const tsr_ctx *c, uint32_t units, uint32_t opens) {
   uint32_t own = TSR_NO_HANDLE;
 #ifdef __CUDACC__
@@ -198,7 +199,7 @@ TSR_INLINE uint32_t chain_allocate(const tsr_ctx *c, uint64_t place, uint32_t un
   return own;
 }
 
-/* The unit of the run in which the number of a lane that is `late` lies, below the room of this record; `unit` for others.
+/* The unit of the run that holds the number of a `late` lane, below the room of this record; `unit` for others.
  * Collective over the warp. Bounded by the runs that were opened since the number was given out. */
 TSR_INLINE uint32_t chain_look_back(const tsr_ctx *c, const uint64_t *record, uint32_t number, uint32_t unit,
                                     uint32_t late) {
@@ -216,8 +217,8 @@ TSR_INLINE uint32_t chain_look_back(const tsr_ctx *c, const uint64_t *record, ui
   return unit;
 }
 
-/* Appends the values of the lanes with `mine` to the chains beside `place`, which are one chain in each group; returns 0
- * where the pool has no run, or the chain no number. Bounded: who waits does so for one who opens a run. */
+/* Appends the values of the lanes with `mine` to the chains at `place`, one chain per group. Returns 0 where the
+ * pool has no run, or the chain no number. Bounded: a lane waits only for one that opens a run. */
 TSR_INLINE uint32_t chain_append(const tsr_ctx *c, const chain_group *group, uint64_t place, uint64_t value,
                                  uint32_t mine) {
   uint64_t *record = chain_record(c, place);
@@ -257,8 +258,8 @@ TSR_INLINE uint32_t chain_append(const tsr_ctx *c, const chain_group *group, uin
 
 /* ---- Reading and releasing ------------------------------------------------------------------- */
 
-/* Writes the values of a chain to values[at] and so on, as far as they come before `end`; the newest come first, as many
- * at a time as the tile has lanes. Of a tile, whose lanes have the same chain; collective. Bounded by the chain. */
+/* Writes the values of a chain to values[at] and so on, as far as they come before `end`. The newest come first, as
+ * many at a time as the tile has lanes, which have the same chain. Collective. Bounded by the chain. */
 TSR_INLINE void chain_copy(const tsr_ctx *c, uint64_t handle, void *values, uint64_t at, uint64_t end) {
   uint32_t unit = chain_newest(handle), left = c->active && values ? chain_count(handle) : 0;
   tsr_chain_run run = tsr_chain_run_of(chain_sizes(c), left ? left - 1 : 0);

@@ -42,14 +42,14 @@ typedef struct tsr_chain_run {
   uint32_t links;  /* 1: it begins with a link to the run before it, in the place of a value; 0: it is the first run */
 } tsr_chain_run;
 
-/* The units of a run for so many values, its link counted. */
+/* The units of a run for `values` values, its link counted. */
 TSR_CHAIN_FUNCTION uint32_t tsr_chain_units(tsr_chain s, uint32_t values) {
   const uint32_t units = (values + s.unit_values - 1) / s.unit_values;
   return units < s.units_max ? units : s.units_max;
 }
 
-/* The run in which value number `at` lies. The loop has one way out, and what ends it is reckoned without branches: so
- * ptxas sees that the lanes of a warp meet again behind it (core/design/0008). */
+/* The run that holds value number `at`. The loop has one way out, and its end is computed without branches: so ptxas
+ * sees that the lanes of a warp meet again behind it (../design/0008-tiles-in-step.md). */
 TSR_CHAIN_FUNCTION tsr_chain_run tsr_chain_run_of(tsr_chain s, uint32_t at) {
   const uint32_t most = s.units_max * s.unit_values, is_flat = s.growth == 1u << TSR_CHAIN_GROWTH_BITS;
   uint32_t wanted = s.first, step = 0, are_alike = 0; /* all later runs are as this one */

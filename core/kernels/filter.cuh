@@ -16,7 +16,7 @@
 #include "core/kernels/io.cuh"
 #include "core/kernels/walk.cuh"
 
-/* Where a key's bits lie. */
+/* Where the bits of a key are. */
 typedef struct filter_place {
   uint64_t block;
   uint64_t bits; /* filter_bit(bits, j) is the bit of the key's word number j */
@@ -38,8 +38,8 @@ TSR_INLINE uint64_t filter_blocks(const tsr_ctx *c) {
   return (walk_tail(c) * TSR_FACT(c, filter_bits) + block_bits - 1) / block_bits;
 }
 
-/* The first hash names the block, as it names the page in whose order a large batch sets its bits (page_of_item): so what
- * the keys of a page name lies together. */
+/* The first hash names the block, as it names the page in whose order a large batch sets its bits (page_of_item). So
+ * the blocks of a page's keys are neighbours. */
 TSR_INLINE uint64_t filter_block_of(const tsr_ctx *c, tsr_key key) {
   return tsr_reduce(hasher_hash(c, key, 0), filter_blocks(c));
 }
@@ -102,10 +102,10 @@ TSR_INLINE uint32_t filter_has(const tsr_ctx *c, const filter_place *place, uint
   return has;
 }
 
-/* Sets the bits of the lanes' keys with `sets`. On a GPU the whole warp works on one lane's key after another, with as many
- * lanes as a block has pairs of words: so what they write to a sector is one request, and not one for each word. The
- * atomics are relaxed, because bits are only ever set, and who asks for keys does so in a later phase, or see
- * filter_mark. */
+/* Sets the bits of the lanes' keys with `sets`. On a GPU the whole warp works on one lane's key after another, with
+ * as many lanes as a block has pairs of words. So what they write to a sector is one request, not one per word. The
+ * atomics are relaxed, because bits are only ever set, and keys are asked for in a later phase; filter_mark has the
+ * exception. */
 TSR_INLINE void filter_set(const tsr_ctx *c, const filter_place *place, uint32_t sets) {
 #ifdef __CUDACC__
   enum { WARP = 32 };
@@ -146,9 +146,10 @@ TSR_INLINE uint32_t filter_contains(const tsr_ctx *c, tsr_key key, uint32_t mine
   return filter_has(c, &place, mine, TSR_FACT(c, is_mixed) ? TSR_LOAD_COHERENT : TSR_LOAD_SETTLED);
 }
 
-/* The lanes' keys are about to be inserted behind the filter. A find that begins when an insert has ended must not be
- * stopped: bulk calls mark their keys in a launch before that of the insert, and in a user's kernel where finds overlap
- * inserts the bits, which other lanes may have set, are there for all before the pair is. Collective over the warp. */
+/* The lanes' keys are about to be inserted behind the filter. A find that begins when an insert has ended must not
+ * be stopped. Bulk calls mark their keys in a launch before that of the insert. In a user's kernel where finds
+ * overlap inserts, the bits must be there for all before the pair is; other lanes may have set them. Collective over
+ * the warp. */
 TSR_INLINE void filter_mark(const tsr_ctx *c, tsr_key key, uint32_t mine) {
   if (!filter_is_before(c)) return;
   const filter_place place = filter_place_of(c, key);

@@ -32,8 +32,8 @@ typedef io_u64 io_payload;
 typedef uint32_t io_payload;
 #endif
 
-/* This thread's item, on the CPU `i`. On the device it is read anew, so that it takes no register of the walk before:
- * with one read for the whole kernel finds needed 35 instead of 32, three quarters of the warps. */
+/* This thread's item, on the CPU `i`. On the device it is read anew, so that it takes no register of the walk
+ * before. With one read for the whole kernel finds needed 35 registers, not 32, and had three quarters of the warps. */
 TSR_INLINE uint64_t io_item(uint64_t i) {
 #ifdef __CUDACC__
   uint32_t block, thread; /* volatile: or the compiler would find out that it has read them before */

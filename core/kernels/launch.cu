@@ -22,8 +22,9 @@ static __device__ __forceinline__ uint32_t bulk_apply_listed(const tsr_ctx *c, c
   return hits;
 }
 
-/* A block lists TSR_TURN_ITEMS items by what they ask for: its finds, and from the end its erases, or else its inserts.
- * The atomics give out places; they are relaxed, because a barrier comes before anybody reads what is there. */
+/* A block lists TSR_TURN_ITEMS items by what they ask for: its finds from the beginning and its erases from the end,
+ * or its inserts. The atomics give out places. They are relaxed, because a barrier comes before anybody reads the
+ * list. */
 static __device__ __forceinline__ void bulk_take_turn(const tsr_ctx *c, const tsr_bulk *a, bool inserts) {
   enum { ERASED_SHIFT = 16, READ = 4 }; /* operations that a thread reads before it waits for them */
   __shared__ uint16_t listed[TSR_TURN_ITEMS_MAX];
@@ -71,9 +72,9 @@ static __device__ __forceinline__ void bulk_take_turn(const tsr_ctx *c, const ts
 
 /* ---- What inserts have left to combine ---------------------------------------------------------- */
 
-/* A block lists those of its TSR_COMBINE_ITEMS items that wait, often none, so that no lane is idle for want of one. All
- * threads take the same number of turns, because the lanes of a warp merge items of one key. The atomics give out places;
- * they are relaxed, because a barrier comes before anybody reads what is there. */
+/* A block lists those of its TSR_COMBINE_ITEMS items that wait, often none, so that no lane is idle for want of one.
+ * All threads take the same number of turns, because the lanes of a warp merge items of one key. The atomics give
+ * out places. They are relaxed, because a barrier comes before anybody reads the list. */
 static __device__ __forceinline__ void bulk_combine_listed(const tsr_ctx *c, const tsr_bulk *a) {
   enum { ROWS = TSR_COMBINE_ITEMS / TSR_BLOCK_THREADS };
   __shared__ uint16_t listed[TSR_COMBINE_ITEMS];
@@ -99,10 +100,10 @@ static __device__ __forceinline__ void bulk_combine_listed(const tsr_ctx *c, con
   }
 }
 
-/* `bounds`: with the block size alone ptxas aims at the next step of occupancy, which makes insert up to 20 % faster,
- * but may spill a register or two for it. Mostly that happens at 40 registers, and five blocks a multiprocessor leave a
- * thread 48; "at least one block" demands nothing and makes ptxas stop aiming. The linker takes the first of these three
- * forms that has no stack, and the second where the first takes 49 to 56 registers. */
+/* `bounds`: with the block size alone ptxas aims at the next step of occupancy. That makes inserts up to 20 %
+ * faster, but may spill a register or two, mostly at 40 registers. Five blocks per multiprocessor leave a thread 48.
+ * "At least one block" demands nothing, and makes ptxas stop aiming. The linker takes the first of these three forms
+ * that has no stack, and the second where the first takes 49 to 56 registers. */
 #define BULK_KERNEL_AS(op, name, bounds)                                                                               \
   extern "C" __global__ void bounds name(const __grid_constant__ tsr_bulk a) {                                         \
     tsr_scratch scratch;                                                                                               \

@@ -20,21 +20,21 @@
 #define BEGINS_WITH_STEPS(c) (!TSR_FACT(c, places_first))
 #endif
 
-/* Whether who meets a lock that somebody holds goes back to the steps instead of waiting: where all new keys need
- * locks, the thousands that bring a hot key would take turns at its lock, though all but the first of them only have to
- * look. The loop around both takes registers: batches of all kinds of operations would have a quarter less, and a lane
- * that holds 256 bytes of a bucket has none left. */
+/* Whether a tile that meets a lock which somebody holds goes back to the steps instead of waiting. Where all new
+ * keys need locks, the thousands that bring a hot key would take turns at its lock, though all but the first of them
+ * only have to look. The loop around both takes registers: batches of all kinds of operations would have a quarter
+ * fewer warps, and a lane that holds 256 bytes of a bucket has none left. */
 #define LOOKS_AGAIN(c)                                                                                                 \
   (TSR_FACT(c, guard) == TSR_GUARD_LOCK && BEGINS_WITH_STEPS(c) && !TSR_FACT(c, is_mixed) &&                           \
    tsr_slots_per_lane(c) * (TSR_KEY_BITS + TSR_PAYLOAD_BITS) <= 1024)
 
-/* Whether what is done with the key's lock held needs none: where a claim is its own guard it is so past erased slots,
- * too, once the whole walk was seen (core/design/0004-uniqueness.md). Appending to a list still wants one. */
+/* Whether work that is done with the key's lock held needs none. So it is where a claim is its own guard, also past
+ * erased slots, once the whole walk was seen (../design/0004-uniqueness.md). Appending to a list still needs one. */
 #define HOLDS_NO_LOCK(c) (TSR_FACT(c, guard) == TSR_GUARD_CLAIM && !TSR_FACT(c, has_link))
 
 /* What a walk with the key's lock has found. */
 typedef struct locked_survey {
-  uint64_t target;     /* the bucket that holds the key, else the first with a vacant slot */
+  uint64_t target;     /* the bucket that holds the key, otherwise the first with a vacant slot */
   uint64_t end;        /* the last bucket that is not the stash's */
   uint32_t has_target; /* there is one of the two */
   uint32_t is_present; /* it is the first */
@@ -71,9 +71,9 @@ TSR_INLINE locked_survey survey(const tsr_ctx *c, tsr_key key) {
   return found;
 }
 
-/* Combines or claims in the surveyed bucket, by a look of its own. The key may be there now although the survey has not
- * seen it: an insert may have claimed a slot without the lock, if the bucket's erased slots were taken in between.
- * Returns what happened, or TSR_RESULT_NONE if the bucket has changed. */
+/* Combines or claims in the surveyed bucket, by a look of its own. The key may be there now although the survey has
+ * not seen it. An insert may have claimed a slot without the lock, if the bucket's erased slots were taken in
+ * between. Returns what happened, or TSR_RESULT_NONE if the bucket has changed. */
 TSR_INLINE uint32_t write_in(const tsr_ctx *c, const locked_survey *s, uint32_t policy, tsr_key key,
                              tsr_payload *payload) {
   tsr_bucket b = {
@@ -144,7 +144,7 @@ TSR_INLINE uint32_t insert_locked(const tsr_ctx *c, tsr_key *key, tsr_payload *p
   uint32_t lock = tsr_lock_of(c, *key), result = NEEDS_COHERENT, waits = c->active;
   TSR_NO_UNROLL
   while (tsr_warp_any(c, waits)) {
-    tsr_ctx trying = tsr_masked(c, waits && !HOLDS_NO_LOCK(c)); /* a masked tile is told that the lock is free */
+    tsr_ctx trying = tsr_masked(c, waits && !HOLDS_NO_LOCK(c)); /* for a masked tile the lock counts as free */
     uint32_t holds = tsr_try_lock(&trying, lock) && waits;
     if (tsr_warp_any(c, holds)) {
       tsr_ctx holding = tsr_masked(c, holds);

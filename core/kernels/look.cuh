@@ -12,7 +12,7 @@
 enum {
   OP_FIND,
   OP_CONTAINS, /* as find, without reading the payload */
-  OP_LOCATE,   /* as contains, and where its slot lies (chain.cuh) */
+  OP_LOCATE,   /* as contains, and the place of its slot (chain.cuh) */
   OP_COUNT,    /* how many pairs the key has */
   OP_NOTE,     /* the same, and the payload of one of them */
   OP_RETRIEVE, /* the payloads of all of them */
@@ -27,13 +27,14 @@ enum {
   OP_INSERT_LOCKED /* all of an insert, with the key's lock (locked.cuh) */
 };
 
-/* What an operation does with a present key: an insert as a policy of TSR_DUPLICATES_ says, or nothing but take its
- * payload; POLICY_LATER tries once and leaves it to OP_COMBINE else. The last two are of OP_MIXED: it looks, or it erases. */
+/* What an operation does with a present key. An insert acts by its policy TSR_DUPLICATES_, or only takes the
+ * payload. POLICY_LATER tries once and otherwise leaves it to OP_COMBINE. The last two are of OP_MIXED, which looks
+ * or erases. */
 enum { POLICY_FIND_OR_INSERT = TSR_DUPLICATES_POLICIES, POLICY_LATER, POLICY_FIND, POLICY_ERASE, POLICIES };
 
-/* Results beside TSR_RESULT_: what an operation needs before it can end. NEEDS_NOTHING is not 0 on purpose: the compiler
- * merges two tests for 0 into one before it knows the layout's functions, and then needs more instructions for both
- * (core/design/0008-tiles-in-step.md). */
+/* Results in addition to TSR_RESULT_: what an operation needs before it can end. NEEDS_NOTHING is not 0 on purpose.
+ * The compiler merges two tests for 0 into one before it knows the layout's functions, and then needs more
+ * instructions for both (../design/0008-tiles-in-step.md). */
 enum {
   NEEDS_NOTHING = TSR_RESULTS,
   NEEDS_LOCK,     /* the claim of this insert cannot be its guard */
@@ -43,8 +44,8 @@ enum {
   NEEDS_COMBINE   /* its key is present, and its value was not combined (POLICY_LATER) */
 };
 
-/* One operation of a tile: a state that advances by a bucket a step, so that a tile can begin its next item when it is
- * done with one, whatever the other tiles of the warp do. */
+/* One operation of a tile: a state that advances by one bucket per step. So a tile can begin its next item when it
+ * is done with one, whatever the other tiles of the warp do. */
 typedef struct tsr_op {
   tsr_probe probe;  /* with NEEDS_UNIT its ref is the end of the list */
   uint32_t walking; /* 0: finished, see result */

@@ -10,8 +10,9 @@
 
 #include "core/kernels/queue.cuh"
 
-/* What the first of several items gets back, which were `made` one pair that is in hand again: what it offered itself, and what
- * others have added to the pair, which may have been in the table for a while before it had to go again. */
+/* What the first of several items gets back when their pair, which they `made`, is in hand again: what it offered
+ * itself, and what others have added to the pair. The pair may have been in the table for a while before it had to
+ * go again. */
 TSR_INLINE tsr_payload merge_share(uint32_t policy, tsr_payload offered, tsr_payload made, tsr_payload in_hand) {
   if (in_hand == made) return offered;
   return policy == TSR_DUPLICATES_ADD ? (tsr_payload)(offered + (tsr_payload)(in_hand - made)) : in_hand;
@@ -55,9 +56,9 @@ TSR_INLINE uint32_t merge_leader(tsr_key key, uint32_t mine) {
   return mine ? tsr_lowest(same) : merge_lane();
 }
 
-/* Its payload becomes what the payloads of all of them, `same`, amount to: in each round a lane takes over the payload of
- * the next one that is left, and then every second one leaves. c: NULL where it was done before, and was told of. Collective
- * over the warp. */
+/* Its payload becomes the combination of the payloads of all of `same`. In each round a lane takes over the payload
+ * of the next one that is left, and then every second one leaves. c: NULL where this was done before, and its
+ * overflows were counted. Collective over the warp. */
 TSR_INLINE void merge_payloads_of(const tsr_ctx *c, tsr_item *own, uint32_t mine, uint32_t same) {
   const uint32_t lane = merge_lane();
   uint32_t later = mine ? same & (~1u << lane) : 0, rank = tsr_count_bits(same & ((1u << lane) - 1u));
@@ -81,8 +82,8 @@ TSR_INLINE uint32_t merge_payloads(const tsr_ctx *c, tsr_item *own, uint32_t min
 /* Whether any lane's item was merged into another one's. Collective over the warp. */
 TSR_INLINE uint32_t merge_any(uint32_t leader) { return __any_sync(MERGE_WARP, leader != merge_lane()); }
 
-/* Tells the items whose key another lane has inserted what became of it: either no pair of the key has a place, or theirs
- * were combined with it. key: that of this lane's item, which is not own->key where another pair is in hand. Returns
+/* Answers the items whose key another lane has inserted: either no pair of the key has a place, or theirs were
+ * combined with it. key: that of this lane's item, which is not own->key where another pair is in hand. Returns
  * whether this lane's own pair has no place. */
 TSR_INLINE uint32_t merge_results(tsr_item *own, tsr_key key, uint32_t leader) {
   const uint32_t result = __shfl_sync(MERGE_WARP, own->result, (int)leader);

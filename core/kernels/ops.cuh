@@ -11,7 +11,7 @@
 #include "core/kernels/merge.cuh"
 #include "core/kernels/value.cuh"
 
-/* Where item i lies among the keys, and among the values: of pages both may be in one array (../batch/batch.cu). */
+/* The place of item i among the keys, and among the values; of pages both may be in one array (../batch/batch.cu). */
 #ifdef TSR_MAY_BE_PAIRS
 TSR_INLINE uint64_t item_place(const tsr_bulk *a, uint64_t i) { return i << a->are_pairs; }
 #else
@@ -70,8 +70,8 @@ TSR_INLINE tsr_payload offered_at(const tsr_ctx *c, const void *values, uint64_t
   return offered(c, io_payload_at(values, i, mine));
 }
 
-/* What item i offers, or the one that was made in its place; returns whether there is one. The item itself is asked for, too,
- * so that nobody waits for memory twice where none was made. */
+/* What item i offers, or the one that was made in its place; returns whether there is one. The item itself is asked
+ * for as well, so that nobody waits for memory twice where none was made. */
 TSR_INLINE uint32_t take_offer(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, tsr_item *item) {
   const uint32_t made = made_of(c, a, i), takes = mine && is_made(a, i, made);
   item->key = io_key_at(a->keys, item_place(a, i), mine);
@@ -91,9 +91,9 @@ TSR_INLINE void hand_back(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, const
   VALUE(c, put_unplaced, c, a, i, item);
 }
 
-/* Works on the lanes' items by OP_INSERT or OP_COMBINE. Lanes of one key are merged first, where the policy lets them,
- * and the first of them works for all. If its pair finds no place, each lane hands back the pair that it was offered; if
- * another key's pair was evicted and found none, the first lane alone hands that back. */
+/* Works on the lanes' items by OP_INSERT or OP_COMBINE. Lanes of one key are merged first, where the policy lets
+ * them, and the first of them works for all. If its pair finds no place, each lane hands back the pair that it was
+ * offered. If another key's pair was evicted and found none, the first lane alone hands that back. */
 TSR_INLINE void work(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t kind, tsr_item *item) {
   const uint32_t leader = MERGES(c, item->policy) ? merge_payloads(c, item, mine) : merge_lane();
   if (kind == OP_COMBINE)
@@ -112,8 +112,9 @@ TSR_INLINE void work(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t m
   item->payload = offer.payload;
 }
 
-/* Where values are combined later, one lane of a warp for each key: of those that bring a hot key all but one would try
- * in vain, one after the other. What the others bring is combined with the rest; an item that nobody worked on waits. */
+/* One lane of a warp for each key, where values are combined later. Of the lanes that bring a hot key all but one
+ * would try in vain, one after the other. What the others bring is combined with the rest; an item that nobody
+ * worked on waits. */
 TSR_INLINE void work_for_later(const tsr_ctx *c, uint32_t mine, tsr_item *item) {
   const uint32_t leader = MERGES(c, TSR_FACT(c, duplicates)) ? merge_leader(item->key, mine) : merge_lane();
   insert(c, item, mine && leader == merge_lane());
@@ -178,13 +179,13 @@ TSR_INLINE uint32_t bulk_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
   return VALUE(c, insert, c, a, i, mine);
 }
 
-/* Whether a page has no place for a key: it lies behind all pages, or may meet who does. */
+/* Whether a page has no place for a key: the key's bucket is behind all pages, or may be that of such a key. */
 TSR_INLINE bool is_left_to_walk(const tsr_ctx *c, tsr_key key) {
   return walk_is_reserved(key) || (TSR_FACT(c, has_meanings) && key == 0);
 }
 
-/* The same in a page that a block holds alone. *fails: a pair found no place there, or has none in any page (reserved
- * keys): then the page is given up, as if nothing had been done. */
+/* The same in a page that a block holds alone. *fails: a pair found no place there, or has none in any page
+ * (reserved keys). Then the page is given up, as if nothing had been done. */
 TSR_INLINE uint32_t page_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t *fails) {
   tsr_item item = item_of(a, i, mine);
   const uint32_t is_reserved = mine && is_left_to_walk(c, item.key), works_on = mine && !is_reserved;
@@ -293,8 +294,8 @@ TSR_INLINE uint32_t bulk_retrieve(const tsr_ctx *c, const tsr_bulk *a, uint64_t 
 
 /* ---- Erases ---------------------------------------------------------------------------------- */
 
-/* The pairs that a key has lost, for the block's sum. What is more than that has bits for goes to *hits at once: only
- * that, since additions to one counter take turns, and one for each key bounded all erases of multimaps. */
+/* The pairs that a key has lost, for the block's sum. What exceeds the bits of that goes to *hits at once. Only the
+ * excess does, since additions to one counter take turns: one per key bounded all erases of multimaps. */
 TSR_INLINE uint32_t add_erased(uint64_t *hits, uint64_t erased) {
   const uint32_t most = 1u << 20;
   if (erased <= most) return (uint32_t)erased;
@@ -464,9 +465,9 @@ TSR_INLINE uint32_t bulk_size(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, u
   return hits;
 }
 
-/* Writes pairs one after another, in no particular order, from keys_out[tally->hits] on; n there bounds what the caller
- * allocated, because it counted first and nothing inserts meanwhile. in_place: each to the number of its slot in the
- * table instead, so that joins meet the pairs of a page. */
+/* Writes pairs one after another, in no particular order, from keys_out[tally->hits] on. n there bounds what the
+ * caller allocated, because it counted first and nothing inserts meanwhile. in_place: each pair is written to the
+ * number of its slot in the table, so that joins meet the pairs of a page. */
 TSR_INLINE uint32_t bulk_export(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
   uint64_t mine_ref;
   uint32_t hits = 0, todo = tsr_ballot(c, bulk_scanned(c, i, mine, &mine_ref));

@@ -13,9 +13,9 @@
  * many of them end a jam that cannot resolve itself. */
 enum { PLACE_LOST_MAX = 65536 };
 
-/* Whether a place is found without a look: where nobody can race for the key and buckets have one slot, exchanging
- * tells what was there, if that is all that the scheme asks (1CHT; Alcantara et al., "Building an efficient hash table
- * on the GPU", 2011). */
+/* Whether a place is found without a look. So it is where nobody can race for the key, buckets have one slot, and
+ * the scheme asks for no more than what an exchange returns (1CHT; Alcantara et al., "Building an efficient hash
+ * table on the GPU", 2011). */
 TSR_INLINE bool places_unseen(const tsr_ctx *c) {
   return TSR_FACT(c, bucket_slots) == 1 && TSR_FACT(c, guard) == TSR_GUARD_NONE && TSR_FACT(c, asks_for_room) &&
          !TSR_FACT(c, choices);
@@ -54,10 +54,10 @@ TSR_INLINE bool has_choice(const tsr_ctx *c, const tsr_placing *p) {
   return !TSR_FACT(c, moves_pairs) || p->passed == 0;
 }
 
-/* Loads the least loaded of the first `choices` buckets of the key's walk, of equal ones the first. With first_slots
- * the walk's first bucket is taken as long as fewer of its slots than that are occupied; then the choice is among those
- * after it, and when these are full it is the first one after all (BGHT 3.2, 4.3). A pair that was evicted has no choice:
- * its tile looks at the one bucket that the scheme asks for. */
+/* Loads the least loaded of the first `choices` buckets of the key's walk, of equal ones the first. With
+ * first_slots, the walk's first bucket is taken as long as fewer of its slots than that are occupied. Then the
+ * choice is among those after it, and when these are full it is the first one after all (BGHT 3.2, 4.3). A pair that
+ * was evicted has no choice: its tile looks at the one bucket that the scheme asks for. */
 TSR_INLINE void look_at_choices(const tsr_ctx *c, tsr_key key, const tsr_placing *p, tsr_bucket *b) {
   const uint32_t front = TSR_FACT(c, first_slots) ? 1 : 0, buckets = front + TSR_FACT(c, choices);
   uint32_t least = 0, looks = c->active;
@@ -90,12 +90,15 @@ TSR_INLINE uint32_t claim(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, 
   return claimed;
 }
 
-/* Swaps (*key, *payload) with the pair in a full slot: then that one is in hand. Without a guard one exchange does it.
- * With key locks the lock of the pair in hand is held from before it leaves its slot until it is placed, so that nobody
- * can miss it and insert it again: the caller holds *key's lock; the victim's is only tried, because waiting for it
- * while holding one could deadlock; and the swap must find what b saw. Returns false when the victim is busy or gone.
- * Without a guard only b->ref is read, so that a bucket of one slot needs no look; then a *key from TSR_ERASED_KEY on
- * says that the slot was vacant. */
+/* Swaps (*key, *payload) with the pair in a full slot, which is then in hand. Returns false when the victim is busy
+ * or gone.
+ *
+ * Without a guard one exchange does it. Only b->ref is read, so that a bucket of one slot needs no look; then a *key
+ * from TSR_ERASED_KEY on says that the slot was vacant.
+ *
+ * With key locks the caller holds *key's lock. The lock of the pair in hand is held from before it leaves its slot
+ * until it is placed, so that nobody can miss it and insert it again. The victim's lock is only tried, because
+ * waiting for it while holding one could deadlock. The swap must find what b saw. */
 TSR_INLINE uint32_t evict(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key *key, tsr_payload *payload) {
   if (TSR_FACT(c, guard) != TSR_GUARD_LOCK) {
     tsr_key found = *key;
@@ -144,11 +147,11 @@ TSR_INLINE void raise_note(const tsr_ctx *c, uint64_t bucket, uint32_t note) {
 
 /* ---- A step ---------------------------------------------------------------------------------- */
 
-/* What the scheme decides at a bucket. One that was not looked at is told to it as a full one (places_unseen). */
+/* What the scheme decides at a bucket. One that was not looked at is shown to it as a full one (places_unseen). */
 TSR_INLINE tsr_choice place_decide(const tsr_ctx *c, tsr_key key, const tsr_sight *seen, tsr_placing *p) {
   tsr_choice choice = TSR_FACT(c, asks_scheme) ? probing_place(c, key, seen, p) : tsr_claim_or_nowhere(seen);
   if (TSR_FACT(c, moves_pairs) && !seen->has_room && p->lost >= PLACE_LOST_MAX) choice = tsr_nowhere();
-  if (!TSR_FACT(c, moves_pairs)) choice.evicts = 0; /* only who says so moves pairs */
+  if (!TSR_FACT(c, moves_pairs)) choice.evicts = 0; /* only schemes that say so move pairs */
   return choice;
 }
 

@@ -12,8 +12,8 @@
 #include "core/kernels/io.cuh"
 #include "core/kernels/locked.cuh"
 
-/* One lane's item, and what has become of it. Who makes an item sets what its kind of operation reads. A member that is
- * set to the same constant on all lanes stays a constant in the kernel, and takes no register. */
+/* One lane's item, and what has become of it. Whoever makes an item sets what its kind of operation reads. A member
+ * that is set to the same constant on all lanes stays a constant in the kernel, and takes no register. */
 typedef struct tsr_item {
   tsr_key key;
   tsr_payload payload;  /* offered; in the end what was found, or of the unplaced pair */
@@ -44,9 +44,9 @@ TSR_INLINE void take_item(const tsr_ctx *c, const tsr_item *own, uint32_t turn, 
   op->any_payload = own->any_payload;
 }
 
-/* The key, of which the compiler does not know that it is the same in each turn of the queue. A lane alone has one item,
- * so it would compute before the queue where the walk begins, and keep that in registers to the end
- * (core/design/0008-tiles-in-step.md). */
+/* The key, in a form that hides from the compiler that it is the same in each turn of the queue. A single lane has
+ * one item. The compiler would compute before the queue where its walk begins, and keep that in registers to the end
+ * (../design/0008-tiles-in-step.md). */
 TSR_INLINE tsr_key beginning_key(tsr_key key) {
 #ifdef __CUDACC__
   uint64_t bits = key;
@@ -117,7 +117,7 @@ TSR_INLINE void give_item(const tsr_ctx *c, const tsr_op *op, uint32_t turn, uin
     own->at = is_own && (kind != OP_INSERT || is_in_table(op->result)) ? op->at : own->at;
   if (kind == OP_FIND || kind == OP_NOTE || kind == OP_INSERT || kind == OP_MIXED)
     own->payload = tells ? op->payload : own->payload;
-  if (kind == OP_PLACE || kind == OP_INSERT_LOCKED) { /* the pair in hand may be another one, before it is done, too */
+  if (kind == OP_PLACE || kind == OP_INSERT_LOCKED) { /* the pair in hand may be another one, also before it is done */
     const uint32_t has_pair = kind == OP_PLACE ? c->active && is_turn : is_own;
     own->key = has_pair ? op->key : own->key;
     own->payload = has_pair ? op->payload : own->payload;
@@ -125,9 +125,9 @@ TSR_INLINE void give_item(const tsr_ctx *c, const tsr_op *op, uint32_t turn, uin
   if (own->times && is_own) own->times[2 * (TAKES_TURNS(c) ? own->i : io_item(own->i)) + 1] = io_clock();
 }
 
-/* Works through the items of the lanes with `mine`: collective over the warp. coherent: of step(). resumes: these items
- * were worked on before (they NEED something), so what is counted for them goes on. kind, coherent and resumes are
- * constants. */
+/* Works through the items of the lanes with `mine`; collective over the warp. coherent: as in step(). resumes: these
+ * items were worked on before (they NEED something), so what is counted for them goes on. kind, coherent and resumes
+ * are constants. */
 TSR_INLINE void run(const tsr_ctx *c, tsr_item *own, uint32_t mine, uint32_t kind, uint32_t coherent,
                     uint32_t resumes) {
   uint32_t todo = tsr_ballot(c, mine); /* the lanes of the tile whose items are not done */
@@ -205,8 +205,8 @@ TSR_INLINE void insert_on(const tsr_ctx *c, tsr_item *own) {
   } while (LOOKS_AGAIN(c) && tsr_warp_any(c, own->result == NEEDS_COHERENT));
 }
 
-/* Whether the table is so small, less than a GPU's L2, that many lanes meet at a bucket: who loses a slot would begin again,
- * and does not if its first look is coherent (core/design/0004-uniqueness.md). */
+/* Whether the table is so small, less than a GPU's L2, that many lanes meet at a bucket. A lane that loses a slot
+ * after a look through L1 would begin again, and does not after a coherent one (../design/0004-uniqueness.md). */
 TSR_INLINE bool meets_often(const tsr_ctx *c) {
   const uint32_t bucket_bytes = TSR_FACT(c, bucket_slots) * (TSR_KEY_BITS + TSR_PAYLOAD_BITS) / 8;
   return TSR_FACT(c, guard) == TSR_GUARD_CLAIM && walk_tail(c) * bucket_bytes < (48ull << 20);

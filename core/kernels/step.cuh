@@ -52,9 +52,9 @@ TSR_INLINE uint32_t combine(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot
 #endif
 }
 
-/* Erases the pairs in `slots`, one after another: all, or with OP_ERASE_PAIR the first with op->payload, or any one. A
- * slot that has changed holds no such pair any more, because another erase took it; or it has another value, so where a
- * key has one pair the bucket is looked at again. */
+/* Erases the pairs in `slots`, one after another: all, or with OP_ERASE_PAIR the first with op->payload, or any one.
+ * A slot that has changed holds no such pair any more, because another erase took it, or it has another value. So
+ * where a key has one pair the bucket is looked at again. */
 TSR_INLINE uint32_t erase(const tsr_ctx *c, tsr_op *op, uint32_t kind, const tsr_bucket *b, uint32_t slots) {
   const uint32_t one = kind == OP_ERASE_PAIR;
   const uint32_t is_enough = one || TSR_FACT(c, duplicates) != TSR_DUPLICATES_KEEP;
@@ -62,8 +62,8 @@ TSR_INLINE uint32_t erase(const tsr_ctx *c, tsr_op *op, uint32_t kind, const tsr
   TSR_NO_UNROLL
   while (tsr_warp_any(c, slots != 0)) {
     uint32_t slot = slots ? tsr_lowest(slots) : 0, wanted = slots != 0;
-    /* The first lane decides for its tile: where payloads are read apart from keys, another thread may erase this one
-     * between the looks of two lanes, and they would not agree. */
+    /* The first lane decides for its tile. Where payloads are read apart from keys, another thread may erase this
+     * one between the looks of two lanes, and they would not agree. */
     if (one && !op->any_payload && !tsr_shuffle32(c, layout_payload(c, b, slot) == op->payload, 0)) wanted = 0;
     tsr_ctx writing = tsr_masked(c, wanted);
     uint32_t gone = layout_erase(&writing, b, slot) && wanted;
@@ -79,9 +79,9 @@ TSR_INLINE uint32_t erase(const tsr_ctx *c, tsr_op *op, uint32_t kind, const tsr
   return lost ? WRITE_FAILED : erased && is_enough ? WRITE_DONE : WRITE_GOES_ON;
 }
 
-/* Where operations of all kinds overlap pairs are whole, so whatever is done to a slot is one swap of what was seen:
- * tiles that do different things still wait for one load and one compare-and-swap. Where a key has many pairs an erase
- * stays until it finds no more. */
+/* Where operations of all kinds overlap, pairs are whole, so whatever is done to a slot is one swap of what was
+ * seen. Tiles that do different things still wait for one load and one compare-and-swap. Where a key has many pairs
+ * an erase stays until it finds no more. */
 TSR_INLINE uint32_t write_mixed(const tsr_ctx *c, tsr_op *op, tsr_action a, const tsr_bucket *b) {
   const uint32_t is_present = a.takes | a.combines | a.erases, slot = a.slots ? tsr_lowest(a.slots) : 0;
   uint32_t swapped = 0;
@@ -106,8 +106,8 @@ TSR_INLINE uint32_t write_mixed(const tsr_ctx *c, tsr_op *op, tsr_action a, cons
   return done ? WRITE_DONE : WRITE_FAILED;
 }
 
-/* The payloads of these slots, as many at a time as the tile has lanes: each lane keeps one, then they are written
- * together, next to each other, from op->at on and before op->end. Collective. */
+/* Writes the payloads of these slots, as many at a time as the tile has lanes. Each lane keeps one, then they are
+ * written together, next to each other, from op->at on and before op->end. Collective. */
 TSR_INLINE void retrieve(const tsr_ctx *c, tsr_op *op, const tsr_bucket *b, uint32_t slots) {
   uint32_t kept = 0;
   tsr_payload own = 0;
@@ -139,7 +139,7 @@ TSR_INLINE uint32_t write(const tsr_ctx *c, tsr_op *op, uint32_t kind, tsr_actio
     const bool may_wait = op->policy == POLICY_LATER;
     const uint32_t policy = may_wait ? TSR_FACT(c, duplicates) : op->policy;
     written = combine(&writing, b, slot, policy, &op->payload) && a.combines;
-    if (may_wait) { /* one attempt: who loses it would lose the next one, too, where many bring this key */
+    if (may_wait) { /* one attempt: where many bring this key, a lane that loses it would lose the next one as well */
       op->policy = written ? policy : op->policy;
       written = a.combines;
     }
@@ -175,10 +175,10 @@ TSR_INLINE void append_unit(const tsr_ctx *c, tsr_op *op, uint32_t kind) {
   op->result = appends ? decide_at_end(c, op, kind) : op->result;
 }
 
-/* Takes an operation one bucket further. coherent: whether it looks past L1; a constant, because a step with loads of
- * both modes would need the registers of two buckets. A step that does not ends an operation whose look was too old with
- * NEEDS_COHERENT. Bounded: a bucket is looked at again only where another thread was faster, and has filled the slot that
- * was to be claimed, or changed the pair that was to be changed. */
+/* Takes an operation one bucket further. coherent: whether it looks past L1; a constant, because a step with loads
+ * of both modes would need the registers of two buckets. A step through L1 ends an operation whose look was too old
+ * with NEEDS_COHERENT. Bounded: a bucket is looked at again only where another thread was faster, and has filled the
+ * slot that was to be claimed, or changed the pair that was to be changed. */
 TSR_INLINE void step(const tsr_ctx *c, tsr_op *op, uint32_t kind, uint32_t coherent) {
   tsr_bucket b;
   layout_load(c, op->probe.ref, op->walking, op_load_mode(c, kind, coherent), &b);
@@ -203,9 +203,9 @@ TSR_INLINE void step(const tsr_ctx *c, tsr_op *op, uint32_t kind, uint32_t coher
     const uint32_t went = write(c, op, kind, a, &b);
     const uint32_t done = writes && went == WRITE_DONE, failed = writes && went == WRITE_FAILED;
     TSR_COUNT_WHERE(c, lost_claims, failed);
-    /* What the operation stops here with, if with anything. A number, because from three flags ptxas (CUDA 13.0, sm_90)
-     * made a PLOP3 that took two of them for their opposites, so that inserts of 64-bit keys ended at their first full
-     * bucket. */
+    /* What the operation stops here with, if with anything. It is a number: from three flags ptxas (CUDA 13.0,
+     * sm_90) made a PLOP3 that took two of them for their opposites, so that inserts of 64-bit keys ended at their
+     * first full bucket. */
     stop = done ? result_of(a, op->policy) : failed && !coherent ? (uint32_t)NEEDS_COHERENT : a.needs;
     stays = stop == NEEDS_NOTHING && op->walking && (failed || (writes && went == WRITE_STAYS));
   }

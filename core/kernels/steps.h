@@ -37,7 +37,7 @@ static __device__ __forceinline__ uint64_t tsr_step_thread() {
 /* Declares a set, for the host. */
 #define TSR_STEPS(set)
 
-/* Writes of several threads to one place, any of which will do. Relaxed: a later step reads it. */
+/* Several threads write to one place, and any of the writes will do. Relaxed: a later step reads it. */
 #define TSR_STEP_STORE(pointer, value) (*(pointer) = (value))
 
 #else
@@ -80,10 +80,10 @@ typedef struct tsr_steps tsr_steps;
 typedef struct tsr_step {
   const tsr_steps *set;
   const char *kernel; /* its name contains no other's, because the linker matches parts of names */
-  /* Its further forms, each of which may use more registers than the one before; NULL ends them. */
+  /* Its further forms. Each may use more registers than the one before; NULL ends them. */
   const char *roomier[TSR_ROOMIER_FORMS];
-  /* Where a lane alone holds a bucket of this size, ptxas saves registers in the first form by loading the last of them late, and
-   * the next form is taken (core/design/0008-tiles-in-step.md). 0: nowhere. */
+  /* The bytes of a bucket at which the next form is taken where a single lane holds one; 0: never. At this size
+   * ptxas saves registers in the first form by loading the last bytes late (../design/0008-tiles-in-step.md). */
   uint32_t late_bytes;
   tsr_step_range *range; /* NULL: `whole` does it; or both are NULL, and there is nothing to do on the CPU */
   tsr_step_whole *whole;

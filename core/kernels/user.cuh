@@ -16,7 +16,7 @@
 #define USER_FUNCTION __attribute__((visibility("hidden")))
 #endif
 
-/* Where the rows of a table with value_bytes lie, and which belong to a pair; all zero where there are none. */
+/* The rows of a table with value_bytes, and which of them belong to a pair; all zero where there are none. */
 typedef struct user_rows {
   char *rows;
   uint32_t *taken;   /* a bit for each row: it is a pair's, or will be */
@@ -24,14 +24,14 @@ typedef struct user_rows {
   uint64_t words;    /* of either */
 } user_rows;
 
-/* What a tsr_table_ref is: on the device it lies in the kernel's parameters. */
+/* What a tsr_table_ref is: on the device it is part of the kernel's parameters. */
 typedef struct user_table {
   tsr_state state;
   tsr_tally *tally;
   user_rows rows;
 } user_table;
 
-/* Where a lane has come in its key's values: tsr_values of ../tessera.cuh. */
+/* How far a lane is in its key's values: tsr_values of ../tessera.cuh. */
 typedef struct user_values {
   uint64_t key, ref, word[2];
   uint32_t visited, stashed, page;
@@ -75,7 +75,7 @@ TSR_INLINE void user_tell_overflows(const tsr_ctx *c, tsr_tally *tally) {
 #endif
 }
 
-/* What a kernel sees as a value: of a table with value_bytes the address of the row whose number lies in the slot. */
+/* What a kernel sees as a value: of a table with value_bytes the address of the row whose number is in the slot. */
 TSR_INLINE uint64_t user_value(const void *table, uint32_t row_bytes, uint64_t payload) {
   return row_bytes ? (uint64_t)(user_table_of(table)->rows.rows + payload * row_bytes) : payload;
 }
@@ -133,8 +133,9 @@ TSR_INLINE void user_values_begin(const tsr_ctx *c, uint32_t mine, tsr_key key, 
   v->passed = v->bucket = 0;
 }
 
-/* The next value of each lane's key. A tile looks for one lane after another, until each has a value or none is left:
- * the bucket is loaded anew for each value, from a cache, for a lane of a tile cannot keep those of all its lanes. */
+/* The next value of each lane's key. A tile looks for one lane after another, until each has a value or none is
+ * left. The bucket is loaded anew for each value, from a cache, because a lane of a tile cannot keep those of all
+ * its lanes. */
 TSR_INLINE uint32_t user_values_next(const tsr_ctx *c, user_values *v, uint64_t *value) {
   uint32_t todo = tsr_ballot(c, v->walks), found = 0;
   TSR_NO_UNROLL
@@ -255,8 +256,8 @@ TSR_INLINE uint32_t user_insert(const tsr_ctx *c, tsr_tally *tally, uint32_t min
 
 #define ROW_NONE 0xFFFFFFFFu
 
-/* One row in nine is spare when a table is full, so that a second round comes where many threads hold a row that they
- * will give back, and a last one where there is none indeed. */
+/* One row in nine is spare when a table is full. So a second round is needed only where many threads hold a row that
+ * they will give back, and a last one where there is no row at all. */
 enum { ROW_TRIES = 64, ROW_ROUNDS = 256 };
 
 TSR_INLINE uint64_t user_thread(void) {
@@ -267,9 +268,10 @@ TSR_INLINE uint64_t user_thread(void) {
 #endif
 }
 
-/* A row for each lane that is `mine`; ROW_NONE: none was found. The first look is at a bit of the lane's own, so that a warp's
- * rows lie together and its writes are whole lines; then they are looked for at random, where they take the fewest turns at a
- * word. Relaxed: a row is given back by a thread that has not written it, so there is nothing to be seen of it. */
+/* A row for each lane that is `mine`; ROW_NONE: none was found. The first look is at a bit of the lane's own, so
+ * that a warp's rows are neighbours and its writes are whole lines. Then rows are looked for at random, where they
+ * take the fewest turns at a word. Relaxed: a row is given back by a thread that has not written it, so there is
+ * nothing of it to be seen. */
 TSR_INLINE uint32_t user_take_row(const tsr_ctx *c, const user_rows *r, uint32_t mine, uint64_t key, uint32_t round) {
   const uint64_t thread = user_thread();
   uint64_t random = (key ^ thread << 20) + round * 0x9E3779B97F4A7C15u;
@@ -304,8 +306,8 @@ TSR_INLINE void user_leave_row(const user_rows *r, uint32_t number) {
   ROW_CLEAR(&r->written[number / 32], 1u << number % 32);
 }
 
-/* Read in words of 4 bytes, where a value is only known to lie, and which leave a row that the kernel has made in registers;
- * written in as long ones as rows allow. */
+/* Rows are read in words of 4 bytes, because a value is only known to be aligned so, and so that a row which the
+ * kernel has made stays in registers. They are written in words as long as rows allow. */
 TSR_INLINE void user_write_row(const user_rows *r, uint32_t bytes, uint32_t number, uint64_t value) {
   char *to = r->rows + number * (uint64_t)bytes;
   const uint32_t *from = (const uint32_t *)value;
@@ -320,9 +322,9 @@ TSR_INLINE void user_write_row(const user_rows *r, uint32_t bytes, uint32_t numb
 #endif
 }
 
-/* user_insert of a table with value_bytes. *value is the address of what is to be written, and of a row that is handed
- * back. Each lane offers the number of a row that it alone has; where the slot does not take it, it gives the row back.
- * replaces: a present key's row is written. */
+/* user_insert of a table with value_bytes. *value is the address of what is to be written, or of a row that is
+ * handed back. Each lane offers the number of a row that it alone has, and gives the row back where the slot does
+ * not take it. replaces: a present key's row is written. */
 TSR_INLINE uint32_t user_insert_row(const tsr_ctx *c, const user_table *t, uint32_t bytes, uint32_t replaces,
                                     uint32_t mine, uint64_t *key, uint64_t *value) {
   const user_rows *r = &t->rows;

@@ -59,9 +59,10 @@ TSR_INLINE uint32_t slot_value_count(const tsr_ctx *c, const tsr_bulk *a, uint64
   return tsr_count_bits(slots);
 }
 
-/* Where the next `pairs` pairs of this thread go, of those that an export writes one after another. On the device the threads
- * of a block take their places together, because atomics on one address take turns: so many a second as there were buckets
- * made an export twenty times slower. All of them come here. Relaxed: nobody reads what lies there before the kernel's end. */
+/* Where the next `pairs` pairs of this thread go, of those that an export writes one after another. On the device
+ * the threads of a block take their places together, because atomics on one address take turns: one per bucket made
+ * an export twenty times slower. All threads come here. Relaxed: nobody reads what is written there before the
+ * kernel's end. */
 TSR_INLINE uint64_t export_places(const tsr_bulk *a, uint32_t pairs) {
 #ifdef __CUDACC__
   __shared__ uint32_t sum;
@@ -149,8 +150,8 @@ TSR_INLINE uint32_t list_value_retrieve(const tsr_ctx *c, const tsr_bulk *a, uin
   return chain_count(chain) != 0;
 }
 
-/* The chain of the key that this lane has erased goes, and its values are what was erased. Nobody else has it: of those
- * who name one key one erases it. */
+/* The chain of the key that this lane has erased goes, and its values are what was erased. Nobody else has it: of
+ * the items that name one key one erases it. */
 TSR_INLINE void list_value_release(const tsr_ctx *c, tsr_item *item) {
   const uint32_t erased = item->pairs != 0;
   const uint64_t chain = chain_of(c, item->at, erased);
@@ -166,7 +167,7 @@ TSR_INLINE void list_value_release(const tsr_ctx *c, tsr_item *item) {
   }
 }
 
-/* Counts the values, keys and units of the chains beside the slots of a bucket. */
+/* Counts the values, keys and units of the chains of a bucket's slots. */
 TSR_INLINE uint32_t list_value_count(const tsr_ctx *c, const tsr_bulk *a, uint64_t ref, uint32_t slots) {
   uint64_t values = 0, keys = 0, units = 0;
   TSR_NO_UNROLL
@@ -184,7 +185,7 @@ TSR_INLINE uint32_t list_value_count(const tsr_ctx *c, const tsr_bulk *a, uint64
   return 0;
 }
 
-/* The pairs of the chains beside these slots, those of a key one after the other. Collective. */
+/* The pairs of the chains of these slots, those of a key one after the other. Collective. */
 TSR_INLINE void list_value_export(const tsr_ctx *c, const tsr_bulk *a, tsr_bucket *b, uint64_t ref, uint32_t slots,
                                   uint32_t *hits) {
   (void)hits;

@@ -101,9 +101,9 @@ TSR_INLINE uint32_t walk_own_slots(const tsr_ctx *c, tsr_key key, uint64_t ref, 
   return *open;
 }
 
-/* Notes what key 0 stands for in bucket ref, if nothing is noted, before a pair of `key` is put there; returns whether it
- * may be. Relaxed: a note never changes, and where finds overlap inserts the fence lets it be seen before the pair.
- * Collective. Bounded: who fails to note has seen another bucket's note made. */
+/* Notes what key 0 stands for in bucket ref, if nothing is noted, before a pair of `key` is put there. Returns
+ * whether it may be put there. Relaxed: a note never changes, and where finds overlap inserts the fence lets it be
+ * seen before the pair. Collective. Bounded: a tile that fails to note has seen another bucket's note made. */
 TSR_INLINE uint32_t walk_take_note(const tsr_ctx *c, tsr_key key, uint64_t ref) {
   const uint32_t meets = c->active && walk_meets(c, key) && walk_is_noted(c, ref);
   if (!TSR_FACT(c, has_meanings) || TSR_FACT(c, has_link) || TSR_FACT(c, in_page)) return 1;
@@ -120,8 +120,8 @@ TSR_INLINE uint32_t walk_take_note(const tsr_ctx *c, tsr_key key, uint64_t ref) 
   return !meets || (seen >> shift & 3u) == own;
 }
 
-/* Notes whose list a unit will be part of, before anybody can see it. Its neighbours' notes change meanwhile. Collective.
- * Relaxed: who reads it comes in a later phase. Bounded: who fails has seen another unit's note made. */
+/* Notes whose list a unit will be part of, before anybody can see it. Its neighbours' notes change meanwhile.
+ * Collective. Relaxed: it is read in a later phase. Bounded: a tile that fails has seen another unit's note made. */
 TSR_INLINE void walk_note_unit(const tsr_ctx *c, tsr_key key, uint32_t unit) {
   if (!TSR_FACT(c, has_meanings)) return;
   const uint32_t is_there = c->active && unit != TSR_NO_HANDLE;
@@ -202,7 +202,7 @@ TSR_INLINE bool walk_next(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
 TSR_INLINE bool walk_begin(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
   tsr_probe start = {0, {0, 0}, 0, 0, TSR_FACT(c, is_paged) ? tsr_page_of(c, key) : 0};
   if (TSR_FACT(c, has_meanings) && TSR_FACT(c, is_paged) && walk_is_reserved(key))
-    start.page = (uint32_t)c->t->pages - 1; /* bins.cuh, too */
+    start.page = (uint32_t)c->t->pages - 1; /* also in bins.cuh */
   *probe = start;
   return walk_next(c, key, probe);
 }
@@ -237,17 +237,18 @@ TSR_INLINE bool walk_has_end(const tsr_ctx *c) {
   return TSR_FACT(c, ends_at_flag) || TSR_FACT(c, ends_at_empty) || TSR_FACT(c, first_slots);
 }
 
-/* Raises the flag of a bucket that a pair in hand has to pass. Where finds overlap inserts, whoever sees the pair has come by
- * this bucket and has seen the flag raised; so nobody who comes after him sees it down, since a single word is seen in one
- * order. The fence is for those who come after the insert itself: when it ends, the flag is up for all. */
+/* Raises the flag of a bucket that a pair in hand has to pass. Where finds overlap inserts, a thread that sees the
+ * pair has passed this bucket and has seen the flag raised. Nobody after it sees the flag down, since a single word
+ * is seen in one order. The fence is for those who come after the insert itself: when it ends, the flag is up for
+ * all. */
 TSR_INLINE void walk_raise(const tsr_ctx *c, uint64_t ref) {
   layout_raise(c, ref);
   if (TSR_FACT(c, is_mixed)) tsr_fence();
 }
 
-/* Where buckets have flags nothing else ends a walk, and nobody puts a pair into a bucket before the earlier ones of its
+/* Where buckets have flags nothing else ends a walk. Nobody puts a pair into a bucket before the earlier ones of its
  * walk are raised: those that an insert goes on from, or, where a scheme chooses the bucket, all before it
- * (core/design/0023-overflow-flags.md). Collective. */
+ * (../design/0023-overflow-flags.md). Collective. */
 TSR_INLINE void walk_raise_before(const tsr_ctx *c, tsr_key key, uint64_t ref) {
   tsr_probe probe;
   uint32_t walks = walk_begin(c, key, &probe);
@@ -260,8 +261,8 @@ TSR_INLINE void walk_raise_before(const tsr_ctx *c, tsr_key key, uint64_t ref) {
   }
 }
 
-/* Whether such empty slots of a bucket of the walk prove that the key is in no later one: the scheme's law either for
- * every bucket (ends_at_empty), or for the first one (first_slots). */
+/* Whether such empty slots of a bucket of the walk prove that the key is in no later one. The scheme's law says so
+ * for every bucket (ends_at_empty), or for the first one (first_slots). */
 TSR_INLINE bool walk_ends(const tsr_ctx *c, const tsr_probe *probe, uint32_t empties) {
   if (TSR_FACT(c, ends_at_empty)) return empties != 0;
   return probe->visited == 0 && tsr_count_bits(empties) > TSR_FACT(c, bucket_slots) - TSR_FACT(c, first_slots);

@@ -10,9 +10,9 @@ TSR_WIDE_STEPS(EACH, TSR_STEP_NOTHING)
 
 #define KERNEL(step) TSR_STEP_KERNEL(tsr_wide_##step, tsr_wide_run, __launch_bounds__(TSR_BLOCK_THREADS))
 
-/* Relaxed: it gives out places, and the next kernel reads what lies there. A warp takes its places at once, so that
- * neighbours in the list are neighbours in memory. Without a shuffle, because behind a branch ptxas does not see that lanes
- * meet again (sm_80). */
+/* Relaxed: it gives out places, and the next kernel reads what is written there. A warp takes its places at once, so
+ * that neighbours in the list are neighbours in memory. There is no shuffle, because behind a branch ptxas does not
+ * see that lanes meet again (sm_80). */
 KERNEL(spare) {
   __shared__ unsigned long long begins[TSR_BLOCK_THREADS / 32];
   const uint32_t is_spare = tsr_step_thread() < a.n && !a.marks[tsr_step_thread()];

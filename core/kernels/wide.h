@@ -59,12 +59,12 @@ TSR_STEP_FUNCTION volatile uint32_t *tsr_wide_first(const tsr_wide_run *w, uint3
 
 TSR_STEP_FUNCTION void tsr_wide_list_item(const tsr_wide_run *w, uint64_t i) { w->numbers[i] = (uint32_t)i; }
 
-/* All who write to a mark write the same. */
+/* All threads that write to a mark write the same. */
 TSR_STEP_FUNCTION void tsr_wide_mark_item(const tsr_wide_run *w, uint64_t i) {
   if (w->numbers[i] < w->row_count) TSR_STEP_STORE(&w->marks[w->numbers[i]], 1);
 }
 
-/* One of those who write to a row at once remains, whichever; judge reads it in the next step. */
+/* Of several writes to a row at once any one remains; judge reads it in the next step. */
 TSR_STEP_FUNCTION void tsr_wide_claim_item(const tsr_wide_run *w, uint64_t i) {
   if (w->numbers[i] != TSR_WIDE_NONE) TSR_STEP_STORE(tsr_wide_first(w, w->numbers[i]), (uint32_t)i);
 }
