@@ -23,5 +23,7 @@ static tsr_status bump_plan(const void *config, const tsr_shape *shape, tsr_plan
   return TSR_OK;
 }
 
-TSR_PLUGIN(bump_plan, "A counter: the fastest way to hand out units, and none comes back before clear.",
+TSR_PLUGIN(bump_plan,
+           "A counter that hands out one unit after another. The fastest; a unit is free again only when the table is "
+           "cleared.",
            "WarpCore IV-C (the bucket pool)");

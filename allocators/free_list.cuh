@@ -11,8 +11,9 @@
  * deceived. Successors lie in a region of their own: of a unit in use not a byte is read or written here.
  */
 #define TSR_PARAMETERS(P)                                                                                              \
-  P(uint32_t, unit_bytes, 0, 0, 4096, "Bytes of a unit, a multiple of 16; 0 = those of a linked bucket, or 128.")      \
-  P(uint32_t, stacks, 1024, 1, 65536, "Stacks of released units, among which callers are spread.")
+  P(uint32_t, unit_bytes, 0, 0, 4096,                                                                                  \
+    "Bytes per unit, a multiple of 16. 0: as many as a bucket of a layout that links, otherwise 128.")                 \
+  P(uint32_t, stacks, 1024, 1, 65536, "Stacks of released units, among which the threads are spread.")
 
 #include "plugins/allocator.cuh"
 

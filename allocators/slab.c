@@ -35,5 +35,7 @@ static tsr_status slab_plan(const void *config, const tsr_shape *shape, tsr_plan
   return TSR_OK;
 }
 
-TSR_PLUGIN(slab_plan, "Bitmaps over super blocks of memory blocks, up to 2^32 units (1 TB); frees.",
+TSR_PLUGIN(slab_plan,
+           "SlabAlloc: a bitmap of the units of each memory block, in super blocks that come into use one by one. Up "
+           "to 2^32 units (1 TB). Reuses released units.",
            "SlabHash V (SlabAlloc)");

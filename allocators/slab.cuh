@@ -6,11 +6,13 @@
  * otherwise.
  */
 #define TSR_PARAMETERS(P)                                                                                              \
-  P(uint32_t, unit_bytes, 0, 0, 256, "Bytes of a unit, a power of two; 0 = those of a linked bucket, or 128.")         \
-  P(uint32_t, super_block_blocks, 256, 1, 16384, "Memory blocks, of 1024 units, in a super block; a power of two.")    \
+  P(uint32_t, unit_bytes, 0, 0, 256,                                                                                   \
+    "Bytes per unit, a power of two. 0: as many as a bucket of a layout that links, otherwise 128.")                   \
+  P(uint32_t, super_block_blocks, 256, 1, 16384, "Memory blocks (of 1024 units) per super block, a power of two.")     \
   P(uint32_t, first_super_blocks, 32, 1, 256, "Super blocks in use from the start.")                                   \
-  P(uint32_t, resident_changes, 4, 1, 64, "Changes of block before an allocation takes a super block into use.")       \
-  P(uint32_t, max_blocks, 0, 0, 4194304, "Memory blocks looked at in order before an allocation gives up; 0 = all.")
+  P(uint32_t, resident_changes, 4, 1, 64,                                                                              \
+    "How often an allocation moves to another memory block before it takes a super block into use.")                   \
+  P(uint32_t, max_blocks, 0, 0, 4194304, "Memory blocks that an allocation looks at in order before it fails. 0: all.")
 
 #include "plugins/allocator.cuh"
 

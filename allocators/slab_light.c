@@ -30,5 +30,7 @@ static tsr_status slab_light_plan(const void *config, const tsr_shape *shape, ts
   return TSR_OK;
 }
 
-TSR_PLUGIN(slab_light_plan, "Bitmaps over one array of memory blocks, up to 4 GB; frees.",
+TSR_PLUGIN(slab_light_plan,
+           "SlabAlloc-light: a bitmap of the units of each memory block, over one array. Up to 4 GB, with less "
+           "arithmetic than `slab`. Reuses released units.",
            "SlabHash V (SlabAlloc-light)");

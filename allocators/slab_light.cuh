@@ -5,9 +5,11 @@
  * are in use from the start.
  */
 #define TSR_PARAMETERS(P)                                                                                              \
-  P(uint32_t, unit_bytes, 0, 0, 256, "Bytes of a unit, a power of two; 0 = those of a linked bucket, or 128.")         \
-  P(uint32_t, resident_changes, 4, 1, 64, "Changes of block before an allocation looks at blocks in order.")           \
-  P(uint32_t, max_blocks, 0, 0, 65536, "Memory blocks looked at in order before an allocation gives up; 0 = all.")
+  P(uint32_t, unit_bytes, 0, 0, 256,                                                                                   \
+    "Bytes per unit, a power of two. 0: as many as a bucket of a layout that links, otherwise 128.")                   \
+  P(uint32_t, resident_changes, 4, 1, 64,                                                                              \
+    "How often an allocation moves to another memory block before it looks at all of them in order.")                  \
+  P(uint32_t, max_blocks, 0, 0, 65536, "Memory blocks that an allocation looks at in order before it fails. 0: all.")
 
 #include "plugins/allocator.cuh"
 

@@ -12,5 +12,5 @@ static tsr_status identity_plan(const void *config, const tsr_shape *shape, tsr_
   return TSR_OK;
 }
 
-TSR_PLUGIN(identity_plan, "The key itself, for keys that are random already; it does not mix.",
+TSR_PLUGIN(identity_plan, "The key itself: it costs nothing and does not mix. For keys that are random already.",
            "an option of WarpCore, SlabHash and cuCollections");

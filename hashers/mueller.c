@@ -12,5 +12,5 @@ static tsr_status mueller_plan(const void *config, const tsr_shape *shape, tsr_p
   return TSR_OK;
 }
 
-TSR_PLUGIN(mueller_plan, "Mueller's integer mix, for 64-bit keys the finalizer of SplitMix64.",
+TSR_PLUGIN(mueller_plan, "Mueller's integer mix, and for 64-bit keys the finalizer of SplitMix64. Invertible.",
            "T. Mueller; Steele, Lea and Flood; an option of WarpCore");

@@ -13,5 +13,7 @@ static tsr_status multiply_shift_plan(const void *config, const tsr_shape *shape
   return TSR_OK;
 }
 
-TSR_PLUGIN(multiply_shift_plan, "The product a k + b modulo 2^32 or 2^64, a odd, universal; it does not mix.",
+TSR_PLUGIN(multiply_shift_plan,
+           "The product a k + b modulo 2^32 or 2^64, a odd; it does not mix. The cheapest function with a bound on "
+           "collisions (universal), for keys without a pattern.",
            "Dietzfelbinger, Hagerup, Katajainen and Penttonen 1997");

@@ -14,5 +14,7 @@ static tsr_status universal_plan(const void *config, const tsr_shape *shape, tsr
   return TSR_OK;
 }
 
-TSR_PLUGIN(universal_plan, "The line (a k + b) mod p, two-universal; it does not mix.",
+TSR_PLUGIN(universal_plan,
+           "The line (a k + b) mod p; it does not mix. Two-universal: any two keys share one of m buckets with "
+           "probability near 1 / m. The most expensive hasher.",
            "Carter and Wegman; BGHT 7; SlabHash III-C");

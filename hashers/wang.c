@@ -12,5 +12,7 @@ static tsr_status wang_plan(const void *config, const tsr_shape *shape, tsr_plan
   return TSR_OK;
 }
 
-TSR_PLUGIN(wang_plan, "Shifts and sums alone, no product; it does not mix the top bits of a key well.",
+TSR_PLUGIN(wang_plan,
+           "Shifts and sums, without a product; it does not mix the top bits of a key well. For GPUs with slow "
+           "multiplication.",
            "T. Wang, Integer Hash Function, with R. Jenkins's 32-bit mix; an option of WarpCore");

@@ -13,5 +13,5 @@ static tsr_status xor_add_plan(const void *config, const tsr_shape *shape, tsr_p
   return TSR_OK;
 }
 
-TSR_PLUGIN(xor_add_plan, "The line ((k xor a) + b) mod p, for keys that are random already; it does not mix.",
+TSR_PLUGIN(xor_add_plan, "The line ((k xor a) + b) mod p; it does not mix. For keys that are random already.",
            "the code of BGHT and SlabHash, where it is called universal");

@@ -20,4 +20,7 @@ static tsr_status aos_plan(const void *config, const tsr_shape *shape, tsr_plan 
   return TSR_OK;
 }
 
-TSR_PLUGIN(aos_plan, "Key and value side by side at their own widths, read by one load.", "WarpCore IV-B1");
+TSR_PLUGIN(aos_plan,
+           "Key and value next to each other (array of structs), read by one load. For any widths. An insert writes "
+           "the value after the key, so finds must not overlap inserts, and schemes that move pairs take sets only.",
+           "WarpCore IV-B1");

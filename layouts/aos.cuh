@@ -7,8 +7,9 @@
  * round: ~max(a, b) = min(~a, ~b) and ~(a + b) = ~a - b.
  */
 #define TSR_PARAMETERS(P)                                                                                              \
-  P(uint32_t, bucket_slots, 8, 1, 32, "Slots of one bucket; a power of two.")                                          \
-  P(uint32_t, tile_lanes, 1, 1, 32, "Lanes of a warp that work on one bucket together; a power of two.")
+  P(uint32_t, bucket_slots, 8, 1, 32, "Slots per bucket, a power of two. A probe reads one bucket.")                   \
+  P(uint32_t, tile_lanes, 1, 1, 32,                                                                                    \
+    "GPU threads (lanes of a warp) that read a bucket together: a power of two, at most bucket_slots.")
 
 #include "plugins/layout.cuh"
 

@@ -19,5 +19,8 @@ static tsr_status quotient_plan(const void *config, const tsr_shape *shape, tsr_
   return TSR_OK;
 }
 
-TSR_PLUGIN(quotient_plan, "Whole pairs without what the page says of a key: a bit is left for an overflow flag.",
+TSR_PLUGIN(quotient_plan,
+           "Packed pairs that store a shorter key: the part of its hash that the number of its page does not imply. "
+           "The bit that this saves marks buckets that have overflowed, so finds of absent keys end early. Needs an "
+           "invertible hasher.",
            "Cleary 1984; own");

@@ -8,8 +8,9 @@
  * hash, whatever the flag says; and what changes slot 0 leaves the flag as it is.
  */
 #define TSR_PARAMETERS(P)                                                                                              \
-  P(uint32_t, bucket_slots, 4, 1, 32, "Slots of one bucket; a power of two.")                                          \
-  P(uint32_t, tile_lanes, 1, 1, 32, "Lanes of a warp that work on one bucket together; a power of two.")
+  P(uint32_t, bucket_slots, 4, 1, 32, "Slots per bucket, a power of two. A probe reads one bucket.")                   \
+  P(uint32_t, tile_lanes, 1, 1, 32,                                                                                    \
+    "GPU threads (lanes of a warp) that read a bucket together: a power of two, at most bucket_slots.")
 
 #include "plugins/hasher.cuh"
 #include "plugins/pair.cuh"

@@ -37,4 +37,7 @@ static tsr_status slab_plan(const void *config, const tsr_shape *shape, tsr_plan
   return TSR_OK;
 }
 
-TSR_PLUGIN(slab_plan, "Buckets that an allocator's units continue: whole pairs, and a link.", "SlabHash IV-B");
+TSR_PLUGIN(slab_plan,
+           "Packed pairs in buckets (slabs) that link to further slabs when they are full, so a bucket never "
+           "overflows. Needs an allocator and a probing scheme of one bucket per key.",
+           "SlabHash IV-B");

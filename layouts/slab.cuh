@@ -5,8 +5,9 @@
  * the kit's: ../plugins/pair.cuh. With 64 bits a pair the upper half of the link's word is the paper's auxiliary one.
  */
 #define TSR_PARAMETERS(P)                                                                                              \
-  P(uint32_t, slab_bytes, 128, 16, 256, "Bytes of a slab, its link among them; a power of two.")                       \
-  P(uint32_t, tile_lanes, 1, 1, 32, "Lanes of a warp that work on one slab together; a power of two.")
+  P(uint32_t, slab_bytes, 128, 16, 256, "Bytes per slab, a power of two. Its last word is the link.")                  \
+  P(uint32_t, tile_lanes, 1, 1, 32,                                                                                    \
+    "GPU threads (lanes of a warp) that read a slab together: a power of two, at most one per word of the slab.")
 
 #include "plugins/allocator.cuh"
 #include "plugins/pair.cuh"

@@ -22,4 +22,7 @@ static tsr_status soa_plan(const void *config, const tsr_shape *shape, tsr_plan 
   return TSR_OK;
 }
 
-TSR_PLUGIN(soa_plan, "A column of keys and a column of values, any widths.", "WarpCore IV-B1");
+TSR_PLUGIN(soa_plan,
+           "Keys in one array, values in another (struct of arrays). A probe reads keys only, and a hit reads its "
+           "value apart. For any widths. Finds must not overlap inserts, and schemes that move pairs take sets only.",
+           "WarpCore IV-B1");

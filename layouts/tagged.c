@@ -22,4 +22,8 @@ static tsr_status tagged_plan(const void *config, const tsr_shape *shape, tsr_pl
   return TSR_OK;
 }
 
-TSR_PLUGIN(tagged_plan, "Whole pairs behind one-byte tags: an absent key costs a sector a bucket.", "own");
+TSR_PLUGIN(
+    tagged_plan,
+    "Packed pairs with a one-byte tag per slot, 8 bits of the key. A find reads the tags and then only pairs whose tag "
+    "matches, so an absent key costs one 32-byte read per bucket. Inserts and erases are slower. Pairs cannot move.",
+    "own");

@@ -10,7 +10,8 @@
  * order. The byte behind the tags is the bucket's overflow flag, which a find has then read as well. Where operations of
  * all kinds overlap, or a tile has several lanes, pairs are read and no tags.
  */
-#define TSR_PARAMETERS(P) P(uint32_t, bucket_bytes, 128, 64, 128, "Bytes of a bucket, its tags among them; 64 or 128.")
+#define TSR_PARAMETERS(P)                                                                                              \
+  P(uint32_t, bucket_bytes, 128, 64, 128, "Bytes per bucket, 64 or 128. The tags are among them.")
 
 #include "plugins/pair.cuh"
 

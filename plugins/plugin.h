@@ -151,7 +151,7 @@ typedef struct tsr_parameter {
   tsr_parameter_type type;
   uint32_t offset; /* in the plugin's config struct */
   uint64_t initial, minimum, maximum;
-  const char *doc; /* one sentence with its unit */
+  const char *doc; /* short sentences: what it is, its unit, what special values mean */
 } tsr_parameter;
 
 /* ---- The code of one width ------------------------------------------------------------------- */
@@ -177,8 +177,8 @@ typedef struct tsr_plugin {
   uint32_t abi, size; /* TSR_ABI and sizeof(tsr_plugin): the first two members for ever, checked before anything else */
   uint32_t role;      /* TSR_ROLE_ */
   const char *name;   /* file, target, INI value and .so alike: a-z 0-9 _, starting with a letter, at most 24 */
-  const char *summary;             /* one sentence, shown by `tessera list` */
-  const char *source;              /* where the algorithm comes from: paper and section, or "own" */
+  const char *summary; /* sentences: what it is (`tessera list` shows this one alone), when to use it, what it needs */
+  const char *source;  /* where the algorithm comes from: paper and section, or "own" */
   const tsr_parameter *parameters; /* ends with a row whose name is NULL */
   uint32_t config_bytes;
   tsr_plan_function *plan;

@@ -27,5 +27,8 @@ static tsr_status cuckoo_plan(const void *config, const tsr_shape *shape, tsr_pl
   return own->least_loaded ? tsr_plan_two_buckets(shape, "cuckoo", error) : TSR_OK;
 }
 
-TSR_PLUGIN(cuckoo_plan, "Bucketed cuckoo hashing: 2 to 4 buckets a key, evictions make room.",
+TSR_PLUGIN(cuckoo_plan,
+           "Bucketed cuckoo hashing: a key has 2 to 4 buckets, and a full bucket evicts a pair, which goes to another "
+           "of its own. A find reads at most that many buckets, at loads up to 0.95 and beyond. Needs a layout that "
+           "can exchange pairs.",
            "BGHT 3.1, 4.3, 5.2; Alcantara et al. 2011");

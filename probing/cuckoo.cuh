@@ -8,10 +8,11 @@
  * Buckets of one slot make it the table of Alcantara et al., "Building an efficient hash table on the GPU", 2011.
  */
 #define TSR_PARAMETERS(P)                                                                                              \
-  P(uint32_t, hash_functions, 3, 2, 4, "Buckets where a key may live.")                                                \
-  P(uint32_t, max_chain, 0, 0, 1000000, "Evictions before an insert gives up; 0 = 7 log2(slots), at least 64.")        \
-  P(uint32_t, neighbours, 0, 0, 1, "Every second bucket of a key: 0 = anywhere, 1 = the neighbour of the one before.") \
-  P(uint32_t, least_loaded, 0, 0, 1, "Where a new pair goes: 0 = to its first bucket, 1 = to the least loaded one.")
+  P(uint32_t, hash_functions, 3, 2, 4, "Number of buckets that may hold a key.")                                       \
+  P(uint32_t, max_chain, 0, 0, 1000000, "Evictions before an insert gives up. 0: 7 log2(slots), at least 64.")         \
+  P(uint32_t, neighbours, 0, 0, 1,                                                                                     \
+    "Where a key's second and fourth bucket are. 0: anywhere. 1: next to the bucket before.")                          \
+  P(uint32_t, least_loaded, 0, 0, 1, "Where a new pair goes. 0: to its first bucket. 1: to its least loaded one.")
 
 #include "plugins/probing.cuh"
 

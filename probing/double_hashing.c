@@ -14,4 +14,7 @@ static tsr_status double_hashing_plan(const void *config, const tsr_shape *shape
   return tsr_plan_walk(plan, "double_hashing", own->max_probes, &plan->state[DOUBLE_HASHING_LIMIT], error);
 }
 
-TSR_PLUGIN(double_hashing_plan, "Double hashing over windows of consecutive buckets, linear inside.", "WarpCore IV-B2");
+TSR_PLUGIN(double_hashing_plan,
+           "Double hashing by windows: linear probing through a window of consecutive buckets, then a jump by a second "
+           "hash. A walk can visit every bucket, so one key may have many pairs. Pairs never move.",
+           "WarpCore IV-B2");

@@ -6,8 +6,8 @@
  * a pair goes to the first free slot of its walk, so a find ends at the first empty one.
  */
 #define TSR_PARAMETERS(P)                                                                                              \
-  P(uint32_t, window_buckets, 4, 1, 64, "Consecutive buckets probed before the next jump.")                            \
-  P(uint32_t, max_probes, 0, 0, 4294967295u, "Buckets visited before an insert reports a full table; 0 = all.")
+  P(uint32_t, window_buckets, 4, 1, 64, "Consecutive buckets that are probed before the next jump.")                   \
+  P(uint32_t, max_probes, 0, 0, 4294967295u, "Limit on the buckets that an insert or a find visits. 0: all.")
 
 #include "plugins/probing.cuh"
 

@@ -20,5 +20,7 @@ static tsr_status hashgraph_plan(const void *config, const tsr_shape *shape, tsr
   return TSR_OK;
 }
 
-TSR_PLUGIN(hashgraph_plan, "Lists between offsets, made in bulk: no probing, for multisets, multimaps, distinct keys.",
+TSR_PLUGIN(hashgraph_plan,
+           "No probing: the pairs of one hash are stored next to each other, as a list between two offsets. Lists are "
+           "made of whole batches, so it suits multisets, multimaps and distinct keys that are inserted at once.",
            "HashGraph 3.1 to 3.3");

@@ -7,8 +7,11 @@
  * (HashGraph 3.3), version 1 counts each list and then finds each pair its place by random access (3.2).
  */
 #define TSR_PARAMETERS(P)                                                                                              \
-  P(uint32_t, version, 2, 1, 2, "How lists are made: 1 = by random access, 2 = in their order.")                       \
-  P(uint32_t, lists_percent, 80, 1, 400, "Lists for each hundred pairs of capacity; 100 C of the paper.")
+  P(uint32_t, version, 2, 1, 2,                                                                                        \
+    "How lists are made. 1: each pair is written to its place at random. 2: the batch is put in the lists' order "     \
+    "first.")                                                                                                          \
+  P(uint32_t, lists_percent, 80, 1, 400,                                                                               \
+    "Lists per 100 pairs of capacity (100 C in the paper). More lists are shorter.")
 
 #include "plugins/probing.cuh"
 

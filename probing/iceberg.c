@@ -12,5 +12,7 @@ static tsr_status iceberg_plan(const void *config, const tsr_shape *shape, tsr_p
   return tsr_plan_two_buckets(shape, "iceberg", error);
 }
 
-TSR_PLUGIN(iceberg_plan, "A first bucket up to a threshold, then the less loaded of two others; nothing moves.",
+TSR_PLUGIN(iceberg_plan,
+           "Iceberg hashing: a pair goes to its first bucket up to a threshold, then to the less loaded of two others. "
+           "Pairs never move. Most finds read one bucket.",
            "BGHT 3.2, 5.3");

@@ -9,7 +9,7 @@
  * claimed from the lowest on; so a find ends at a first bucket that has more empty ones.
  */
 #define TSR_PARAMETERS(P)                                                                                              \
-  P(uint32_t, threshold, 80, 1, 100, "Load of the first bucket, in percent, from which on the others are tried.")
+  P(uint32_t, threshold, 80, 1, 100, "Load of the first bucket, in percent, above which a new pair goes to the others.")
 
 #include "plugins/probing.cuh"
 

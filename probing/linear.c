@@ -12,4 +12,7 @@ static tsr_status linear_plan(const void *config, const tsr_shape *shape, tsr_pl
   return tsr_plan_walk(plan, "linear", own->max_probes, &plan->state[LINEAR_LIMIT], error);
 }
 
-TSR_PLUGIN(linear_plan, "Linear probing: one bucket after the other.", "WarpCore II; Knuth 6.4, algorithm L");
+TSR_PLUGIN(linear_plan,
+           "Linear probing: one bucket after another, in the order of memory. Full buckets cluster, so walks get long "
+           "at high loads; choose it for low loads. Pairs never move.",
+           "WarpCore II; Knuth 6.4, algorithm L");

@@ -14,5 +14,7 @@ static tsr_status quadratic_plan(const void *config, const tsr_shape *shape, tsr
   return tsr_plan_walk(plan, "quadratic", own->max_probes, &plan->state[QUADRATIC_LIMIT], error);
 }
 
-TSR_PLUGIN(quadratic_plan, "Quadratic probing: squares to both sides, over a prime number of buckets.",
+TSR_PLUGIN(quadratic_plan,
+           "Quadratic probing: buckets at square distances on both sides of the first one. It needs one hash function "
+           "and about as many probes as double hashing. Pairs never move.",
            "WarpCore II; Radke 1970");

@@ -19,5 +19,7 @@ static tsr_status robin_hood_plan(const void *config, const tsr_shape *shape, ts
   return TSR_OK;
 }
 
-TSR_PLUGIN(robin_hood_plan, "Linear probing in which a pair far from home displaces one that is nearer.",
+TSR_PLUGIN(robin_hood_plan,
+           "Linear probing in which a pair that is far from its first bucket takes the slot of a pair that is nearer "
+           "to its own. Finds of absent keys stay short at high loads. Needs a layout that can exchange pairs.",
            "Celis 1986; Garcia et al. 2011");

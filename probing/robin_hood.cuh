@@ -9,7 +9,8 @@
  * there: a find ends beyond it. So the order of ages is no law, only what keeps walks short: who loses a victim to
  * another thread goes on.
  */
-#define TSR_PARAMETERS(P) P(uint32_t, max_age, 255, 1, 255, "Buckets after its first one where a pair may lie.")
+#define TSR_PARAMETERS(P)                                                                                              \
+  P(uint32_t, max_age, 255, 1, 255, "How many buckets a pair may be stored after its first one.")
 
 #include "plugins/probing.cuh"
 

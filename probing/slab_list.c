@@ -17,4 +17,7 @@ static tsr_status slab_list_plan(const void *config, const tsr_shape *shape, tsr
   return TSR_OK;
 }
 
-TSR_PLUGIN(slab_list_plan, "One bucket a key, continued by a list of units: chaining.", "SlabHash III");
+TSR_PLUGIN(slab_list_plan,
+           "One bucket per key, which continues as a linked list when it is full (chaining). It takes load factors "
+           "above 1 and any number of pairs per key. Needs a layout whose buckets link, and an allocator.",
+           "SlabHash III");

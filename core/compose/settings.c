@@ -38,123 +38,129 @@ enum { ROW_WORD_BYTES = 24 };
  * a choice lists its words in the order of the enum of plugins/table.h. */
 #define SETTINGS(R)                                                                                                    \
   R("kind", "set | map | multiset | multimap | counter | filter", NULL,                                                \
-    "What the table means; a multiset and a multimap keep every pair of a key, a counter counts how often a key "      \
-    "was inserted, a filter knows of a key whether it may have been (see [filter]).",                                  \
+    "What the table stores. set: keys. map: one value per key. multiset and multimap: every pair that is inserted. "   \
+    "counter: how often each key was inserted. filter: a Bloom filter, see [filter].",                                 \
     ROW_CHOICE, ROW(kind), 0, 0)                                                                                       \
-  R("key_bits", "32 | 64", NULL, "Width of a key.", ROW_NUMBER, ROW(key_bits), 32, 64)                                 \
+  R("key_bits", "32 | 64", NULL, "Width of a key in bits.", ROW_NUMBER, ROW(key_bits), 32, 64)                         \
   R("value_bits", "8 | 16 | 32 | 64", "",                                                                              \
-    "Width of a value, 32 | 64; required for a map or multimap, refused for a set or multiset. Of a counter's count, " \
-    "which stops at its largest number; counts of 8 and 16 bits lie in 32.",                                           \
+    "Width of a value in bits. A map or multimap needs 32 or 64 here, or value_bytes. A counter takes any of the "     \
+    "four: its counts stop at the largest number, and counts of 8 and 16 bits take 32 bits of memory.",                \
     ROW_NUMBER, ROW(value_bits), 8, 64)                                                                                \
   R("value_bytes", "16 .. 256", "",                                                                                    \
-    "Instead of value_bits, of a map or multimap: a value is so many bytes, a multiple of 4, which lie in a row "      \
-    "apart; "                                                                                                          \
-    "the slot has the row's number.",                                                                                  \
+    "Size of a value in bytes (a multiple of 4), in place of value_bits. Values are stored in a separate array; the "  \
+    "slot holds an index into it.",                                                                                    \
     ROW_NUMBER, ROW(value_bytes), 16, 256)                                                                             \
-  R("capacity", "1 .. 2^40", "", "Pairs to hold; `run` derives it from the input when it is missing.", ROW_NUMBER,     \
+  R("capacity", "1 .. 2^40", "", "Pairs to hold. `run` derives it from the input when it is missing.", ROW_NUMBER,     \
     ROW(capacity), 1, TSR_CAPACITY_MAX)                                                                                \
-  R("layout", "a layout", NULL, "How pairs lie in memory.", ROW_PART, ROW_PART_OF(TSR_ROLE_LAYOUT), 0, 0)              \
-  R("probing", "a probing scheme", NULL, "In which buckets a key may live.", ROW_PART, ROW_PART_OF(TSR_ROLE_PROBING),  \
-    0, 0)                                                                                                              \
-  R("hasher", "a hasher", NULL, "The family of hash functions.", ROW_PART, ROW_PART_OF(TSR_ROLE_HASHER), 0, 0)         \
-  R("allocator", "an allocator", "", "Where a scheme that needs one gets its units.", ROW_PART,                        \
-    ROW_PART_OF(TSR_ROLE_ALLOCATOR), 0, 0)                                                                             \
+  R("layout", "a layout", NULL, "How a bucket stores its pairs in memory; `tessera list layout`.", ROW_PART,           \
+    ROW_PART_OF(TSR_ROLE_LAYOUT), 0, 0)                                                                                \
+  R("probing", "a probing scheme", NULL,                                                                               \
+    "Which buckets may hold a key, and in which order they are tried; `tessera list probing`.", ROW_PART,              \
+    ROW_PART_OF(TSR_ROLE_PROBING), 0, 0)                                                                               \
+  R("hasher", "a hasher", NULL, "Hash function; `tessera list hasher`.", ROW_PART, ROW_PART_OF(TSR_ROLE_HASHER), 0, 0) \
+  R("allocator", "an allocator", "",                                                                                   \
+    "Source of further memory, for layouts whose buckets link and for values = buckets; `tessera list allocator`.",    \
+    ROW_PART, ROW_PART_OF(TSR_ROLE_ALLOCATOR), 0, 0)                                                                   \
   R("load_factor", "0.01 .. 64", "0.8",                                                                                \
-    "capacity / slots: what the table is sized for; the default is less where a scheme reaches less. Above 1 only "    \
-    "where buckets link, and their lists get long.",                                                                   \
+    "capacity / slots, which sets the size of the table. The default is lower where the probing scheme reaches less. " \
+    "Above 1 only where buckets link; their lists then get long.",                                                     \
     ROW_FRACTION, ROW(load_factor), 0, 0)                                                                              \
-  R("stash", "0 .. 65536", "0", "Pairs that the stash can hold when their own buckets are full.", ROW_NUMBER,          \
-    ROW(stash), 0, 65536)                                                                                              \
+  R("stash", "0 .. 65536", "0", "Pairs that fit in the stash, an overflow area for pairs whose own buckets are full.", \
+    ROW_NUMBER, ROW(stash), 0, 65536)                                                                                  \
   R("page_bytes", "0 | auto | 1Ki .. 128Ki", "0",                                                                      \
-    "All buckets of a key lie in one page of at most so many bytes, so that large batches can be inserted page by "    \
-    "page; 0: no pages, but where the layout needs them; auto: 60Ki.",                                                 \
+    "Divides the table into pages of at most this many bytes and keeps all buckets of a key in one page, so that "     \
+    "large batches can be inserted page by page. 0: no pages, unless the layout needs them. auto: 60Ki.",              \
     ROW_PAGE, ROW(pages.bytes), 1 << 10, 128 << 10)                                                                    \
   R("page_batch", "auto | 0 .. 2^40", "auto",                                                                          \
-    "Pairs from which on an insert goes page by page; 0: never; auto: where that is faster. `check` says how many, "   \
-    "`run` and `tsr_table_report` which did.",                                                                         \
+    "Smallest insert, in pairs, that goes page by page. 0: none does. auto: where that is faster. `check` prints the " \
+    "number; `run` and `tsr_table_report` say which inserts did.",                                                     \
     ROW_BATCH, ROW(pages.batch), 0, TSR_CAPACITY_MAX)                                                                  \
   R("device_bytes", "0 .. 2^50", "0",                                                                                  \
-    "A table of more bytes lies in the host's memory, and its pages come to the device in runs, which take so many "   \
-    "bytes there at most; 0: every table lies on the device.",                                                         \
+    "Device memory limit in bytes. A larger table is kept in host memory and streamed through this budget. 0: every "  \
+    "table is in device memory.",                                                                                      \
     ROW_NUMBER, ROW(pages.device_bytes), 0, 1ull << 50)                                                                \
-  R("growth", "none | double", "none", "double: an insert that finds the table full doubles its capacity; it waits.",  \
+  R("growth", "none | double", "none",                                                                                 \
+    "none: pairs that do not fit are not placed. double: an insert that finds the table full doubles its capacity, "   \
+    "and the call waits for the device.",                                                                              \
     ROW_CHOICE, ROW(upkeep.growth), 0, 0)                                                                              \
   R("growth_limit", "0 .. 2^40", "0",                                                                                  \
-    "Capacity at which growth ends; 0: when memory does, or 256 times as many pairs have room.", ROW_NUMBER,           \
-    ROW(upkeep.growth_limit), 0, TSR_CAPACITY_MAX)                                                                     \
+    "Largest capacity that growth reaches. 0: until memory runs out, or until there is room for 256 times as many "    \
+    "pairs.",                                                                                                          \
+    ROW_NUMBER, ROW(upkeep.growth_limit), 0, TSR_CAPACITY_MAX)                                                         \
   R("clean", "auto | no", "auto",                                                                                      \
-    "auto: an insert into a table with more erased than empty slots first rebuilds it in its place, and waits. no: "   \
-    "erased slots stay until they are taken again, or until a rehash.",                                                \
+    "auto: an insert into a table with more erased than empty slots first rebuilds the table in place, and the call "  \
+    "waits. no: erased slots stay until an insert takes them or the table is rehashed.",                               \
     ROW_CHOICE, ROW(upkeep.clean), 0, 0)                                                                               \
   R("duplicates", "first | replace | add | min | max | promise_unique", "first",                                       \
-    "What inserting a present key does; promise_unique skips the look-up. Refused for a multiset, multimap or "        \
-    "counter.",                                                                                                        \
+    "What inserting a present key does to its value. first: it stays. replace: the new one is taken. add, min, max: "  \
+    "both are combined. promise_unique: no key is inserted twice, so inserts skip the look-up. A set takes first or "  \
+    "promise_unique; other kinds than set and map take none.",                                                         \
     ROW_CHOICE, ROW(policy.duplicates), 0, 0)                                                                          \
   R("overflow", "report | saturate | wrap", "report",                                                                  \
-    "What duplicates = add does with a sum past the largest value; values are unsigned. report: it comes out modulo "  \
-    "2^value_bits and is counted; `run` says so and ends with status 3. saturate: it stops there. wrap: modulo, and "  \
-    "nobody counts, as negative numbers need it.",                                                                     \
+    "What duplicates = add does with a sum past the largest unsigned value. report: it wraps modulo 2^value_bits and " \
+    "is counted; `run` prints the count and ends with status 3. saturate: it stops at the largest value. wrap: it "    \
+    "wraps and is not counted, as sums of signed values need.",                                                        \
     ROW_CHOICE, ROW(policy.overflow), 0, 0)                                                                            \
   R("concurrency", "phased | mixed", "phased",                                                                         \
-    "phased: only operations of one class overlap; mixed: all may, but inserts and erases of open addressing take "    \
-    "turns.",                                                                                                          \
+    "Which operations on the table may overlap. phased: only those of one class (inserts, finds or erases). mixed: "   \
+    "all, but in open addressing inserts and erases take turns.",                                                      \
     ROW_CHOICE, ROW(concurrency), 0, 0)                                                                                \
   R("values", "inline | buckets", "inline",                                                                            \
-    "inline: each value lies beside its key; buckets, of a multimap: a key lies in the table once, and its values in " \
-    "a "                                                                                                               \
-    "list of buckets of the allocator's units; see [values].",                                                         \
+    "inline: each value is stored with its key. buckets, for a multimap: each key is stored once, and its values are " \
+    "in a linked list of the allocator's units; see [values].",                                                        \
     ROW_CHOICE, ROW(values.kind), 0, 0)                                                                                \
   R("filter", "none | 2 .. 48", "none",                                                                                \
-    "Bits a key of a Bloom filter before the table, which finds of most absent keys do not pass; 8 let one in some "   \
-    "40 pass.",                                                                                                        \
+    "Bits per key of a Bloom filter that is checked first. It rejects most absent keys: with 8 bits about 1 in 40 "    \
+    "gets through.",                                                                                                   \
     ROW_NONE, ROW(filter.before), 2, 48)                                                                               \
   R("seed", "1 .. 2^63", "1", "Seed of the hash functions.", ROW_NUMBER, ROW(seed), 1, 1ull << 63)                     \
-  R("backend", "auto | cuda | cpu", "auto", "Where the table lives; auto takes CUDA when it can be used.", ROW_CHOICE, \
-    ROW(target.backend), 0, 0)                                                                                         \
-  R("device", "0 .. 63", "0", "Which GPU.", ROW_NUMBER, ROW(target.device), 0, 63)                                     \
-  R("devices", "numbers | all", "", "Several GPUs, as 0,1,2, that share the pairs; see [devices].", ROW_DEVICES,       \
+  R("backend", "auto | cuda | cpu", "auto",                                                                            \
+    "Where the table is. auto: on a GPU if CUDA can be used, otherwise on the CPU.", ROW_CHOICE, ROW(target.backend),  \
+    0, 0)                                                                                                              \
+  R("device", "0 .. 63", "0", "Number of the GPU.", ROW_NUMBER, ROW(target.device), 0, 63)                             \
+  R("devices", "numbers | all", "", "Several GPUs that share the pairs, as 0,1,2; see [devices].", ROW_DEVICES,        \
     ROW(sharing.devices), 0, TSR_DEVICES_MAX - 1)                                                                      \
-  R("statistics", "no | yes", "no", "Count probes; costs nothing when no.", ROW_CHOICE, ROW(statistics), 0, 0)
+  R("statistics", "no | yes", "no", "yes: probes are counted. no: they are not, and it costs nothing.", ROW_CHOICE,    \
+    ROW(statistics), 0, 0)
 
 /* The keys of [devices], which is there only beside [table] devices. */
 #define DEVICE_SETTINGS(R)                                                                                             \
   R("split", "hash | independent | replicated", "hash",                                                                \
-    "Where a pair lies: by a hash of its key, in parts balanced by a histogram of bins; anywhere; or on each device.", \
+    "Which device holds a pair. hash: a hash of the key decides, and a histogram balances the parts. independent: "    \
+    "any device. replicated: every device holds all pairs.",                                                           \
     ROW_CHOICE, ROW(sharing.split), 0, 0)                                                                              \
   R("chunk", "auto | 256 .. 2^31", "auto",                                                                             \
-    "Items worked through at a time, while the next chunk is split; auto: a quarter of the batch, up to 32Mi a "       \
-    "device.",                                                                                                         \
+    "Items per chunk; a chunk is worked on while the next one is split. auto: a quarter of the batch, at most 32Mi "   \
+    "per device.",                                                                                                     \
     ROW_BATCH, ROW(sharing.chunk), 256, 1ull << 31)                                                                    \
   R("exchange", "direct | copy", "direct",                                                                             \
-    "direct: kernels write items to, and read answers from, the other devices' memory, where they reach it; copy: "    \
-    "copies carry them.",                                                                                              \
+    "How items and answers travel between devices. direct: kernels write to and read from the other devices' memory, " \
+    "where they reach it. copy: by memory copies.",                                                                    \
     ROW_CHOICE, ROW(sharing.exchange), 0, 0)
 
 /* The keys of [filter], which is there only with kind = filter. */
 #define FILTER_SETTINGS(R)                                                                                             \
-  R("block_bytes", "32 | 64", "32", "Bytes of a block, which has all bits of a key; a GPU reads 32 at once.",          \
-    ROW_NUMBER, ROW(filter.block_bytes), 32, 64)                                                                       \
-  R("functions", "1 .. 8", "6", "Bits that a key sets.", ROW_NUMBER, ROW(filter.functions), 1, 8)                      \
-  R("bits_per_key", "2 .. 48", "16", "Bits of the filter for each key of `capacity`.", ROW_NUMBER,                     \
+  R("block_bytes", "32 | 64", "32",                                                                                    \
+    "Bytes per block. All bits of a key are in one block; a GPU reads 32 bytes at once.", ROW_NUMBER,                  \
+    ROW(filter.block_bytes), 32, 64)                                                                                   \
+  R("functions", "1 .. 8", "6", "Bits that each key sets.", ROW_NUMBER, ROW(filter.functions), 1, 8)                   \
+  R("bits_per_key", "2 .. 48", "16", "Bits of the filter per key of `capacity`.", ROW_NUMBER,                          \
     ROW(filter.bits_per_key), 2, 48)                                                                                   \
   R("one_in", "0 .. 10^6", "0",                                                                                        \
-    "As many bits a key as are needed so that at capacity one absent key in so many seems present; 0: bits_per_key "   \
-    "says.",                                                                                                           \
-    ROW_NUMBER, ROW(filter.one_in), 0, 1000000)
+    "Target false-positive rate at capacity: 1 in N. It sets the bits per key. 0: bits_per_key does.", ROW_NUMBER,     \
+    ROW(filter.one_in), 0, 1000000)
 
 /* The keys of [values], which is there only with values = buckets. */
 #define VALUE_SETTINGS(R)                                                                                              \
-  R("first", "1 .. 1024", "1", "Values that the first bucket of a key is made for (WarpCore's s_0).", ROW_NUMBER,      \
+  R("first", "1 .. 1024", "1", "Values that a key's first bucket has room for (WarpCore's s_0).", ROW_NUMBER,          \
     ROW(values.first), 1, 1024)                                                                                        \
   R("growth", "1 .. 64", "1.1",                                                                                        \
-    "How many times as many values each further bucket is made for, up to 65536 (WarpCore's lambda); every bucket "    \
-    "has "                                                                                                             \
-    "what its last unit has room for besides.",                                                                        \
+    "How many times as many values each further bucket has room for, up to 65536 (WarpCore's lambda). Every bucket "   \
+    "also uses what is left of its last unit.",                                                                        \
     ROW_FRACTION, ROW(values.growth), 1, 0)                                                                            \
   R("per_key", "1 .. 2^20", "1",                                                                                       \
-    "Values of a key, on average: the table is sized for capacity / per_key keys, and its pool for capacity values "   \
-    "of "                                                                                                              \
-    "so many.",                                                                                                        \
+    "Expected values per key. The table is sized for capacity / per_key keys, and the pool of units for capacity "     \
+    "values.",                                                                                                         \
     ROW_NUMBER, ROW(values.per_key), 1, 1 << 20)
 
 #define SHOWN(key, values, initial, doc, type, offset, minimum, maximum) {key, values, initial, doc},

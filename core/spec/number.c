@@ -316,3 +316,8 @@ void tsr_plain_numbers_end(const tsr_plain_numbers *numbers) {
   uselocale(numbers->former);
   freelocale(numbers->plain);
 }
+
+int tsr_first_sentence(const char *text) {
+  const char *stop = strstr(text, ". ");
+  return (int)(stop ? (size_t)(stop - text) + 1 : strlen(text));
+}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Numbers and names as people write them in specs and on the command line.
+ * Numbers and names as people write them in specs and on the command line, and the sentences that they read.
  *
  * What is read is exactly what was written: nothing is clamped, rounded or guessed, and text that
  * is not wholly a number is refused. The caller knows what the number is for and writes the
@@ -54,6 +54,9 @@ void tsr_plain_numbers_end(const tsr_plain_numbers *numbers);
  * fewer edits than `word` has letters (else every short word would be near to every other). The result points into
  * `names`. */
 const char *tsr_nearest(const char *word, const char *const *names, size_t count);
+
+/* Bytes of the first sentence of `text`, its full stop included: for "%.*s". */
+int tsr_first_sentence(const char *text);
 
 #ifdef __cplusplus
 }

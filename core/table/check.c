@@ -41,7 +41,8 @@ static void print_parts(FILE *out, const tsr_composition *t) {
   for (uint32_t role = 0; role < TSR_ROLES; role++) {
     const tsr_part *part = &t->part[role];
     if (!part->plugin) continue;
-    fprintf(out, "%-12s %s: %s\n", tsr_role_names[role], part->plugin->name, part->plugin->summary);
+    fprintf(out, "%-12s %s: %.*s\n", tsr_role_names[role], part->plugin->name,
+            tsr_first_sentence(part->plugin->summary), part->plugin->summary);
     for (const tsr_parameter *p = part->plugin->parameters; p->name; p++) {
       uint64_t value = 0;
       memcpy(&value, (const char *)part->config + p->offset, p->type == TSR_PARAMETER_U32 ? 4 : 8);

@@ -6,7 +6,7 @@
  * it ends; a pair goes to the first free slot of its walk, so a find ends at the first empty one.
  */
 #define TSR_PARAMETERS(P)                                                                                              \
-  P(uint32_t, max_probes, 0, 0, 4294967295u, "Buckets visited before an insert reports a full table; 0 = all.")
+  P(uint32_t, max_probes, 0, 0, 4294967295u, "Limit on the buckets that an insert or a find visits. 0: all.")
 
 #include "plugins/probing.cuh"
 

@@ -64,7 +64,7 @@ breaks P-09 "it does something when it is loaded" "$linear" \
 breaks P-10 "its plan() keeps state" "$linear" \
   c "$(plan_first 'static uint64_t calls;\n  plan->state[7] = calls++;')"
 breaks P-11 "its default is below its minimum" "$linear" cuh 's/max_probes, 0, 0,/max_probes, 0, 1,/'
-breaks P-11 "a parameter is not told in a sentence" "$linear" cuh 's/"Buckets visited [^"]*"/"buckets"/'
+breaks P-11 "a parameter is not told in a sentence" "$linear" cuh 's/"Limit on [^"]*"/"buckets"/'
 breaks P-11 "it refuses its own maximum" "$linear" \
   c "$(plan_first 'if (own->max_probes == 4294967295u)
     return tsr_fail(error, TSR_INCOMPATIBLE, "probing = template does not count as far as that");')"

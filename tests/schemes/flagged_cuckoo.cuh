@@ -6,7 +6,7 @@
  * Laws kept: a pair leaves its first bucket only when that is full; and a flag is raised before the pair is put elsewhere.
  */
 #define TSR_PARAMETERS(P)                                                                                              \
-  P(uint32_t, hash_functions, 3, 2, 4, "Buckets where a key may live.")                                                \
+  P(uint32_t, hash_functions, 3, 2, 4, "Number of buckets that may hold a key.")                                       \
   P(uint32_t, max_chain, 200, 0, 1000000, "Evictions before an insert gives up.")
 
 #include "plugins/probing.cuh"

@@ -8,7 +8,9 @@
  * Law kept: pairs leave or pass only full buckets, and these never regain an empty slot; so a find ends at the first bucket
  * with one.
  */
-#define TSR_PARAMETERS(P) P(uint32_t, neighbours, 8, 2, 255, "Buckets where a key may live, from its home on.")
+#define TSR_PARAMETERS(P)                                                                                              \
+  P(uint32_t, neighbours, 8, 2, 255,                                                                                   \
+    "Where a key's second and fourth bucket are. 0: anywhere. 1: next to the bucket before.")
 
 #include "plugins/probing.cuh"
 

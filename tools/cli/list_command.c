@@ -36,7 +36,8 @@ static void print_plugins(const tsr_plugin_info *plugins, size_t count, const ch
     if (role && strcmp(role, plugins[i].role) != 0) continue;
     char name[64];
     snprintf(name, sizeof name, "%s/%s", plugins[i].role, plugins[i].name);
-    printf("%-24s %s%s\n", name, plugins[i].summary, plugins[i].has_device_code ? "" : " [no device code]");
+    printf("%-24s %.*s%s\n", name, tsr_first_sentence(plugins[i].summary), plugins[i].summary,
+           plugins[i].has_device_code ? "" : " [no device code]");
     shown++;
     without_device += !plugins[i].has_device_code;
   }
@@ -275,9 +276,8 @@ static tsr_exit run_describe(const tsr_arguments *arguments) {
     return TSR_EXIT_OK;
   }
   if (!strchr(what, '/') && !tsr_is_role(what, strlen(what)))
-    return tsr_say_usage("%s: a plugin is named by ROLE/NAME, as `tessera list` does; ROLE means all of it, table "
-                         "the keys of [table], devices, filter and values those of these sections, and compatible what "
-                         "does not go together",
+    return tsr_say_usage("%s: must be ROLE/NAME as `tessera list` prints them, ROLE for all of a role, table, devices, "
+                         "filter or values for the keys of that section, or compatible",
                          what);
   snprintf(role, sizeof role, "%.*s", (int)strcspn(what, "/"), what);
   tsr_exit failed = check_role(role);
@@ -301,9 +301,10 @@ static const tsr_option describe_options[] = {
     TSR_OPTION_END};
 
 const tsr_command tsr_list_command = {{"list", "[ROLE]", "Lists the plugins.", list_options, NULL}, run_list};
-const tsr_command tsr_describe_command = {{"describe", "ROLE/NAME",
-                                           "Tells what a plugin is and its parameters; ROLE: all of it; table, "
-                                           "devices, filter, values: the keys of that section; compatible: "
-                                           "what does not go together.",
-                                           describe_options, NULL},
-                                          run_describe};
+const tsr_command tsr_describe_command = {
+    {"describe", "ROLE/NAME",
+     "Prints what a plugin is and its parameters. ROLE: all plugins of that role. table, "
+     "devices, filter, values: the keys of that section. compatible: "
+     "which settings do not go together.",
+     describe_options, NULL},
+    run_describe};

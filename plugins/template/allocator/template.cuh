@@ -5,7 +5,8 @@
  * which acquires, and cleared by its release, so what an owner wrote comes before what the next one writes.
  */
 #define TSR_PARAMETERS(P)                                                                                              \
-  P(uint32_t, unit_bytes, 0, 0, 4096, "Bytes of a unit, a multiple of 16; 0 = those of a linked bucket, or 128.")
+  P(uint32_t, unit_bytes, 0, 0, 4096,                                                                                  \
+    "Bytes per unit, a multiple of 16. 0: as many as a bucket of a layout that links, otherwise 128.")
 
 #include "plugins/allocator.cuh"
 

@@ -5,7 +5,7 @@
  * Law kept: a pair leaves a bucket only when that is full, and a slot that has held a pair is never empty again; so a
  * find ends at a first bucket with an empty slot.
  */
-#define TSR_PARAMETERS(P) P(uint32_t, max_chain, 500, 0, 1000000, "Evictions before an insert reports a full table.")
+#define TSR_PARAMETERS(P) P(uint32_t, max_chain, 500, 0, 1000000, "Evictions before an insert gives up.")
 
 #include "plugins/probing.cuh"
 
