@@ -18,7 +18,7 @@
 struct __align__(16) page_left {
   uint32_t firsts, items; /* how many were turned away by their first bucket, and by all */
   uint32_t next;          /* of the latter, the first that nobody evicts for yet */
-  uint32_t handed;        /* pairs in hand for which there was no place; they lie where `first` was */
+  uint32_t handed;        /* pairs in hand for which there was no place; they are stored where `first` was */
   uint16_t first[TSR_PAGES_FIRSTS], item[TSR_PAGES_LEFT];
   uint32_t repeats[TSR_PAGES_COUNTED_ITEMS / 32]; /* a bit for each item: an earlier one has its key */
 };
@@ -35,8 +35,8 @@ static __device__ __forceinline__ uint32_t *count_of(const tsr_place_step *a, ui
   return (uint32_t *)(tsr_page_memory + a->room.counts_offset_bytes) + (uint32_t)bucket / 2;
 }
 
-/* The slot that the bucket has to give to who asks, or a number that is none. An item asks for few buckets, and a page has so
- * few items that no count reaches the next. */
+/* The slot that the bucket gives to the item that asks, or a number that is none. An item asks for few buckets, and
+ * a page has so few items that no count reaches the next. */
 static __device__ __forceinline__ uint32_t count_slot(const tsr_place_step *a, uint64_t bucket, uint32_t asks) {
   const uint32_t shift = (uint32_t)bucket % 2 * 16;
   return atomicAdd(count_of(a, bucket), asks << shift) >> shift & 0xFFFFu;
@@ -147,7 +147,7 @@ struct item_rows {
   tsr_probe probe[ROWS];
 };
 
-/* Puts rows into slots of the bucket that each one's walk has come to, after `passed` others; returns those that got one.
+/* Puts rows into slots of the bucket at which each one's walk is, after `passed` others; returns those that got one.
  * All ask before the first is put, so that these are under way together. */
 template <uint32_t ROWS>
 static __device__ __forceinline__ uint32_t put_rows(const tsr_ctx *c, const tsr_place_step *a,
@@ -258,8 +258,8 @@ static __device__ __forceinline__ uint32_t insert_rows(const tsr_ctx *c, const t
   return hits;
 }
 
-/* Returns how many items of this thread got a slot; so many are under way at a time, and half as many at last, where no more
- * are left: rows without an item cost as much as others. Collective. */
+/* Returns how many items of this thread got a slot. ROWS are under way at a time, and half as many at last, where no
+ * more are left: rows without an item cost as much as others. Collective. */
 template <uint32_t ROWS>
 static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const tsr_place_step *a, uint64_t begin,
                                                          uint32_t items, page_left *left, uint32_t *gives_up) {
@@ -285,12 +285,12 @@ static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const
 
 /* ---- Evictions ------------------------------------------------------------------------------- */
 
-/* Where a scheme moves pairs, what no bucket of its walk has room for takes the slot of another pair, and that one gets a
- * slot of any bucket of its own walk, by counting, or takes another's in turn. A pair that has room elsewhere is the one
- * to take, if the bucket has one: most chains end at once then. Otherwise the scheme chooses. A slot that was given out may
- * still be without its pair: then the eviction is lost, as if the pair had just gone. Few threads do it, which take their
- * next item as soon as they are done with one, and all lanes of a warp go on together. Below sm_90, where they do not, the
- * walk evicts, as everywhere else. */
+/* Evictions, where a scheme moves pairs. A pair for which no bucket of its walk has room takes the slot of another
+ * pair. That one gets a slot of any bucket of its own walk, by counting, or takes another's in turn. The best pair
+ * to take is one that has room elsewhere, if the bucket has one: then most chains end at once. Otherwise the scheme
+ * chooses. A slot that was given out may still be without its pair: then the eviction is lost, as if the pair had
+ * just gone. Few threads do it. They take their next item as soon as they are done with one, and all lanes of a warp
+ * go on together. Below sm_90 they do not, and the walk evicts, as everywhere else. */
 static __device__ __forceinline__ uint32_t evicts_counted(const tsr_ctx *c) {
   return LANES_MEET && TSR_FACT(c, moves_pairs) && TSR_FACT(c, asks_scheme) && !TSR_FACT(c, warp_sync) &&
          !TSR_FACT(c, has_notes);
@@ -304,15 +304,15 @@ struct page_pair {
   tsr_placing placing;
 };
 
-/* A slot whose pair has room elsewhere: in a bucket with slots to give, after so many of its walk. */
+/* A slot whose pair has room elsewhere: in a bucket with slots to give, after `passed` others of its walk. */
 struct page_room {
   uint32_t found, slot, passed;
   uint64_t ref;
 };
 
-/* Of the pairs of a bucket: whose walk has a bucket with slots to give, and the first one that has. The first bucket of the
- * walk is never it: either the pair lies there, in the way of others, or was passed on. Without a branch, so that all looks
- * are under way together. */
+/* Which pairs of a bucket have a walk with slots to give in some bucket, and the first such bucket. It is never the
+ * first of the walk: either the pair is there, in the way of others, or it was passed on. Without a branch, so that
+ * all looks are under way together. */
 static __device__ __forceinline__ page_room seek_room(const tsr_ctx *c, const tsr_place_step *a, const tsr_bucket *b) {
   page_room room = {0, 0, 0, 0};
   const uint32_t vacant = layout_vacant(c, b);

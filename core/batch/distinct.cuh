@@ -8,8 +8,9 @@
 
 #include "core/batch/order.cuh"
 
-/* A page has any number of items, so blocks share it in pieces. `distinct` makes of each piece the keys that differ in it,
- * and `merge` of all pieces of a page one: these pairs lie from the piece's, or the page's, first item on. */
+/* A page has any number of items, so blocks share it in pieces. `distinct` makes of each piece the keys that differ
+ * in it, and `merge` makes one of all pieces of a page. These pairs are stored from the first item of the piece, or
+ * the page, on. */
 
 /* Atomics here are relaxed: one of several threads makes a key's place, numbers are combined in any order, and a barrier
  * comes before anybody reads what they have made. */
@@ -90,7 +91,7 @@ static __device__ __forceinline__ void group_add(const tsr_ctx *c, key_set set, 
             results[first + r * TSR_SET_THREADS] =
                 (uint8_t)(found == (io_key)key[r] ? result_for_present(TSR_FACT(c, duplicates)) : TSR_RESULT_INSERTED);
           rows &= ~(1u << r);
-        } /* else another key came first: the next look sees it */
+        } /* otherwise another key was first: the next look sees it */
       }
       lanes_meet();
     }

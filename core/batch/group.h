@@ -9,12 +9,12 @@
 #include "core/batch/steps.h"
 #include "core/batch/work.h"
 
-/* Enqueues that for bulk->spans, where it may pay and there is *memory for it, which the caller frees in the stream's order
- * when the insert is enqueued; else NULL. Where the caller of the insert wants answers, bulk's arrays for them become those
- * of the pairs that were made. */
+/* Enqueues that for bulk->spans, where it may pay and there is *memory for it; otherwise *memory is NULL. The caller
+ * frees it in the stream's order when the insert is enqueued. Where the caller of the insert wants answers, bulk's
+ * arrays for them become those of the pairs that were made. */
 tsr_status tsr_spans_make(const tsr_work *work, tsr_bulk *bulk, void **memory) TSR_MUST_CHECK;
 
-/* Enqueues, behind the insert of what was `made` in `memory`, what each item of bulk is told. */
+/* Enqueues, after the insert of what was `made` in `memory`, the answer of each item of bulk. */
 tsr_status tsr_spans_answer(const tsr_work *work, const tsr_bulk *bulk, const tsr_bulk *made, void *memory)
     TSR_MUST_CHECK;
 

@@ -10,14 +10,14 @@
 
 #include "core/batch/items.cuh"
 
-/* Whether offers are combined, because only then can all that a batch offers for a key be one offer. With `first` and
- * `replace` the item that is told that its pair was inserted expects its own value there. */
+/* Whether offers are combined, because only then can all that a batch offers for a key be one offer. With `first`
+ * and `replace` the item whose answer is "inserted" expects its own value there. */
 static __device__ __forceinline__ uint32_t hot_combines(const tsr_ctx *c) {
   return TSR_PAYLOAD_BITS > 0 && TSR_POLICY_MERGES(TSR_FACT(c, duplicates));
 }
 
-/* Where a key is looked for first, by the lowest bits of its hash. The hot keys are the first ones of the sample's set: by the
- * highest bits they would all be neighbours here, too. */
+/* Where a key is looked for first, by the lowest bits of its hash. The hot keys are the first ones of the sample's
+ * set: by the highest bits they would all be neighbours here as well. */
 static __device__ __forceinline__ uint32_t hot_home(tsr_key key, uint32_t slots) { return set_hash(key) % slots; }
 
 /* The hot keys, for all threads of the block, after a barrier. Returns whether there are any. */
@@ -42,8 +42,8 @@ static __device__ __forceinline__ uint64_t sample_at(uint64_t n, uint64_t i) {
   return begin + set_home(set_hash(i + 1), (uint32_t)(end - begin));
 }
 
-/* Counts the sampled items of each key. The atomics of this file are relaxed: they count, combine numbers in any order, or
- * let one of several threads win, and what they leave is read after a barrier or by the next kernel. */
+/* Counts the sampled items of each key. The atomics of this file are relaxed: they count, combine numbers in any
+ * order, or let one of several threads win. Their results are read after a barrier or by the next kernel. */
 extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)
     tsr_pages_sample_kernel(const __grid_constant__ tsr_hot_step a) {
   const uint64_t i = io_item(0);
@@ -102,7 +102,7 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 1)
 
 /* ---- What a tile offers for them ------------------------------------------------------------- */
 
-/* The hot keys and what the tile offers for each, where the tile's items lie later. */
+/* The hot keys and what the tile offers for each, in the memory that has the tile's items later. */
 struct hot_tile {
   io_key *keys;
   io_payload *sums;
@@ -138,8 +138,8 @@ static __device__ __forceinline__ void hot_end(const tsr_ctx *c, const tsr_hot *
 
 /* ---- What became of them --------------------------------------------------------------------- */
 
-/* The answer of one item of the batch whose key is hot. Its pair was inserted once for all of them: one learns what
- * became of it, the others that the key was present; or all are handed back, if the pair in hand is still the key's. */
+/* The answer of one item of the batch whose key is hot. Its pair was inserted once for all of them. One learns what
+ * became of it, the others that the key was present. Or all are handed back, if the pair in hand is still the key's. */
 static __device__ __forceinline__ void hot_answer(const tsr_ctx *c, const tsr_hot_step *a, uint64_t i, tsr_key key,
                                                   uint32_t slot) {
   uint32_t result = a->hot.results[slot];

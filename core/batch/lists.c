@@ -19,7 +19,7 @@ typedef struct job {
   uint32_t *large, *list_counts;
 } job;
 
-/* Those of the reserved keys, too. */
+/* Also those of the reserved keys. */
 static uint64_t lists_of(const tsr_store *store) { return store->composition->shape.lists + TSR_TAIL_RESERVED; }
 
 /* Lays the scratch memory out for n items; returns its bytes. */
@@ -108,7 +108,7 @@ static tsr_status make_first(const tsr_work *b, const tsr_bulk *bulk) {
 
 /* ---- Lists that have pairs ------------------------------------------------------------------- */
 
-/* All pairs, those that the lists have and then the batch's, and what is told of them. */
+/* All pairs, first those of the lists and then the batch's, and the answers of them. */
 typedef struct all_pairs {
   uint64_t held, n;
   tsr_tally *tally;
@@ -183,7 +183,7 @@ static tsr_status tell(const tsr_work *b, const all_pairs *all, tsr_tally *told)
   return status ? status : backend->synchronize(b->device, b->stream, b->error);
 }
 
-/* The batch's part of what is told, to where all is, or back. */
+/* The batch's part of the answers, to where all are, or back. */
 static tsr_status move_unplaced(const tsr_work *b, const all_pairs *all, const tsr_bulk *bulk, bool back) {
   const tsr_shape *s = &b->store->composition->shape;
   void *const theirs[] = {bulk->unplaced_keys, bulk->unplaced_values};
@@ -208,7 +208,7 @@ static tsr_status make_from(const job *j, const all_pairs *all, const tsr_bulk *
   if (status == TSR_OK) status = copy(b, all->keys + all->held * key_bytes, bulk->keys, all->n * key_bytes);
   if (status == TSR_OK && value_bytes)
     status = copy(b, all->values + all->held * value_bytes, bulk->values, all->n * value_bytes);
-  if (status == TSR_OK) status = move_unplaced(b, all, bulk, false); /* who has a place keeps what is there */
+  if (status == TSR_OK) status = move_unplaced(b, all, bulk, false); /* an item with a place keeps its answer */
   if (status == TSR_OK) status = tsr_work_zero(b, all->tally, sizeof tally);
   if (status == TSR_OK) status = empty_buckets(b);
   pairs = (tsr_bulk){.state = b->store->state,

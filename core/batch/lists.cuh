@@ -84,9 +84,9 @@ static __device__ __forceinline__ void lists_place(const tsr_ctx *c, const tsr_l
   }
 }
 
-/* A page, or a tile of a large one, of no more than TSR_LISTS_STAGED items: each thread holds its own from the first look to
- * their place, so that a key is read and hashed once, and the atomic that counts an item tells which of its list it is.
- * Wide keys are read again, because registers do not hold them all. */
+/* A page, or a tile of a large one, of no more than TSR_LISTS_STAGED items. Each thread holds its own items from the
+ * first look to their place, so that a key is read and hashed once. The atomic that counts an item also gives its
+ * number in the list. Wide keys are read again, because registers do not hold them all. */
 enum { LISTS_ROWS = TSR_LISTS_STAGED / TSR_LISTS_THREADS, LISTS_KEEP_KEYS = TSR_KEY_BITS == 32, LIST_SHIFT = 16 };
 static_assert(LISTS_ROWS * TSR_LISTS_THREADS == TSR_LISTS_STAGED, "each thread holds as many items");
 static_assert(TSR_LISTS_STAGED <= 1 << LIST_SHIFT && TSR_PAGE_LISTS < 1 << LIST_SHIFT, "a place has two halves");
@@ -155,8 +155,9 @@ static __device__ __forceinline__ void lists_place_held(const tsr_ctx *c, const 
     put_pair(c, begin + at, keys[at], TSR_PAYLOAD_BITS > 0 ? payloads[at] : 0);
 }
 
-/* Writes them straight to their slots: those of a tile's lists lie far from each other, but where one list has most of the
- * items, a warp's are neighbours. Some are read before the first of them is written, for a thread waits for each else. */
+/* Writes them straight to their slots. The lists of a tile are far from each other, but where one list has most of
+ * the items, those of a warp are neighbours. Some are read before the first of them is written; otherwise a thread
+ * would wait for each. */
 static __device__ __forceinline__ void lists_place_tile(const tsr_ctx *c, const tsr_lists_step *a, uint64_t begin,
                                                         uint64_t first_slot, const page_lists *lists,
                                                         const held_items *held) {

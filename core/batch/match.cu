@@ -58,7 +58,7 @@ TSR_MATCH_STEPS(EACH, ROWS, TSR_STEP_NOTHING)
 
 extern __shared__ uint4 match_memory[];
 
-/* The groups of a page: the key of each, whether a left pair of it has come, and as halves of words how many right pairs it
+/* The groups of a page: the key of each, whether it has a left pair, and as halves of words how many right pairs it
  * has, later where these end (tsr_match_counts). */
 template <class K>
 struct page_groups {

@@ -50,13 +50,13 @@ enum { TSR_FOLD_SUM, TSR_FOLD_MIN, TSR_FOLD_MAX, TSR_FOLD_COUNT };
 enum {
   TSR_MATCH_THREADS = 512,            /* of a block that matches a page */
   TSR_MATCH_INDEX_BYTES = 1 << 16,    /* of the keys that a page's index has room for, */
-  TSR_MATCH_PROBES = 256,             /* ... of which so many are looked at before the page is given up */
+  TSR_MATCH_PROBES = 256,             /* ... and the number of items that are looked at before the page is given up */
   TSR_MATCH_PAGE_ITEMS = 0xFFFF,      /* pairs of a side that one block may have to work on */
   TSR_MATCH_FOLDED = 16,              /* rows that a thread combines before it tells */
   TSR_MATCH_ROWS = TSR_BLOCK_THREADS, /* of a block */
 };
 
-/* Numbers of 4 or 8 bytes, the first of which is at `at`. */
+/* Numbers of 4 or 8 bytes; the first is at `at`. */
 typedef struct tsr_numbers {
   const void *at; /* NULL: there are none */
   uint32_t bytes, stride_bytes;
@@ -88,7 +88,7 @@ typedef struct tsr_match_pages {
   uint64_t page_slots[2];
   uint64_t *begins[2]; /* count + 1 */
   uint64_t count;
-  uint32_t *gave_up; /* 1: a pair lies in no page, or a page has too many pairs, or keys: nothing counts */
+  uint32_t *gave_up; /* 1: a pair is in no page, or a page has too many pairs, or keys: nothing counts */
 } tsr_match_pages;
 
 /* Out of look, found, alone and pages. sketch: total: how many bits were set. */
@@ -137,8 +137,8 @@ typedef struct tsr_match {
 
 /* ---- What backends differ in ----------------------------------------------------------------- */
 
-/* Relaxed, all of them: what leads to a group are keys, which were there before, and who reads counts comes in a later
- * step. An exchange, an addition and setting bits return what was there. */
+/* All of them relaxed. Keys lead to a group, and were there before; counts are read in a later step. An exchange, an
+ * addition and setting bits return the old value. */
 #ifdef __CUDACC__
 #define TSR_MATCH_LOAD(pointer) (*(const volatile uint32_t *)(pointer))
 TSR_STEP_FUNCTION uint32_t tsr_match_exchange(uint32_t *at, uint32_t expected, uint32_t desired) {
@@ -165,7 +165,7 @@ TSR_STEP_FUNCTION uint32_t tsr_match_set_bits(uint32_t *at, uint32_t bits) {
 TSR_STEP_FUNCTION uint64_t tsr_match_add(uint64_t *to, uint64_t value) {
   return __atomic_fetch_add(to, value, __ATOMIC_RELAXED);
 }
-/* The loop ends: an exchange fails only when another thread has come nearer to the end. */
+/* The loop ends: an exchange fails only when another thread is nearer to the end. */
 TSR_STEP_FUNCTION void tsr_match_choose(uint64_t *to, uint32_t fold, uint64_t value) {
   uint64_t seen = __atomic_load_n(to, __ATOMIC_RELAXED);
   while (((fold == TSR_FOLD_MIN && value < seen) || (fold == TSR_FOLD_MAX && value > seen)) &&
@@ -296,7 +296,8 @@ TSR_STEP_FUNCTION uint64_t tsr_match_vacant(const tsr_match *m) {
   return (~(uint64_t)0 >> (64 - 8 * m->bytes.key)) - 1;
 }
 
-/* An erased slot counts, too: behind a full bucket of a reserved key its pairs lie in the last page, as those of key 0. */
+/* An erased slot counts as well: behind a full bucket of a reserved key its pairs are in the last page, as those of
+ * key 0. */
 TSR_STEP_FUNCTION void tsr_match_stray_item(const tsr_match *m, uint64_t i) {
   const uint64_t vacant = tsr_match_vacant(m);
   if ((i < m->pages.tail_slots[0] && tsr_match_number(&m->left_keys, m->lefts + i) <= vacant) ||
@@ -363,7 +364,7 @@ TSR_STEP_FUNCTION uint32_t tsr_match_overflows(const tsr_match *m, uint64_t p) {
   return m->folds.overflows && m->folds.overflows[p / 32] >> p % 32 & 1u;
 }
 
-/* Combines the right values of TSR_MATCH_FOLDED rows, and tells of each left pair among them once. */
+/* Combines the right values of TSR_MATCH_FOLDED rows, and adds to each left pair among them once. */
 TSR_STEP_FUNCTION void tsr_match_fold_item(const tsr_match *m, uint64_t i) {
   const uint64_t rows = m->matches.begins[m->lefts], first = i * TSR_MATCH_FOLDED;
   const uint64_t end = rows - first < TSR_MATCH_FOLDED ? rows : first + TSR_MATCH_FOLDED;

@@ -46,8 +46,8 @@ static uint32_t fan_log2_of(const tsr_partition *p, uint32_t pass) {
 }
 static uint64_t bins_of(const tsr_partition *p, uint32_t pass) { return ((p->pages - 1) >> shift_of(p, pass)) + 1; }
 
-/* Where keys are distinct a page gets so many items of n that one in 10^9 has more; pages of few items would need much more
- * room than they fill, and counting them costs little. */
+/* The room of a page of distinct keys, for n items: one page in 10^9 has more. Pages of few items would need much
+ * more room than they fill, and counting them costs little. */
 static uint64_t room_for(const tsr_partition *p, uint64_t n) {
   enum { LEAST = 2048, DEVIATIONS = 6 };
   const uint64_t mean = n / p->pages + 1;
@@ -154,8 +154,8 @@ tsr_status tsr_work_tiles(const tsr_work *b, const tsr_segments *segments, uint6
   return status ? status : tsr_work_sum(b, segments->tiles, segments->count);
 }
 
-/* Whether the items are counted once for all passes: where a block's memory has a count of each page, and there are so many
- * items that what all blocks write out is little beside them. */
+/* Whether the items are counted once for all passes: where a block's memory has a count of each page, and what all
+ * blocks write out is little compared with the items. */
 static bool counts_once(const tsr_partition *partition, uint64_t n) {
   enum { OWN_BYTES = 16 << 10, ITEMS_OF_COUNT = 4 }; /* of the kernel; of each number that is written out */
   const uint32_t sm = partition->composition->shape.sm;
@@ -193,8 +193,8 @@ static bool goes_as_pairs(const tsr_partition *partition, uint32_t pass, const t
          (pass + 1 < partition->passes || partition->wants.pairs);
 }
 
-/* One pass: the items of *p, in the segments of the pass before, go to `to` in the order of this pass's bins; *p then has
- * them there, and these bins for segments. */
+/* One pass. The items of *p, in the segments of the pass before, go to `to` in the order of this pass's bins. *p
+ * then has them there, and these bins for segments. */
 static tsr_status partition_once(const tsr_partition *partition, const tsr_work *b, uint32_t pass, tsr_order_step *p,
                                  const tsr_columns *to) {
   p->shift = shift_of(partition, pass);

@@ -12,8 +12,8 @@
 
 /* ---- Tiles ----------------------------------------------------------------------------------- */
 
-/* Atomics of the partition are relaxed, because they count items or give out places, and order nothing: a barrier of the
- * block, or the end of the kernel, comes before anybody reads what they have made. */
+/* Atomics of the partition are relaxed, because they count items or give out places, and order nothing. A barrier of
+ * the block, or the end of the kernel, comes before anybody reads their results. */
 
 enum {
   TILE_ITEM_BYTES = sizeof(io_key) + (TSR_PAYLOAD_BITS ? sizeof(io_payload) : 0),
@@ -163,8 +163,8 @@ extern "C" __global__ void tsr_pages_tiles_kernel(const __grid_constant__ tsr_ti
   a.segments.tiles[i] = items / a.tile_items + (items % a.tile_items != 0);
 }
 
-/* Of each bin of a tile that is being moved: how many items it has, how many the bins before it have, and how far its items
- * lie, by their number in the tile, from where they go. */
+/* Of each bin of a tile that is being moved: how many items it has, how many the bins before it have, and the
+ * distance from an item's number in the tile to its place in memory. */
 struct tile_bins {
   uint32_t count[TILE_BINS], before[TILE_BINS];
   uint32_t shift[TILE_BINS];
@@ -178,9 +178,9 @@ static __device__ __forceinline__ uint32_t place_in_bin(tile_bins *bins, uint32_
   return bin << BIN_SHIFT | atomicAdd(&bins->count[bin], 1u);
 }
 
-/* The same for all of a thread's items, whose bins are in position[]; NO_PLACE stays. Where all items of a warp are in one
- * bin, its counter would be asked once for each of them, one after the other: so it is asked once for all. Of tables of
- * lists, because others combine such items before. */
+/* The same for all of a thread's items, whose bins are in position[]; NO_PLACE stays. Where all items of a warp are
+ * in one bin, its counter would be asked once for each of them, one after the other, so it is asked once for all.
+ * Only for tables of lists, because others combine such items before. */
 static __device__ __forceinline__ void places_in_bins(tile_bins *bins, uint32_t position[TILE_ROUNDS]) {
   const uint32_t bin = __shfl_sync(0xFFFFFFFFu, position[0], 0);
   uint32_t is_one = bin != NO_PLACE;
@@ -208,7 +208,7 @@ static __device__ __forceinline__ void tile_column(const T *column, const tile *
     if (r * TSR_TILE_THREADS + threadIdx.x < items) item[r] = __ldcs(own + r * TSR_TILE_THREADS);
 }
 
-/* The same of keys and values that lie together. Wide values are read later; until then the caches keep them. */
+/* The same of keys and values that are stored as pairs. Wide values are read later; until then the caches keep them. */
 static __device__ __forceinline__ void tile_pairs(const void *pairs, const tile *t, io_key key[TILE_ROUNDS],
                                                   io_payload payload[TILE_ROUNDS]) {
   const io_pair *own = (const io_pair *)pairs + t->begin + threadIdx.x;
@@ -280,7 +280,7 @@ static __device__ __forceinline__ void tile_reserve(const tsr_order_step *a, con
   bins->shift[bin] = (uint32_t)first - before;
   if (!a->room || first + count <= room_begin(a, t->first_bin + bin + 1)) return;
   bins->count[bin] = 0;
-  *a->spills = *spills = 1; /* plain: all who write write 1 */
+  *a->spills = *spills = 1; /* plain: all threads that write write 1 */
 }
 
 static __device__ __forceinline__ void tile_order(const tsr_order_step *a, const tile *t, const tile_bins *bins,
@@ -306,7 +306,7 @@ static __device__ __forceinline__ void tile_order(const tsr_order_step *a, const
   }
 }
 
-/* Writes the items, of which `placed` have a place; skips: those of bins without room have none. */
+/* Writes the items; `placed` of them have a place. skips: items of bins without room have none. */
 static __device__ __forceinline__ void tile_write(const tsr_ctx *c, const tsr_order_step *a, const tile *t,
                                                   const tile_bins *bins, const tile_copy *copy, uint32_t placed,
                                                   uint32_t skips) {
@@ -328,9 +328,9 @@ static __device__ __forceinline__ void tile_write(const tsr_ctx *c, const tsr_or
   }
 }
 
-/* The items of a bin may come in any order, because the items of a call have none. All columns of the tile are put into
- * shared memory, in the order of its bins, before any is written, so that a warp writes runs and the block waits for memory
- * once. */
+/* The items of a bin may come in any order, because the items of a call have none. All columns of the tile are put
+ * into shared memory, in the order of its bins, before any is written. So a warp writes runs, and the block waits
+ * for memory once. */
 extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
     tsr_pages_scatter_kernel(const __grid_constant__ tsr_order_step a) {
   typedef cub::BlockScan<uint32_t, TSR_TILE_THREADS, cub::BLOCK_SCAN_WARP_SCANS> scan; /* no shuffle in a branch */

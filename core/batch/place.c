@@ -17,8 +17,9 @@ typedef struct job {
   uint32_t *barred, *distinct;
 } job;
 
-/* Items of a piece. A page of the usual size is cut into so many equal pieces that the blocks that a large GPU runs at a
- * time all have one, and end together. One that has twice as many items as usual is cut in any case. */
+/* Items of a piece. A page of the usual size is cut into equal pieces, as many as give each block that a large GPU
+ * runs at a time one of them, so that blocks end together. A page with twice as many items as usual is cut in any
+ * case. */
 static uint32_t piece_items(const job *j, uint64_t n) {
   enum { BLOCKS = 264, TURNS = 4, LEAST = 1 << 15, SPARE = 32 };
   const uint64_t pages = j->partition.pages, mean = n / pages + 1;
@@ -153,7 +154,8 @@ static tsr_status answer_hot(const job *j, const tsr_bulk *bulk) {
   return tsr_work_step(&j->batch, TSR_PAGES_hot_answer, &p, bulk->n);
 }
 
-/* Makes the items of each key one: *made has them. Who asks for answers is told here: so a page is one piece then. */
+/* Makes the items of each key one: *made has them. Where the caller wants answers they are given here, so a page is
+ * one piece then. */
 static tsr_status make_distinct(const job *j, const tsr_place_step *p, tsr_place_step *made) {
   const tsr_work *b = &j->batch;
   const tsr_columns *spare = &j->partition.copy[j->partition.passes % TSR_COPIES];

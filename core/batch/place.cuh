@@ -11,7 +11,8 @@
 #include "core/batch/counted.cuh"
 #include "core/batch/order.cuh"
 
-/* Items are the stash's buckets. Plain stores suffice: all who write a word write the same, and a later kernel reads it. */
+/* Items are the stash's buckets. Plain stores suffice: all threads that write a word write the same, and a later
+ * kernel reads it. */
 extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)
     tsr_pages_bar_kernel(const __grid_constant__ tsr_place_step a) {
   tsr_scratch scratch;
@@ -150,10 +151,10 @@ static __device__ __forceinline__ uint32_t page_counts(const tsr_ctx *c, const t
          (!seeks_repeats(c, a) || (takes_any(c) && items * 3 / 2 <= repeats_room(a)));
 }
 
-/* Whether a page gives up is the block's decision, told by one word of shared memory. Plain stores suffice: all who write it
- * write 1, and a thread that reads it too early only stops later; a barrier comes before it counts. A page without items is
- * left alone, but no thread ends early: ptxas would not see that all of them meet again (sm_80). ROWS: items of a thread that
- * are under way. */
+/* Whether a page gives up is the block's decision, by one word of shared memory. Plain stores suffice: all threads
+ * that write it write 1, and one that reads it too early only stops later; a barrier comes before it counts. A page
+ * without items is left alone, but no thread ends early: ptxas would not see that all of them meet again (sm_80).
+ * ROWS: items of a thread that are under way. */
 template <uint32_t ROWS>
 static __device__ __forceinline__ void page_insert_all(const tsr_place_step *a) {
   __shared__ bulk_statistics statistics;

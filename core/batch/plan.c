@@ -25,8 +25,8 @@ static bool has_few_pages(const tsr_composition *c) {
          c->settings.pages.batch == TSR_PAGE_BATCH_AUTO;
 }
 
-/* The share of a table from which on a batch pays on a GPU, in thousandths of its slots, by how many of them `held` pairs
- * fill: the fuller they are, the slower is random access. An empty table's pages need not be read. */
+/* The share of a table from which on a batch pays on a GPU, in thousandths of its slots, by how many of them `held`
+ * pairs fill. The fuller they are, the slower is random access. An empty table's pages need not be read. */
 static uint64_t break_even(const tsr_shape *s, uint64_t slots, uint64_t held) {
   enum { EMPTY = 50, USUAL = 74, MOST = 115, OF_FULL = 30, FULL = 925, RISE = 190, RISES = 44 };
   if (TSR_POLICY_LOOKS(s->duplicates)) return USUAL;
@@ -35,9 +35,10 @@ static uint64_t break_even(const tsr_shape *s, uint64_t slots, uint64_t held) {
   return share < MOST ? share : MOST;
 }
 
-/* A page is read and written once for all its pairs, so a batch pays from some share of the table on. The CPU gains its
- * caches alone. There only inserts that look for their key under its lock profit, from a quarter of the table on: they wait
- * for memory one after the other, while other inserts overlap. A small batch pays more for the steps than it saves. */
+/* A page is read and written once for all its pairs, so a batch pays from some share of the table on. The CPU gains
+ * its caches alone. There only inserts that look for their key under its lock profit, from a quarter of the table
+ * on: they wait for memory one after the other, while other inserts overlap. A small batch pays more for the steps
+ * than it saves. */
 uint64_t tsr_plan_page_batch(const tsr_composition *c, uint64_t held) {
   enum { CPU_SHARE = 4 };
   static const uint64_t gpu_least = 1u << 20, cpu_least = 1u << 23;
@@ -73,7 +74,7 @@ uint64_t tsr_plan_mark_pages(const tsr_composition *c) {
   return (tsr_composition_filter_blocks(c) + PAGE_BLOCKS - 1) / PAGE_BLOCKS;
 }
 
-/* The blocks of a page's keys: two of them may be a neighbour's, too. */
+/* The blocks of a page's keys: two of them may also be a neighbour's. */
 uint32_t tsr_plan_mark_bytes(const tsr_composition *c) {
   const uint64_t blocks = tsr_composition_filter_blocks(c) / tsr_plan_mark_pages(c) + 2;
   return (uint32_t)(blocks * c->facts.filter_words * sizeof(uint32_t));

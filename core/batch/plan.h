@@ -26,8 +26,8 @@ typedef struct tsr_batch {
 /* The order in which items are worked on: as they came, or by the page, or the list, of their keys. */
 typedef enum tsr_batch_order { TSR_ORDER_NONE, TSR_ORDER_PAGES, TSR_ORDER_LISTS } tsr_batch_order;
 
-/* How the bits of a filter before the table are set: by random access, in the order of the filter's blocks, into which the
- * keys are brought for it alone, or in the order of pages in which the items are anyway. */
+/* How the bits of a filter before the table are set: by random access; in the order of the filter's blocks, into
+ * which the keys are brought for it alone; or in the order of pages in which the items are anyway. */
 typedef enum tsr_batch_mark { TSR_MARK_NONE, TSR_MARK_RANDOM, TSR_MARK_BLOCKS, TSR_MARK_PAGES } tsr_batch_mark;
 
 /* How items of one key become one item: of neighbours in the batch, of the most frequent keys of a sample, of a page. */
@@ -79,8 +79,8 @@ enum { TSR_SPANS_BATCH = 1 << 20 };
 uint32_t tsr_plan_set_room(const tsr_composition *composition);
 /* Whether TSR_BULK_mark goes before this operation. */
 bool tsr_plan_marks(const tsr_composition *composition, uint32_t op);
-/* How many pages a filter has in the order of which its bits are set: the table's, where that has pages; and how many
- * bytes of the filter a block of threads holds meanwhile. */
+/* The pages of a filter whose bits are set in order: the table's, where that has pages; and the bytes of the filter
+ * that a block of threads holds meanwhile. */
 uint64_t tsr_plan_mark_pages(const tsr_composition *composition);
 uint32_t tsr_plan_mark_bytes(const tsr_composition *composition);
 

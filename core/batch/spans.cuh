@@ -31,12 +31,12 @@ struct span_block {
   uint32_t made, repeats;
 };
 
-/* What an item became part of: a pair's place in the span, or in the set; and whether it is the one that learns what became
- * of that pair, of which the others learn that it was present. */
+/* What an item became part of: a pair's place in the span, or in the set. Of the items of a pair one learns what
+ * became of the pair; the others learn that it was present. */
 enum { SPAN_IS_FIRST = 1u << 31, SPAN_IN_SET = 1u << 30 };
 
-/* Puts the pairs of the lanes with `mine` where those go that the span was made to, and says of how many items each was
- * made; returns their places in the span. Collective over the warp, where lanes meet: one atomic gives all of them their
+/* Puts the pairs of the lanes with `mine` where the pairs of the span go, and notes of how many items each was made;
+ * returns their places in the span. Collective over the warp, where lanes meet: one atomic gives all of them their
  * places. */
 static __device__ __forceinline__ uint32_t span_put(const tsr_spans_step *a, span_block *block, uint64_t begin,
                                                     uint32_t mine, io_key key, io_payload payload, uint32_t items) {
@@ -160,7 +160,7 @@ static __device__ __forceinline__ void span_take(const tsr_ctx *c, const tsr_spa
 /* All of a block's work. tells: of span_take. */
 static __device__ __forceinline__ void span_work(const tsr_spans_step *a, uint32_t tells) {
   __shared__ span_block block;
-  enum { SHARE = 8 }; /* so many of the first items have a key that another one has, or it is not worth while */
+  enum { SHARE = 8 }; /* one of this many first items must repeat a key, otherwise the span stays as it came */
   tsr_scratch scratch;
   const tsr_ctx c = batch_context(&a->bulk, &scratch);
   const span_set set = span_set_in();

@@ -28,8 +28,8 @@ KERNEL(bins) {
     if (counts[bin]) atomicAdd((unsigned long long *)&a.bins[bin], (unsigned long long)counts[bin]);
 }
 
-/* A function for items of 8, 4 or 1 bytes, chosen before any item is read: of a width that a thread asks for at each item
- * it would wait for that item before it reads the next. */
+/* A function for items of 8, 4 or 1 bytes, chosen before any item is read. A thread that asks for the width at each
+ * item would wait for that item before it reads the next. */
 #define OF_WIDTH(bytes, call, ...)                                                                                     \
   do {                                                                                                                 \
     if ((bytes) == 8)                                                                                                  \

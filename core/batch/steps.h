@@ -111,7 +111,7 @@ enum {
 
 #define TSR_NO_SET 0xFFFFFFFFu /* of a piece: a key is reserved, or they are too many */
 
-/* A region's part of a page: where it lies in the memory of the block, and in the table. */
+/* A region's part of a page: its place in the memory of the block, and in the table. */
 typedef struct tsr_page_region {
   char *table;
   uint32_t offset_bytes, page_bytes, fill; /* fill: the byte of an empty table, four times */
@@ -133,8 +133,8 @@ typedef struct tsr_hot {
 
 /* ---- What steps read --------------------------------------------------------------------------- */
 
-/* Each stage has an argument of its own. bulk: the state, keys, values, n and results of the items in the order of the step;
- * of insert the state is that of a page. */
+/* Each stage has an argument of its own. bulk: the state, keys, values, n and results of the items, in the order of
+ * the step. Of insert the state is that of a page. */
 
 /* Items that are in segments, which are bins of the partition, pages or lists. The tiles of a segment are those parts of it
  * that a block works on. */
@@ -214,8 +214,9 @@ typedef struct tsr_group_step {
   uint32_t set_room, piece_items;
 } tsr_group_step;
 
-/* spans, told_spans: pieces of the batch; places of `to` say of how many items each pair was made. spans_answer: tells the
- * items of bulk what bulk's other arrays say of the pairs. spans_list: bulk.spans become one list in `to`. */
+/* spans, told_spans: pieces of the batch; places of `to` has of how many items each pair was made. spans_answer:
+ * answers the items of bulk by what bulk's other arrays have of the pairs. spans_list: bulk.spans become one list in
+ * `to`. */
 typedef struct tsr_spans_step {
   tsr_bulk bulk;
   uint32_t piece_log2; /* items of a span, as a power of two */

@@ -21,7 +21,8 @@ typedef struct job {
   bool writes, by_pages; /* by_pages: a block holds a page, as in any insert that goes page by page */
   bool has_results;
   tsr_partition partition;
-  /* Answers in the order of pages. Pairs without a place lie where their items were, but where values are found, too. */
+  /* Answers in the order of pages. Pairs without a place are where their items were, unless values are found as
+   * well. */
   uint8_t *results;
   void *values_out, *unplaced_keys, *unplaced_values;
   uint64_t *counts;
@@ -179,7 +180,7 @@ static tsr_status empty_window(const job *j, const tsr_window *window, tsr_page_
   return status ? status : backend->events->record(b->device, window->emptied, out, b->error);
 }
 
-/* Where the items of each page begin: the host has to know, and with it all else that was enqueued is done. */
+/* Where the items of each page begin. The host has to know, and when it does all that was enqueued before is done. */
 static tsr_status read_begins(const job *j, const tsr_ordered *p) {
   const tsr_work *b = &j->batch;
   const uint64_t bytes = (j->partition.pages + 1) * sizeof *j->begins;

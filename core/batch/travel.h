@@ -9,9 +9,9 @@
 #include "core/batch/plan.h"
 #include "core/batch/work.h"
 
-/* Enqueues the operation; waits for the device once for each part of the batch that its memory has room for, since the host
- * has to know which pages have keys. bulk: with state and tally. *began: false, and nothing was done: a find that has no
- * memory for its batch can be done another way. */
+/* Enqueues the operation. Waits for the device once for each part of the batch that its memory has room for, since
+ * the host has to know which pages have keys. bulk: with state and tally. *began: false, and nothing was done: a
+ * find that has no memory for its batch can be done another way. */
 tsr_status tsr_travel(const tsr_work *work, const tsr_stages *stages, uint32_t op, const tsr_bulk *bulk, bool *began)
     TSR_MUST_CHECK;
 

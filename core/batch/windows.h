@@ -35,8 +35,8 @@ void tsr_windows_free(const tsr_work *work, tsr_windows *windows);
 /* The store's state for the keys of a run that is in this window. */
 tsr_state tsr_window_state(const tsr_store *store, const tsr_window *window, tsr_page_run run);
 
-/* Enqueue. copy: part of a run to its window, or back; what lies behind the last page goes with it. clear: makes the run
- * empty. */
+/* Enqueue. copy: part of a run to its window, or back; what is behind the last page goes with it. clear: makes the
+ * run empty. */
 tsr_status tsr_window_copy(const tsr_work *work, const tsr_window *window, tsr_page_run run, tsr_page_run part,
                            bool goes_back) TSR_MUST_CHECK;
 tsr_status tsr_window_clear(const tsr_work *work, const tsr_window *window, tsr_page_run run) TSR_MUST_CHECK;

@@ -23,15 +23,15 @@ typedef struct tsr_store {
   bool is_clear; /* nothing was inserted since it was cleared */
   uint64_t held; /* keys that were inserted since then, erased ones too, or loaded: no replay of a graph tells */
   bool in_graph; /* a CUDA graph has a call on it: it may change without a call */
-  /* Since slots were counted last: keys that calls may have erased and inserted, and how many more of both it takes until
-   * more slots can be erased than empty. erased_slots: how many there were then (clean.h). */
+  /* Since slots were counted last: keys that calls may have erased and inserted, and how many more of both it takes
+   * until more slots can be erased than empty. erased_slots: how many there were then (clean.h). */
   uint64_t may_erase, may_insert, slack, erased_slots;
   uint64_t paged_keys;         /* that were inserted page by page, */
   uint64_t paged_bytes;        /* ... and the most scratch memory that one call took for it */
-  struct tsr_windows *windows; /* NULL: all regions are the device's; else those with pages are the host's */
+  struct tsr_windows *windows; /* NULL: all regions are the device's; otherwise those with pages are the host's */
 } tsr_store;
 
-/* Whatever works on a store: where, in which order, and who hears of errors. */
+/* Whatever works on a store: where, in which order, and where errors go. */
 typedef struct tsr_work {
   const tsr_backend *backend;
   tsr_device *device;
