@@ -18,8 +18,9 @@ bool tsr_has_chains(const tsr_settings *settings);
 /* The runs of a chain, when the allocator has planned. */
 tsr_chain tsr_chain_of(const tsr_settings *settings, const tsr_shape *shape);
 
-/* Units that hold the capacity, of as many keys as the table is sized for, however many values each of them has. When
- * keys were erased, units that lie apart may be of no use to an allocator that gives several at once. */
+/* Units that hold the capacity, for as many keys as the table is sized for, however many values each of them has.
+ * When keys were erased, free units that are not neighbours may be of no use to an allocator that gives several at
+ * once. */
 uint64_t tsr_chain_pool(const tsr_settings *settings, const tsr_shape *shape);
 
 /* The keys that the table is sized for. */

@@ -15,7 +15,7 @@
 
 enum { BITS_STEPS = 4, BITS_MAX = 48, WORD_BITS = 32 };
 
-/* The probability that a key sets one of the bits, of which there is one in each word of `set`. */
+/* The probability that a key sets one of the bits that `set` names, one in each of its words. */
 static double touches(uint32_t set, uint32_t words, uint32_t functions) {
   double leaves = 0;
   for (uint32_t first = 0; first < words; first++) {

@@ -19,8 +19,8 @@ enum { RANGE_MIN = 1 << 11, RANGE_MAX = 1 << 14, TURNS = 16 };
 #include <stdlib.h>
 #include <time.h>
 
-/* Threads that may run beside each other. An OpenMP runtime ends the process where it cannot start one, so they are tried
- * before the first team is made; until then it is not known. */
+/* Threads that may run at the same time. An OpenMP runtime ends the process where it cannot start one, so they are
+ * tried before the first team is made; until then it is not known. */
 static int threads_allowed;
 
 static void *pass(void *gate) {

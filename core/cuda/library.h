@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A library of the toolkit, or one that is installed beside it: NAME.RELEASE on the loader's own path, then NAME or
+/* A library of the toolkit, or one that is installed with it: NAME.RELEASE on the loader's own path, then NAME or
  * NAME.RELEASE where toolkits are installed. NULL: it is nowhere. It stays open. */
 void *tsr_cuda_library(const char *name, const char *release);
 /* Writes the address of a function to a pointer to a function, of `bytes` bytes. */

@@ -28,13 +28,13 @@ extern "C" {
 typedef struct tsr_file {
   int descriptor;           /* to write to, from its beginning */
   char target[PATH_MAX];    /* the file to replace: links are followed; "" for what is written in place */
-  char temporary[PATH_MAX]; /* beside it; "" while the new file has no name */
+  char temporary[PATH_MAX]; /* in the same folder; "" while the new file has no name */
   tsr_leftover leftover;    /* lists the temporary name */
 } tsr_file;
 
-/* Begins a regular file. One of that name, which the caller must be allowed to write, is replaced at the end and its
- * permissions are kept; a new one gets those of `mode`, less the umask. EISDIR for a folder, EINVAL for a pipe or a
- * device. */
+/* Begins a regular file. An existing file of that name, which the caller must be allowed to write, is replaced at
+ * the end and its permissions are kept. A new one gets those of `mode`, less the umask. EISDIR for a folder, EINVAL
+ * for a pipe or a device. */
 __attribute__((warn_unused_result)) int tsr_file_begin(tsr_file *file, const char *path, unsigned mode);
 /* Begins what a command puts out: the same (mode 0666), but a pipe or a device is written in place, and "-" is standard
  * output. */
@@ -46,8 +46,8 @@ bool tsr_file_is_stream(const char *path);
 __attribute__((warn_unused_result)) int tsr_file_check_output(const char *path);
 /* Writes all of it, where the last write ended. */
 __attribute__((warn_unused_result)) int tsr_file_write(const tsr_file *file, const void *data, size_t bytes);
-/* Ends what was begun: with failure = 0 the file takes its name, once its bytes are on the disk; else, and when that
- * fails, nothing of it is left. Returns `failure`, or what went wrong now. */
+/* Ends what was begun. With failure = 0 the file takes its name, once its bytes are on the disk. Otherwise, and when
+ * that fails, nothing of it is left. Returns `failure`, or what went wrong now. */
 __attribute__((warn_unused_result)) int tsr_file_end(tsr_file *file, int failure);
 
 #ifdef __cplusplus

@@ -63,7 +63,7 @@ const tsr_spec_section *tsr_spec_find_section(const tsr_spec *spec, const char *
 tsr_status tsr_spec_add_section(tsr_spec *spec, const char *name, uint64_t line, tsr_error *error);
 tsr_status tsr_spec_add_entry(tsr_spec *spec, const char *section, const char *key, const char *value, uint64_t line,
                               tsr_error *error);
-/* Says something else in the place of an entry, or adds it; as one --set. Status: TSR_BAD_SPEC if it is one too many. */
+/* Replaces the value of an entry, or adds it, as one --set. Status: TSR_BAD_SPEC if it is one too many. */
 tsr_status tsr_spec_put(tsr_spec *spec, const char *section, const char *key, const char *value, tsr_error *error);
 
 /* The path or name that the spec was read from; lives as long as the spec. */

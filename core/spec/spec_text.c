@@ -62,8 +62,8 @@ static tsr_status take_name(const char *place, const char *what, const char *beg
   return TSR_OK;
 }
 
-/* Refuses bytes that are no text, and letters outside ASCII where they would be part of a name or a
- * value: a pasted no-break space or typographic dash cannot be seen in an editor. */
+/* Refuses bytes that are no text, and letters outside ASCII where they would be part of a name or a value. A pasted
+ * no-break space or typographic dash cannot be seen in an editor. */
 static tsr_status check_bytes(const char *place, const char *text, size_t length, size_t comment, tsr_error *error) {
   for (size_t i = 0; i < length; i++) {
     unsigned char byte = (unsigned char)text[i];

@@ -38,7 +38,7 @@ struct tsr_ahead {
   uint32_t task_count; /* whose threads run */
 };
 
-/* Whatever fails here fails again where the table is made, and is told there. */
+/* Whatever fails here fails again where the table is made, and is reported there. */
 static void open_device(task *t) {
   if (tsr_cuda_backend.open(t->ahead->number, &t->ahead->device, NULL)) t->ahead->device = NULL;
 }

@@ -10,7 +10,7 @@
 #include "core/table/order.h"
 #include "core/table/rebuild.h"
 
-/* In a graph of a mixed table anything may run at any time, beside the rebuild too. */
+/* In a graph of a mixed table anything may run at any time, also during the rebuild. */
 static bool may_be_cleaned(const tsr_table *t) {
   const bool is_mixed = t->store.composition->shape.concurrency == TSR_CONCURRENCY_MIXED;
   return !tsr_composition_why_uncleaned(t->store.composition) && !(t->store.in_graph && is_mixed);

@@ -61,7 +61,7 @@ static tsr_status count_absent(growing *g, uint64_t n, const void *keys, tsr_dif
   return status ? status : tsr_sketch(&work, n, keys, present, absent);
 }
 
-/* Makes room for what is known to come, of which these are the next n keys; must: for one pair at the least. */
+/* Makes room for what is known to come, beginning with the next n keys; must: for at least one pair. */
 static tsr_status grow_for(growing *g, uint64_t n, const void *keys, bool must, tsr_error *error) {
   tsr_growth *growth = &g->pieces.growth;
   tsr_different absent = {growth->to_come, growth->to_come};

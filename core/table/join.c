@@ -85,7 +85,7 @@ static tsr_status take_overflows(tsr_joining *j) {
   return TSR_OK;
 }
 
-/* How many did, added to what the caller knows; a caller who wants to know of none hears it as an error. */
+/* How many sums overflowed, added to what the caller knows. A caller who has no place for the number gets an error. */
 static tsr_status tell_overflows(tsr_joining *j, const tsr_join_rows *rows) {
   const tsr_table *t = j->left;
   uint64_t overflowed = 0;
@@ -228,9 +228,9 @@ static void advance(tsr_join_rows *rows, const tsr_joining *j, uint64_t count) {
   if (rows->aggregates) rows->aggregates += count;
 }
 
-/* A join of so many pages at a time, which come from the host's memory: the rows of each run follow those before. The last
- * run goes first, for behind it lie the pairs of no page, because of which all of them may have to go another way:
- * *joined is false then. */
+/* A join of tables in host memory, run by run of pages; the rows of each run follow those before. The last run goes
+ * first: the pairs of no page are behind it, and because of them all may have to go another way. Then *joined is
+ * false. */
 static tsr_status join_runs(tsr_joining *j, uint32_t kind, const tsr_join_rows *rows, uint64_t pages, uint64_t *count,
                             bool *joined) {
   const kind_facts *facts = &kinds[kind];

@@ -102,7 +102,7 @@ static inline uint64_t tsr_save_front_bytes(const tsr_save_head *head) {
   return sizeof *head + head->text_bytes + head->region_count * sizeof(tsr_save_row) + sizeof(uint64_t);
 }
 
-/* rows: as they lie in the file, at any address. */
+/* rows: as they are in the file, at any address. */
 static inline uint64_t tsr_save_front_checksum(const tsr_save_head *head, const void *text, const void *rows) {
   uint64_t sum = tsr_save_checksum(head->version, head, sizeof *head);
   sum = tsr_save_checksum(sum, text, head->text_bytes);

@@ -13,7 +13,7 @@
 
 /* ---- What it is ------------------------------------------------------------------------------ */
 
-/* Of all memory. Outside the store there may be more than the composition plans, since what is there stays. */
+/* Of all memory. Outside the store there may be more than the composition plans, since memory that was made stays. */
 static uint64_t bytes_of(const tsr_table *t) {
   return tsr_composition_store_bytes(t->store.composition) + t->values->memory(t);
 }

@@ -21,8 +21,8 @@ struct tsr_values {
   void (*note_erased)(tsr_table *table); /* or that pairs will be erased */
   /* Does what is asked for, with all arrays on the device. narrow: does requests for what slots hold. */
   tsr_status (*operate)(tsr_table *table, const tsr_request *request, tsr_operation *narrow, tsr_error *error);
-  /* The values of `size` pairs of which slots hold `held`, in device memory; TSR_HELD_NONE: `missing`. values: anywhere.
-   * Waits. NULL unless they are apart. */
+  /* The values of `size` pairs whose slots hold `held`, in device memory; TSR_HELD_NONE: `missing`. values:
+   * anywhere. Waits. NULL unless they are apart. */
   tsr_status (*read)(tsr_table *table, uint64_t size, void *held, void *values, uint64_t missing, tsr_error *error);
   /* Makes the values of `to`, whose slots hold what those of `from` do. Enqueues to the default stream. */
   tsr_status (*copy)(tsr_table *to, const tsr_table *from, tsr_error *error);
