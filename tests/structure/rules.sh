@@ -137,13 +137,13 @@ breaches_of_schemes() {
 
 # ---- Lanes of a warp -----------------------------------------------------------------------------
 
-# What all lanes of a warp do together (core/kernels/chain.cuh) stands behind no `&&`, `||` or `?`: lanes for which the left
+# What all lanes of a warp do together (core/kernels/value_list.cuh) stands behind no `&&`, `||` or `?`: lanes for which the left
 # side decides would not come, and in the last, partial warp of a launch there always are some.
 breaches_of_collectives() {
   local file line
   while read -r file; do
-    line=$(without_comments "$file" | tr -s ' \n' ' ' | grep -oE '(&&|\|\||\?) [^;{}]*\bchain_(group_of|from_leader|any|append|look_back|allocate[a-z_]*)\(' | head -n 1)
-    [[ ! $line ]] || echo "$file: not all lanes of a warp may come to chain_${line##*chain_}...)"
+    line=$(without_comments "$file" | tr -s ' \n' ' ' | grep -oE '(&&|\|\||\?) [^;{}]*\bvalue_list_(group_of|from_leader|any|append|look_back|allocate[a-z_]*)\(' | head -n 1)
+    [[ ! $line ]] || echo "$file: not all lanes of a warp may come to value_list_${line##*value_list_}...)"
   done < <(find_files core/kernels core/batch -- -name '*.cuh')
 }
 

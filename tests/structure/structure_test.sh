@@ -192,22 +192,22 @@ case_of "a collective of a warp behind a condition is found"
 while read -r line; do
   fresh_checkout
   mkdir -p core/kernels
-  write core/kernels/fine.cuh 'int rank = chain_group_of(c, key, mine).rank; int leads = mine && rank == 0;' \
-    'while (chain_any(c, waits && late)) unit = 0;'
+  write core/kernels/fine.cuh 'int rank = value_list_group_of(c, key, mine).rank; int leads = mine && rank == 0;' \
+    'while (value_list_any(c, waits && late)) unit = 0;'
   finds_none breaches_of_collectives
   write core/kernels/wrong.cuh "$line"
-  finds 'core/kernels/wrong.cuh: not all lanes of a warp may come to chain_' breaches_of_collectives
+  finds 'core/kernels/wrong.cuh: not all lanes of a warp may come to value_list_' breaches_of_collectives
 done <<'COLLECTIVES'
-int leads = mine && chain_group_of(c, key, mine).rank == 0;
-int same = mine || chain_from_leader(c, &group, 1);
-int any = mine ? chain_any(c, 1) : 0;
+int leads = mine && value_list_group_of(c, key, mine).rank == 0;
+int same = mine || value_list_from_leader(c, &group, 1);
+int any = mine ? value_list_any(c, 1) : 0;
 COLLECTIVES
 
 case_of "a feature that many files know is found"
 fresh_checkout
-for name in a b c; do write core/$name.c 'int x = HAS_CHAINS(c);'; done
+for name in a b c; do write core/$name.c 'int x = HAS_VALUE_LISTS(c);'; done
 finds_none breaches_of_spread
-write core/d.c 'int x = HAS_CHAINS(c);'
+write core/d.c 'int x = HAS_VALUE_LISTS(c);'
 finds 'in a list .*: 4 files of core/ know, at most 3 may' breaches_of_spread
 
 case_of "what is too large is found"
