@@ -5,7 +5,7 @@
  *
  * First each item tries the first bucket of its walk. Items that find it full are listed, and try the next buckets when
  * all others are done, so that no warp waits for a few of its lanes. What no bucket of its walk has room for is listed
- * again: it evicts, where a scheme moves pairs, and goes by the walk itself else, when all counted pairs lie where they
+ * again: it evicts, where a scheme moves pairs, and goes by the walk itself else, when all counted pairs are where they
  * belong. Counts are halves of words, in shared memory behind the page. The atomics are relaxed: they give out slots and
  * places, and a barrier comes before anybody reads what is put there.
  */
@@ -17,7 +17,7 @@
 struct __align__(16) page_left {
   uint32_t firsts, items; /* how many were turned away by their first bucket, and by all */
   uint32_t next;          /* of the latter, the first that nobody evicts for yet */
-  uint32_t handed;        /* pairs in hand for which there was no place; they lie where `first` was */
+  uint32_t handed;        /* pairs in hand for which there was no place; they are where `first` was */
   uint16_t first[TSR_PAGES_FIRSTS], item[TSR_PAGES_LEFT];
   uint32_t repeats[TSR_PAGES_COUNTED_ITEMS / 32]; /* a bit for each item: an earlier one has its key */
 };
@@ -257,7 +257,7 @@ static __device__ __forceinline__ uint32_t insert_rows(const tsr_ctx *c, const t
   return hits;
 }
 
-/* Returns how many items of this thread got a slot; so many are under way at a time, and half as many at last, where no more
+/* Returns how many items of this thread got a slot; that many are under way at a time, and half as many at last, where no more
  * are left: rows without an item cost as much as others. Collective. */
 template <uint32_t ROWS>
 static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const tsr_place_step *a, uint64_t begin,
@@ -303,14 +303,14 @@ struct page_pair {
   tsr_placing placing;
 };
 
-/* A slot whose pair has room elsewhere: in a bucket with slots to give, after so many of its walk. */
+/* A slot whose pair has room elsewhere: in a bucket with slots to give, after that many of its walk. */
 struct page_room {
   uint32_t found, slot, passed;
   uint64_t ref;
 };
 
 /* Of the pairs of a bucket: whose walk has a bucket with slots to give, and the first one that has. The first bucket of the
- * walk is never it: either the pair lies there, in the way of others, or was passed on. Without a branch, so that all looks
+ * walk is never it: either the pair is there, in the way of others, or was passed on. Without a branch, so that all looks
  * are under way together. */
 static __device__ __forceinline__ page_room seek_room(const tsr_ctx *c, const tsr_place_step *a, const tsr_bucket *b) {
   page_room room = {0, 0, 0, 0};

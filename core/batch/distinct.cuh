@@ -10,7 +10,7 @@
 #include "core/batch/order.cuh"
 
 /* A page has any number of items, so blocks share it in pieces. `distinct` makes of each piece the keys that differ in it,
- * and `merge` of all pieces of a page one: these pairs lie from the piece's, or the page's, first item on. */
+ * and `merge` of all pieces of a page one: these pairs are from the piece's, or the page's, first item on. */
 
 /* Atomics here are relaxed: one of several threads makes a key's place, numbers are combined in any order, and a barrier
  * comes before anybody reads what they have made. */

@@ -17,7 +17,7 @@ static __device__ __forceinline__ uint32_t hot_combines(const tsr_ctx *c) {
 }
 
 /* Where a key is looked for first, by the lowest bits of its hash. The hot keys are the first ones of the sample's set: by the
- * highest bits they would all be neighbours here, too. */
+ * highest bits they would all be neighbours here as well. */
 static __device__ __forceinline__ uint32_t hot_home(tsr_key key, uint32_t slots) { return set_hash(key) % slots; }
 
 /* The hot keys, for all threads of the block, after a barrier. Returns whether there are any. */
@@ -102,7 +102,7 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 1)
 
 /* ---- What a tile offers for them ------------------------------------------------------------- */
 
-/* The hot keys and what the tile offers for each, where the tile's items lie later. */
+/* The hot keys and what the tile offers for each, where the tile's items are later. */
 struct hot_tile {
   io_key *keys;
   io_payload *sums;

@@ -16,7 +16,7 @@ enum {
   TILE_IS_WIDE = TSR_KEY_BITS + TSR_PAYLOAD_BITS > 64 /* keys and payloads together would take too many registers */
 };
 
-/* Keys and values of one width may lie as pairs: then runs are twice as long. */
+/* Keys and values of one width may be as pairs: then runs are twice as long. */
 enum { HAS_PAIRS = TSR_KEY_BITS == TSR_PAYLOAD_BITS };
 #if TSR_KEY_BITS == 64
 typedef ulonglong2 io_pair;
@@ -84,7 +84,7 @@ static __device__ __forceinline__ bool lanes_any(uint32_t mine) { return mine; }
 static __device__ __forceinline__ void lanes_meet() {}
 #endif
 
-/* The first of so many places of a list as this lane has items for; its length is shared by the block. Where all lanes are
+/* The first of the places of a list, one for each item that this lane has; its length is shared by the block. Where all lanes are
  * here the compiler makes it one atomic for them. Relaxed: a barrier comes before the list is read. */
 static __device__ __forceinline__ uint32_t lanes_append(uint32_t *length, uint32_t items) {
   lanes_meet();

@@ -19,7 +19,7 @@ typedef struct job {
   uint32_t *large, *list_counts;
 } job;
 
-/* Those of the reserved keys, too. */
+/* Those of the reserved keys as well. */
 static uint64_t lists_of(const tsr_store *store) { return store->composition->shape.lists + TSR_TAIL_RESERVED; }
 
 /* Lays the scratch memory out for n items; returns its bytes. */

@@ -155,7 +155,7 @@ static __device__ __forceinline__ void lists_place_held(const tsr_ctx *c, const 
     put_pair(c, begin + at, keys[at], TSR_PAYLOAD_BITS > 0 ? payloads[at] : 0);
 }
 
-/* Writes them straight to their slots: those of a tile's lists lie far from each other, but where one list has most of the
+/* Writes them straight to their slots: those of a tile's lists are far from each other, but where one list has most of the
  * items, a warp's are neighbours. Some are read before the first of them is written, for a thread waits for each else. */
 static __device__ __forceinline__ void lists_place_tile(const tsr_ctx *c, const tsr_lists_step *a, uint64_t begin,
                                                         uint64_t first_slot, const page_lists *lists,

@@ -7,7 +7,7 @@
 
 #include "core/batch/order.cuh"
 
-/* Sets the bits of a key in a block, wherever that lies; returns whether any was not set. The atomics are relaxed, as in
+/* Sets the bits of a key in a block, wherever that is; returns whether any was not set. The atomics are relaxed, as in
  * filter_set. */
 static __device__ __forceinline__ uint32_t mark_block(const tsr_ctx *c, uint32_t *block, const filter_place *place) {
   uint32_t misses = 0;
@@ -23,9 +23,9 @@ static __device__ __forceinline__ uint32_t mark_block(const tsr_ctx *c, uint32_t
   return misses;
 }
 
-/* All keys of a tile name blocks that lie together, which are copied to shared memory; what has become of them is
+/* All keys of a tile name blocks that are together, which are copied to shared memory; what has become of them is
  * written back by atomics, because other tiles have the same page, and a neighbouring one has its first or its last block.
- * Any other block is marked where it lies: of a reserved key, which goes with the last page of a table, or where rounding
+ * Any other block is marked where it is: of a reserved key, which goes with the last page of a table, or where rounding
  * has left one out. */
 extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
     tsr_pages_mark_kernel(const __grid_constant__ tsr_mark_step a) {

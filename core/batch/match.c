@@ -43,7 +43,7 @@ typedef struct page_groups {
   uint64_t vacant, none; /* the least key of a slot without a pair, and that of a free group */
 } page_groups;
 
-/* The group of a key, made where there is none; TSR_MATCH_NONE: it would lie too far away. */
+/* The group of a key, made where there is none; TSR_MATCH_NONE: it would be too far away. */
 static uint32_t group_of(page_groups *g, uint64_t key, bool makes) {
   uint32_t e = set_home(set_hash(key), GROUPS);
   for (uint32_t probes = 0; probes < TSR_MATCH_PROBES; probes++, e = (e + 1) % GROUPS) {

@@ -5,7 +5,7 @@
  * Why: ../design/0020-joins.md. Read next: ../kernels/steps.h, ../table/join.c.
  *
  * All pairs of one key are a group, which the first of them to come leads. A left pair has matches: neighbours in a column
- * of right values, from its `firsts` on. Rows lie pair by pair, from its `begins` on; so each row is found by halving, and
+ * of right values, from its `firsts` on. Rows are pair by pair, from its `begins` on; so each row is found by halving, and
  * a thread has the same work whatever key it is at.
  */
 #ifndef TSR_BATCH_MATCH_H
@@ -15,7 +15,7 @@
 
 /* group: puts pairs of a side into the index. rank: counts each group. place: right values go to their groups. look: matches
  * of left pairs by the index; found: those that were looked up in the right table; alone: left pairs without a right side.
- * stray: looks for pairs that lie in no page. bounds: where each page's pairs begin. pages, wide_pages: matches page by page,
+ * stray: looks for pairs that are in no page. bounds: where each page's pairs begin. pages, wide_pages: matches page by page,
  * for keys of 32 and of 64 bits. rows: writes rows. fold: combines right values, row by row. mark: which left pairs have a
  * row; emit: these, with what was combined. sketch: about how many keys of a column differ (sketch.c).
  * Items of ROWS return how many rows they have, which are added up. */
@@ -50,7 +50,7 @@ enum { TSR_FOLD_SUM, TSR_FOLD_MIN, TSR_FOLD_MAX, TSR_FOLD_COUNT };
 enum {
   TSR_MATCH_THREADS = 512,            /* of a block that matches a page */
   TSR_MATCH_INDEX_BYTES = 1 << 16,    /* of the keys that a page's index has room for, */
-  TSR_MATCH_PROBES = 256,             /* ... of which so many are looked at before the page is given up */
+  TSR_MATCH_PROBES = 256,             /* ... of which that many are looked at before the page is given up */
   TSR_MATCH_PAGE_ITEMS = 0xFFFF,      /* pairs of a side that one block may have to work on */
   TSR_MATCH_FOLDED = 16,              /* rows that a thread combines before it tells */
   TSR_MATCH_ROWS = TSR_BLOCK_THREADS, /* of a block */
@@ -88,7 +88,7 @@ typedef struct tsr_match_pages {
   uint64_t page_slots[2];
   uint64_t *begins[2]; /* count + 1 */
   uint64_t count;
-  uint32_t *gave_up; /* 1: a pair lies in no page, or a page has too many pairs, or keys: nothing counts */
+  uint32_t *gave_up; /* 1: a pair is in no page, or a page has too many pairs, or keys: nothing counts */
 } tsr_match_pages;
 
 /* Out of look, found, alone and pages. sketch: total: how many bits were set. */
@@ -296,7 +296,7 @@ TSR_STEP_FUNCTION uint64_t tsr_match_vacant(const tsr_match *m) {
   return (~(uint64_t)0 >> (64 - 8 * m->bytes.key)) - 1;
 }
 
-/* An erased slot counts, too: behind a full bucket of a reserved key its pairs lie in the last page, as those of key 0. */
+/* An erased slot counts as well: behind a full bucket of a reserved key its pairs are in the last page, as those of key 0. */
 TSR_STEP_FUNCTION void tsr_match_stray_item(const tsr_match *m, uint64_t i) {
   const uint64_t vacant = tsr_match_vacant(m);
   if ((i < m->pages.tail_slots[0] && tsr_match_number(&m->left_keys, m->lefts + i) <= vacant) ||

@@ -46,7 +46,7 @@ static uint32_t fan_log2_of(const tsr_partition *p, uint32_t pass) {
 }
 static uint64_t bins_of(const tsr_partition *p, uint32_t pass) { return ((p->pages - 1) >> shift_of(p, pass)) + 1; }
 
-/* Where keys are distinct a page gets so many items of n that one in 10^9 has more; pages of few items would need much more
+/* The items of n that a page gets where keys are distinct, so that one page in 10^9 has more; pages of few items would need much more
  * room than they fill, and counting them costs little. */
 static uint64_t room_for(const tsr_partition *p, uint64_t n) {
   enum { LEAST = 2048, DEVIATIONS = 6 };
@@ -154,7 +154,7 @@ tsr_status tsr_work_tiles(const tsr_work *b, const tsr_segments *segments, uint6
   return status ? status : tsr_work_sum(b, segments->tiles, segments->count);
 }
 
-/* Whether the items are counted once for all passes: where a block's memory has a count of each page, and there are so many
+/* Whether the items are counted once for all passes: where a block's memory has a count of each page, and there are that many
  * items that what all blocks write out is little beside them. */
 static bool counts_once(const tsr_partition *partition, uint64_t n) {
   enum { OWN_BYTES = 16 << 10, ITEMS_OF_COUNT = 4 }; /* of the kernel; of each number that is written out */

@@ -164,7 +164,7 @@ extern "C" __global__ void tsr_pages_tiles_kernel(const __grid_constant__ tsr_ti
 }
 
 /* Of each bin of a tile that is being moved: how many items it has, how many the bins before it have, and how far its items
- * lie, by their number in the tile, from where they go. */
+ * are, by their number in the tile, from where they go. */
 struct tile_bins {
   uint32_t count[TILE_BINS], before[TILE_BINS];
   uint32_t shift[TILE_BINS];
@@ -173,7 +173,7 @@ struct tile_bins {
 /* An item's place in its bin, and the bin above it, until the bins before are summed up: so a key is hashed once. */
 enum { BIN_SHIFT = 16 };
 #define NO_PLACE 0xFFFFFFFFu /* of an item past the end, or whose key is hot */
-static_assert(TILE_ITEMS < (1 << BIN_SHIFT) - 1, "a place in a bin has so many bits");
+static_assert(TILE_ITEMS < (1 << BIN_SHIFT) - 1, "a place in a bin has that many bits");
 static __device__ __forceinline__ uint32_t place_in_bin(tile_bins *bins, uint32_t bin) {
   return bin << BIN_SHIFT | atomicAdd(&bins->count[bin], 1u);
 }
@@ -208,7 +208,7 @@ static __device__ __forceinline__ void tile_column(const T *column, const tile *
     if (r * TSR_TILE_THREADS + threadIdx.x < items) item[r] = __ldcs(own + r * TSR_TILE_THREADS);
 }
 
-/* The same of keys and values that lie together. Wide values are read later; until then the caches keep them. */
+/* The same of keys and values that are together. Wide values are read later; until then the caches keep them. */
 static __device__ __forceinline__ void tile_pairs(const void *pairs, const tile *t, io_key key[TILE_ROUNDS],
                                                   io_payload payload[TILE_ROUNDS]) {
   const io_pair *own = (const io_pair *)pairs + t->begin + threadIdx.x;

@@ -44,7 +44,7 @@ void *tsr_partition_take(char *memory, uint64_t *used_bytes, uint64_t bytes);
 /* Lays the scratch memory for n items out, beginning at *used_bytes, or only counts its bytes. */
 void tsr_partition_lay_out(tsr_partition *partition, uint64_t n, char *memory, uint64_t *used_bytes);
 /* Allocates, in the stream's order, what `lay_out` asks for n items, or for fewer if the memory is short, down to some
- * 2^20: *piece. *memory: NULL where there is none even for these. *bytes: of *memory. lay_out: called with memory, too, at last. */
+ * 2^20: *piece. *memory: NULL where there is none even for these. *bytes: of *memory. lay_out: called with memory as well, at last. */
 tsr_status tsr_partition_allocate(const tsr_work *work, void *job,
                                   uint64_t (*lay_out)(void *job, uint64_t n, char *memory), uint64_t n, uint64_t *piece,
                                   uint64_t *bytes, void **memory) TSR_MUST_CHECK;
@@ -60,7 +60,7 @@ tsr_status tsr_work_sum(const tsr_work *b, uint64_t *numbers, uint64_t n) TSR_MU
 /* Part `begin` to before `begin + n` of all arrays of a batch. */
 tsr_bulk tsr_work_part(const tsr_work *b, const tsr_bulk *bulk, uint64_t begin, uint64_t n);
 
-/* Enqueues the count of the tiles, of so many items each, of all segments. */
+/* Enqueues the count of the tiles, of that many items each, of all segments. */
 tsr_status tsr_work_tiles(const tsr_work *b, const tsr_segments *segments, uint64_t tile_items) TSR_MUST_CHECK;
 
 /* A batch in its order, as the stages that follow read it. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The partition on the CPU (steps.h). Bins are reserved by an atomic addition for each tile, so tiles come to lie in
+ * The partition on the CPU (steps.h). Bins are reserved by an atomic addition for each tile, so tiles come to be in
  * them in no particular order, as on a GPU.
  */
 #include "core/batch/steps_cpu.h"

@@ -17,7 +17,7 @@ typedef struct job {
   uint32_t *barred, *distinct;
 } job;
 
-/* Items of a piece. A page of the usual size is cut into so many equal pieces that the blocks that a large GPU runs at a
+/* Items of a piece. A page of the usual size is cut into that many equal pieces that the blocks that a large GPU runs at a
  * time all have one, and end together. One that has twice as many items as usual is cut in any case. */
 static uint32_t piece_items(const job *j, uint64_t n) {
   enum { BLOCKS = 264, TURNS = 4, LEAST = 1 << 15, SPARE = 32 };

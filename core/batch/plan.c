@@ -73,7 +73,7 @@ uint64_t tsr_plan_mark_pages(const tsr_composition *c) {
   return (tsr_composition_filter_blocks(c) + PAGE_BLOCKS - 1) / PAGE_BLOCKS;
 }
 
-/* The blocks of a page's keys: two of them may be a neighbour's, too. */
+/* The blocks of a page's keys: two of them may be a neighbour's as well. */
 uint32_t tsr_plan_mark_bytes(const tsr_composition *c) {
   const uint64_t blocks = tsr_composition_filter_blocks(c) / tsr_plan_mark_pages(c) + 2;
   return (uint32_t)(blocks * c->facts.filter_words * sizeof(uint32_t));

@@ -73,7 +73,7 @@ TSR_SET_FUNCTION K set_claim(K *at, K key) {
 }
 
 /* The place of a key that is present, TSR_SET_NONE if it is not. To be called when nobody adds any more. at: where its
- * walk begins; tries: at most so many places are looked at. */
+ * walk begins; tries: at most that many places are looked at. */
 template <class K>
 TSR_SET_FUNCTION uint32_t set_find(const K *keys, uint32_t room, uint32_t at, uint32_t tries, K key) {
   for (; tries; tries--) {

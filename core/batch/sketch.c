@@ -14,7 +14,7 @@
 
 enum { BITS_MIN = 1 << 12, BITS_OF_KEY = 4, SAMPLE = 1 << 22, DEVIATIONS = 5 };
 
-/* What it means that `set` of so many bits were set. Both the bits that keys share and the sample make it uncertain. */
+/* What it means that `set` of that many bits were set. Both the bits that keys share and the sample make it uncertain. */
 static void estimate(uint64_t n, uint64_t set, uint64_t bits, uint32_t halvings, tsr_different *different) {
   const double all = (double)bits, share = -log1p(-(double)set / all), scale = (double)(1ull << halvings);
   const double number = scale * all * share, shared = scale * scale * all * (expm1(share) - share);

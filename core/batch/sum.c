@@ -9,7 +9,7 @@
 
 enum { LEVELS_MAX = 6 };
 
-/* The sum of all has a place behind the numbers, so there is a tile for that place, too. */
+/* The sum of all has a place behind the numbers, so there is a tile for that place as well. */
 static uint64_t tiles_of(const tsr_scan *level) { return (level->n + 1 + TSR_SCAN_TILE - 1) / TSR_SCAN_TILE; }
 
 /* levels[0] are the caller's numbers, levels[i + 1] the totals of the tiles of levels[i]. */

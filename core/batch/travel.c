@@ -21,7 +21,7 @@ typedef struct job {
   bool writes, by_pages; /* by_pages: a block holds a page, as in any insert that goes page by page */
   bool has_results;
   tsr_partition partition;
-  /* Answers in the order of pages. Pairs without a place lie where their items were, but where values are found, too. */
+  /* Answers in the order of pages. Pairs without a place are where their items were, but where values are found as well. */
   uint8_t *results;
   void *values_out, *unplaced_keys, *unplaced_values;
   uint64_t *counts;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Batches of a table that lies in the host's memory: put in the order of their keys' pages, while runs of these pages come
+ * Batches of a table that is in the host's memory: put in the order of their keys' pages, while runs of these pages come
  * to the device, are worked on there, and go back if the operation writes. Read next: ../table/launch.h.
  */
 #ifndef TSR_BATCH_TRAVEL_H

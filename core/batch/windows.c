@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Windows (windows.h): one block of device memory each, in which the regions of a run lie one after the other. Read next:
+ * Windows (windows.h): one block of device memory each, in which the regions of a run are one after the other. Read next:
  * ../table/store.c.
  */
 #include "core/batch/windows.h"
@@ -47,7 +47,7 @@ void tsr_windows_free(const tsr_work *b, tsr_windows *windows) {
   free(windows);
 }
 
-/* ---- What lies in one ------------------------------------------------------------------------ */
+/* ---- What is in one ------------------------------------------------------------------------ */
 
 /* A region's part of a window. */
 typedef struct part {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Windows: runs of a table's pages on the device while the table lies in the host's memory. A window's state differs from
+ * Windows: runs of a table's pages on the device while the table is in the host's memory. A window's state differs from
  * the table's in nothing but where regions are: each begins before its window by what the pages before the run take, so
  * that a bucket has the same number in both, and the ordinary operations work on the keys of these pages. What belongs to no
- * page lies behind the last one, and comes with it. Why: ../design/0024-larger-than-the-gpu.md. Read next: ../table/store.h,
+ * page is behind the last one, and comes with it. Why: ../design/0024-larger-than-the-gpu.md. Read next: ../table/store.h,
  * travel.h.
  */
 #ifndef TSR_BATCH_WINDOWS_H
@@ -35,7 +35,7 @@ void tsr_windows_free(const tsr_work *work, tsr_windows *windows);
 /* The store's state for the keys of a run that is in this window. */
 tsr_state tsr_window_state(const tsr_store *store, const tsr_window *window, tsr_page_run run);
 
-/* Enqueue. copy: part of a run to its window, or back; what lies behind the last page goes with it. clear: makes the run
+/* Enqueue. copy: part of a run to its window, or back; what is behind the last page goes with it. clear: makes the run
  * empty. */
 tsr_status tsr_window_copy(const tsr_work *work, const tsr_window *window, tsr_page_run run, tsr_page_run part,
                            bool goes_back) TSR_MUST_CHECK;

@@ -111,7 +111,7 @@ typedef struct tsr_backend {
    * argument: of the step's set; read during the call. A pool without an allocator works with malloc. */
   tsr_status (*step)(tsr_device *device, tsr_program *program, const tsr_step *step, const void *argument, uint64_t n,
                      void *stream, tsr_error *error);
-  /* Lets malloc have so many bytes, where that has to be said; before the first kernel that calls it. */
+  /* Lets malloc have that many bytes, where that has to be said; before the first kernel that calls it. */
   tsr_status (*reserve_heap)(tsr_device *device, uint64_t bytes, tsr_error *error);
   /* Streams beside the default one, which work at the same time as others; kernels of an urgent one begin before those
    * that wait in others. */

@@ -154,7 +154,7 @@ static tsr_status plan_part(tsr_composition *t, const tsr_spec *spec, uint32_t r
 
 /* ---- Pages ----------------------------------------------------------------------------------- */
 
-/* What a page of so many buckets takes of all regions, or 0 where one of them could not be copied in pieces of 16
+/* What a page of that many buckets takes of all regions, or 0 where one of them could not be copied in pieces of 16
  * bytes. */
 static uint64_t page_bytes(const tsr_composition *t, uint64_t buckets) {
   uint64_t all = 0;
@@ -229,7 +229,7 @@ static tsr_status plan_pages(tsr_composition *t, const tsr_spec *spec, tsr_error
     else
       s->pages += s->short_keys ? s->pages : 1 + s->pages / 64;
   }
-  return refuse_pages(t, spec, "does not fit so many bytes: raise page_bytes, or make buckets smaller", error);
+  return refuse_pages(t, spec, "does not fit that many bytes: raise page_bytes, or make buckets smaller", error);
 }
 
 /* ---- What only the whole table knows --------------------------------------------------------- */
@@ -310,7 +310,7 @@ static tsr_status plan_value_lists(tsr_composition *t, const tsr_spec *spec, tsr
   return plan_part(t, spec, TSR_ROLE_ALLOCATOR, error);
 }
 
-/* Handles lie beside the layout's slots, as another of its regions. */
+/* Handles are beside the layout's slots, as another of its regions. */
 static void furnish_value_lists(tsr_composition *t) {
   const tsr_value_list list = tsr_value_list_of(&t->settings, &t->shape);
   const uint32_t region = free_region(t);
@@ -353,7 +353,7 @@ static void furnish_meanings(tsr_composition *t) {
 /* ---- A filter before the table ---------------------------------------------------------------- */
 
 /* Its blocks are another of the layout's regions, which belongs to no bucket: so no page has a part of it, and it stays on
- * the device where the pages of a table do not. It has so many bits for each bucket as give each key of the capacity its
+ * the device where the pages of a table do not. It has as many bits for each bucket as give each key of the capacity its
  * own, and a table that grows so has a filter that grows, by the same code. */
 static void furnish_filter(tsr_composition *t) {
   enum { BLOCK_BITS = 8 * TSR_FILTER_BLOCK_BYTES };
@@ -448,7 +448,7 @@ static tsr_status plan_parts(tsr_composition *t, const tsr_spec *spec, uint32_t 
   return check_regions(t, error);
 }
 
-/* A filter has a hasher and no other part: its blocks are the core's. They lie where a layout's buckets do. */
+/* A filter has a hasher and no other part: its blocks are the core's. They are where a layout's buckets do. */
 static tsr_status plan_filter(tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
   tsr_shape *s = &t->shape;
   const uint64_t blocks = tsr_filter_blocks(&t->settings);

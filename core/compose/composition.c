@@ -86,7 +86,7 @@ const char *tsr_composition_overlap(const tsr_composition *t) {
   return "inserts may overlap inserts, finds finds, erases erases; the table orders the classes";
 }
 
-/* An erased key pays for counting and rebuilding so many slots. */
+/* An erased key pays for counting and rebuilding that many slots. */
 enum { CLEANED_SLOTS = 16 };
 
 uint64_t tsr_composition_clean_every(const tsr_composition *t) { return tsr_composition_slots(t) / CLEANED_SLOTS + 1; }
@@ -135,7 +135,7 @@ uint64_t tsr_composition_filter_blocks(const tsr_composition *t) {
              : t->part[TSR_ROLE_LAYOUT].plan.regions[t->facts.filter_region].bytes / TSR_FILTER_BLOCK_BYTES;
 }
 
-/* ---- Tables that lie in the host's memory ---------------------------------------------------- */
+/* ---- Tables that are in the host's memory ---------------------------------------------------- */
 
 void tsr_composition_measure_pages(const tsr_composition *t, uint64_t *page_bytes, uint64_t *behind_bytes) {
   *page_bytes = *behind_bytes = 0;

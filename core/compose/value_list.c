@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-/* Who gives few units at once gives them from the rest of a group of so many (allocator.cuh, memory blocks): a run of a
+/* Who gives few units at once gives them from the rest of a group of that many (allocator.cuh, memory blocks): a run of a
  * quarter of it leaves a quarter unused at most. */
 enum { AT_ONCE_SHARE = 4 };
 

@@ -19,7 +19,7 @@ bool tsr_has_value_lists(const tsr_settings *settings);
 tsr_value_list tsr_value_list_of(const tsr_settings *settings, const tsr_shape *shape);
 
 /* Units that hold the capacity, of as many keys as the table is sized for, however many values each of them has. When
- * keys were erased, units that lie apart may be of no use to an allocator that gives several at once. */
+ * keys were erased, units that are apart may be of no use to an allocator that gives several at once. */
 uint64_t tsr_value_list_pool(const tsr_settings *settings, const tsr_shape *shape);
 
 /* The keys that the table is sized for. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The cpu backend. Every machine has it, so it is what a program without a GPU gets, and what the sanitizers can look
- * into. Tables lie in the host's memory, and a team of threads calls the same functions of the parts that a GPU runs.
+ * into. Tables are in the host's memory, and a team of threads calls the same functions of the parts that a GPU runs.
  * There are no streams: every call has finished its work when it returns. Read next: bulk.c.
  */
 #define _GNU_SOURCE /* sysconf, clock_gettime */

@@ -29,7 +29,7 @@ tsr_status tsr_fuse(const tsr_composition *composition, uint32_t operation, tsr_
 void tsr_fused_free(tsr_fused *fused);
 
 /* Compiles it for all processors of a kind that most have, into a file of FOLDER/fused, which is there. Where plugins of
- * that folder are found tsr_fuse finds it, too, and needs no compiler. */
+ * that folder are found tsr_fuse finds it as well, and needs no compiler. */
 tsr_status tsr_fuse_ahead(const tsr_composition *composition, uint32_t operation, const char *folder, tsr_error *error)
     TSR_MUST_CHECK;
 

@@ -105,7 +105,7 @@ TSR_INLINE uint64_t cpu_pass_filter(const tsr_ctx *c, const tsr_bulk *bulk, uint
 }
 
 /* The payload of a bucket's match, if there is one. Where buckets are loaded with payloads that of the last slot is read
- * else, in place of a branch; beside it the tags lie, if a layout has them. */
+ * else, in place of a branch; beside it the tags are, if a layout has them. */
 TSR_INLINE tsr_payload cpu_payload(const tsr_ctx *c, const tsr_bucket *b, uint32_t matches) {
   if (!TSR_FACT(c, whole_pairs) && !matches) return 0;
   return layout_payload(c, b, tsr_lowest(matches | 1u << (TSR_FACT(c, bucket_slots) - 1)));
@@ -248,9 +248,9 @@ enum {
   CPU_SPAN = 1 << 14,
   CPU_HELD = 2048, /* keys that are held back, */
   CPU_TRIES = 2,   /* ... the places that each may have, */
-  CPU_JUDGED = 16, /* ... and one of so many items is looked at first, whether it is worth while: */
+  CPU_JUDGED = 16, /* ... and one of that many items is looked at first, whether it is worth while: */
   CPU_LEAST = 64,  /* of those, */
-  CPU_SHARE = 8    /* so many of them have a key that another one has */
+  CPU_SHARE = 8    /* that many of them have a key that another one has */
 };
 
 typedef struct cpu_held {

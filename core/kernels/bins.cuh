@@ -8,7 +8,7 @@
 
 #include "core/kernels/walk.cuh"
 
-/* What lies behind all pages goes with the last one. */
+/* What is behind all pages goes with the last one. */
 TSR_INLINE uint32_t page_of_item(const tsr_ctx *c, uint64_t pages, tsr_key key) {
   if (!TSR_FACT(c, is_paged) && !TSR_FACT(c, has_lists)) return (uint32_t)tsr_reduce(hasher_hash(c, key, 0), pages);
   const uint32_t page = tsr_page_of(c, key); /* before it is known whether it counts, so that there is no branch */

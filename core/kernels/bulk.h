@@ -12,8 +12,8 @@
 #endif
 
 /* Items are keys, for count, export and flush buckets. An operation is one kernel, tsr_<op>, or one of its roomier
- * forms where that needs a stack (launch.cu), linked when first used. combine does what insert has left to it where
- * pairs move (fact combines_later); size counts the table's pairs, count those of each key; note does so, too, and
+ * variants where that needs a stack (launch.cu), linked when first used. combine does what insert has left to it where
+ * pairs move (fact combines_later); size counts the table's pairs, count those of each key; note does so as well, and
  * notes of each key what retrieve would look for again; retrieve writes all values of each key to places that were
  * summed from these counts; erase_pair erases one pair of the key; apply does what each item's operation says, but
  * where inserts and erases take turns leaves the inserts to apply_inserts; flush packs the list of a bucket; mark sets
@@ -104,7 +104,7 @@ static inline void tsr_tally_add(tsr_tally *sum, const tsr_tally *tally) {
 #endif
 
 /* What was made of the items of a batch whose keys repeat (spans.cuh), span by span: 1 << log2 of them, which then has
- * made[span] pairs, from its first item's number on; each was made of so many items as counts says. */
+ * made[span] pairs, from its first item's number on; each was made of that many items as counts says. */
 typedef struct tsr_spans {
   const uint32_t *made; /* TSR_AS_IT_CAME: nothing was made of the span; NULL: of none */
   const void *keys, *values;
@@ -119,7 +119,7 @@ typedef struct tsr_bulk {
   uint64_t n;
   const uint8_t *operations;   /* in, apply: TSR_APPLY_ */
   const void *keys, *values;   /* in; values of retrieve: notes, or NULL */
-  uint32_t are_pairs;          /* in steps on pages: 1: each value lies behind its key; values is that of item 0 */
+  uint32_t are_pairs;          /* in steps on pages: 1: each value is behind its key; values is that of item 0 */
   void *keys_out, *values_out; /* find, find_or_insert: values; export: pairs; retrieve: `room` values */
   uint64_t *counts;            /* count: out; retrieve: where each key's values begin, then their end */
   void *unplaced_keys, *unplaced_values; /* insert, find_or_insert: at the failed input's index */

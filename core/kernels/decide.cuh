@@ -64,7 +64,7 @@ TSR_INLINE tsr_action when(uint32_t so, tsr_action a, tsr_action b) {
 /* A find takes the first match, whether its key has one pair or many. */
 TSR_INLINE tsr_action decide_find(const tsr_view *v) { return when(v->matches != 0, take(v->matches), go_on()); }
 
-/* The pairs of a key that may have many lie along its whole walk, so a count goes on to its end. Where a key has one
+/* The pairs of a key that may have many are along its whole walk, so a count goes on to its end. Where a key has one
  * pair, the walk must end with it: it may pass the same bucket again, and would count the pair twice. */
 TSR_INLINE tsr_action decide_count(const tsr_ctx *c, const tsr_view *v) {
   return when(v->matches && TSR_FACT(c, duplicates) != TSR_DUPLICATES_KEEP, take(v->matches), go_on());
@@ -107,7 +107,7 @@ TSR_INLINE uint32_t first_to_claim(const tsr_ctx *c, tsr_key key, uint32_t slots
   return later ? later : slots;
 }
 
-/* Past an erased slot the argument of TSR_GUARD_CLAIM fails: the key may lie further on, from a time when that slot was
+/* Past an erased slot the argument of TSR_GUARD_CLAIM fails: the key may be further on, from a time when that slot was
  * occupied, so the whole walk has to be seen first (insert_held). Where erases run at the same time, which this guard
  * meets in lists only, no erased slot is ever claimed, and the argument holds again. */
 TSR_INLINE bool is_past_guarding(const tsr_ctx *c, uint32_t kind, const tsr_view *v) {

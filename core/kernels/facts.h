@@ -21,7 +21,7 @@
  * falls_back_to_walk: 1: with places_first some pairs take a walk: for want of a place, or of an exchange.
  * first_look_cached: 1: what writes looks through L1 first; for a lane alone, which past it makes more
  * requests, unless a bucket is one sector and nobody takes a lock.
- * whole_pairs: the layout's own: a bucket that is loaded has the payloads, too.
+ * whole_pairs: the layout's own: a bucket that is loaded also has the payloads.
  * counts_slots: 1: in an empty table the pairs of distinct keys may go into the first buckets of their walks with room.
  * is_filter: 1: the table is a filter. filter_words, filter_functions: of a filter, which is the table or stands before
  * it: words of 32 bits of a block, and bits that a key sets in it; else 0. filter_bits: of one before the table: bits for

@@ -2,7 +2,7 @@
  *
  * What a filter does: a blocked Bloom filter (WarpCore IV-D; Putze, Sanders and Singler 2007). A key sets bits of one
  * block, and seems present where all of them are set. A block of 32 bytes is a sector, so a key costs one access to
- * memory. A filter is no table of slots: it has no layout and no walk, and its hasher alone says where a key's bits lie
+ * memory. A filter is no table of slots: it has no layout and no walk, and its hasher alone says where a key's bits are
  * (core/design/0019-kinds.md). Either it is the table, of kind = filter; or it stands before one, whose finds and erases
  * ask it first. In the kernels of other tables the fact filter_words is 0, and these functions are dropped.
  *
@@ -16,7 +16,7 @@
 #include "core/kernels/io.cuh"
 #include "core/kernels/walk.cuh"
 
-/* Where a key's bits lie. */
+/* Where a key's bits are. */
 typedef struct filter_place {
   uint64_t block;
   uint64_t bits; /* filter_bit(bits, j) is the bit of the key's word number j */
@@ -39,7 +39,7 @@ TSR_INLINE uint64_t filter_blocks(const tsr_ctx *c) {
 }
 
 /* The first hash names the block, as it names the page in whose order a large batch sets its bits (page_of_item): so what
- * the keys of a page name lies together. */
+ * the keys of a page name is together. */
 TSR_INLINE uint64_t filter_block_of(const tsr_ctx *c, tsr_key key) {
   return tsr_reduce(hasher_hash(c, key, 0), filter_blocks(c));
 }

@@ -12,7 +12,7 @@
 enum {
   OP_FIND,
   OP_CONTAINS, /* as find, without reading the payload */
-  OP_LOCATE,   /* as contains, and where its slot lies (value_list.cuh) */
+  OP_LOCATE,   /* as contains, and where its slot is (value_list.cuh) */
   OP_COUNT,    /* how many pairs the key has */
   OP_NOTE,     /* the same, and the payload of one of them */
   OP_RETRIEVE, /* the payloads of all of them */

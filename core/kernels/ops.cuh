@@ -11,7 +11,7 @@
 #include "core/kernels/merge.cuh"
 #include "core/kernels/value.cuh"
 
-/* Where item i lies among the keys, and among the values: of pages both may be in one array (../batch/batch.cu). */
+/* Where item i is among the keys, and among the values: of pages both may be in one array (../batch/batch.cu). */
 #ifdef TSR_MAY_BE_PAIRS
 TSR_INLINE uint64_t item_place(const tsr_bulk *a, uint64_t i) { return i << a->are_pairs; }
 #else
@@ -44,7 +44,7 @@ TSR_INLINE uint32_t made_of(const tsr_ctx *c, const tsr_bulk *a, uint64_t i) {
   return TSR_FACT(c, makes_spans) && a->spans.made ? a->spans.made[i >> a->spans.log2] : TSR_AS_IT_CAME;
 }
 
-/* Whether there is an item i, where so many were made of those of its span. */
+/* Whether there is an item i, where that many were made of those of its span. */
 TSR_INLINE uint32_t is_made(const tsr_bulk *a, uint64_t i, uint32_t made) {
   return made == TSR_AS_IT_CAME || (i & ((1ull << a->spans.log2) - 1)) < made;
 }
@@ -70,7 +70,7 @@ TSR_INLINE tsr_payload offered_at(const tsr_ctx *c, const void *values, uint64_t
   return offered(c, io_payload_at(values, i, mine));
 }
 
-/* What item i offers, or the one that was made in its place; returns whether there is one. The item itself is asked for, too,
+/* What item i offers, or the one that was made in its place; returns whether there is one. The item itself is asked for as well,
  * so that nobody waits for memory twice where none was made. */
 TSR_INLINE uint32_t take_offer(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, tsr_item *item) {
   const uint32_t made = made_of(c, a, i), takes = mine && is_made(a, i, made);
@@ -179,7 +179,7 @@ TSR_INLINE uint32_t bulk_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
   return VALUE(c, insert, c, a, i, mine);
 }
 
-/* Whether a page has no place for a key: it lies behind all pages, or may meet who does. */
+/* Whether a page has no place for a key: it is behind all pages, or may meet who does. */
 TSR_INLINE bool is_left_to_walk(const tsr_ctx *c, tsr_key key) {
   return walk_is_reserved(key) || (TSR_FACT(c, has_meanings) && key == 0);
 }

@@ -116,7 +116,7 @@ TSR_INLINE void give_item(const tsr_ctx *c, const tsr_op *op, uint32_t turn, uin
     own->at = is_own && (kind != OP_INSERT || is_in_table(op->result)) ? op->at : own->at;
   if (kind == OP_FIND || kind == OP_NOTE || kind == OP_INSERT || kind == OP_MIXED)
     own->payload = tells ? op->payload : own->payload;
-  if (kind == OP_PLACE || kind == OP_INSERT_LOCKED) { /* the pair in hand may be another one, before it is done, too */
+  if (kind == OP_PLACE || kind == OP_INSERT_LOCKED) { /* the pair in hand may be another one, before it is done as well */
     const uint32_t has_pair = kind == OP_PLACE ? c->active && is_turn : is_own;
     own->key = has_pair ? op->key : own->key;
     own->payload = has_pair ? op->payload : own->payload;

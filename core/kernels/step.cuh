@@ -139,7 +139,7 @@ TSR_INLINE uint32_t write(const tsr_ctx *c, tsr_op *op, uint32_t kind, tsr_actio
     const bool may_wait = op->policy == POLICY_LATER;
     const uint32_t policy = may_wait ? TSR_FACT(c, duplicates) : op->policy;
     written = combine(&writing, b, slot, policy, &op->payload) && a.combines;
-    if (may_wait) { /* one attempt: who loses it would lose the next one, too, where many bring this key */
+    if (may_wait) { /* one attempt: who loses it would lose the next one as well, where many bring this key */
       op->policy = written ? policy : op->policy;
       written = a.combines;
     }

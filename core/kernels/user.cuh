@@ -16,7 +16,7 @@
 #define USER_FUNCTION __attribute__((visibility("hidden")))
 #endif
 
-/* Where the rows of a table with value_bytes lie, and which belong to a pair; all zero where there are none. */
+/* Where the rows of a table with value_bytes are, and which belong to a pair; all zero where there are none. */
 typedef struct user_rows {
   char *rows;
   uint32_t *taken;   /* a bit for each row: it is a pair's, or will be */
@@ -24,7 +24,7 @@ typedef struct user_rows {
   uint64_t words;    /* of either */
 } user_rows;
 
-/* What a tsr_table_ref is: on the device it lies in the kernel's parameters. */
+/* What a tsr_table_ref is: on the device it is in the kernel's parameters. */
 typedef struct user_table {
   tsr_state state;
   tsr_tally *tally;
@@ -75,7 +75,7 @@ TSR_INLINE void user_tell_overflows(const tsr_ctx *c, tsr_tally *tally) {
 #endif
 }
 
-/* What a kernel sees as a value: of a table with value_bytes the address of the row whose number lies in the slot. */
+/* What a kernel sees as a value: of a table with value_bytes the address of the row whose number is in the slot. */
 TSR_INLINE uint64_t user_value(const void *table, uint32_t row_bytes, uint64_t payload) {
   return row_bytes ? (uint64_t)(user_table_of(table)->rows.rows + payload * row_bytes) : payload;
 }
@@ -268,7 +268,7 @@ TSR_INLINE uint64_t user_thread(void) {
 }
 
 /* A row for each lane that is `mine`; ROW_NONE: none was found. The first look is at a bit of the lane's own, so that a warp's
- * rows lie together and its writes are whole lines; then they are looked for at random, where they take the fewest turns at a
+ * rows are together and its writes are whole lines; then they are looked for at random, where they take the fewest turns at a
  * word. Relaxed: a row is given back by a thread that has not written it, so there is nothing to be seen of it. */
 TSR_INLINE uint32_t user_take_row(const tsr_ctx *c, const user_rows *r, uint32_t mine, uint64_t key, uint32_t round) {
   const uint64_t thread = user_thread();
@@ -304,7 +304,7 @@ TSR_INLINE void user_leave_row(const user_rows *r, uint32_t number) {
   ROW_CLEAR(&r->written[number / 32], 1u << number % 32);
 }
 
-/* Read in words of 4 bytes, where a value is only known to lie, and which leave a row that the kernel has made in registers;
+/* Read in words of 4 bytes, where a value is only known to be, and which leave a row that the kernel has made in registers;
  * written in as long ones as rows allow. */
 TSR_INLINE void user_write_row(const user_rows *r, uint32_t bytes, uint32_t number, uint64_t value) {
   char *to = r->rows + number * (uint64_t)bytes;

@@ -59,8 +59,8 @@ TSR_INLINE uint32_t slot_value_count(const tsr_ctx *c, const tsr_bulk *a, uint64
 }
 
 /* Where the next `pairs` pairs of this thread go, of those that an export writes one after another. On the device the threads
- * of a block take their places together, because atomics on one address take turns: so many a second as there were buckets
- * made an export twenty times slower. All of them come here. Relaxed: nobody reads what lies there before the kernel's end. */
+ * of a block take their places together, because atomics on one address take turns: as many a second as there were buckets
+ * made an export twenty times slower. All of them come here. Relaxed: nobody reads what is there before the kernel's end. */
 TSR_INLINE uint64_t export_places(const tsr_bulk *a, uint32_t pairs) {
 #ifdef __CUDACC__
   __shared__ uint32_t sum;

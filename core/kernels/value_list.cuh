@@ -197,7 +197,7 @@ TSR_INLINE uint32_t value_list_allocate(const tsr_ctx *c, uint64_t place, uint32
   return own;
 }
 
-/* The unit of the run in which the number of a lane that is `late` lies, below the room of this record; `unit` for others.
+/* The unit of the run in which the number of a lane that is `late` is, below the room of this record; `unit` for others.
  * Collective over the warp. Bounded by the runs that were opened since the number was given out. */
 TSR_INLINE uint32_t value_list_look_back(const tsr_ctx *c, const uint64_t *record, uint32_t number, uint32_t unit,
                                          uint32_t late) {

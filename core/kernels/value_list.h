@@ -42,13 +42,13 @@ typedef struct tsr_value_list_run {
   uint32_t links;  /* 1: it begins with a link to the run before it, in the place of a value; 0: it is the first run */
 } tsr_value_list_run;
 
-/* The units of a run for so many values, its link counted. */
+/* The units of a run for that many values, its link counted. */
 TSR_VALUE_LIST_FUNCTION uint32_t tsr_value_list_units(tsr_value_list s, uint32_t values) {
   const uint32_t units = (values + s.unit_values - 1) / s.unit_values;
   return units < s.units_max ? units : s.units_max;
 }
 
-/* The run in which value number `at` lies. The loop has one way out, and what ends it is reckoned without branches: so
+/* The run in which value number `at` is. The loop has one way out, and what ends it is reckoned without branches: so
  * ptxas sees that the lanes of a warp meet again behind it (core/design/0008). */
 TSR_VALUE_LIST_FUNCTION tsr_value_list_run tsr_value_list_run_of(tsr_value_list s, uint32_t at) {
   const uint32_t most = s.units_max * s.unit_values, is_flat = s.growth == 1u << TSR_VALUE_LIST_GROWTH_BITS;

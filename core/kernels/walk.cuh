@@ -10,7 +10,7 @@
  * in the last page. Where lists are made in bulk they have two lists of their own instead. What key 0 stands for there
  * follows from the place in the list, or is noted for the bucket, or the unit: a bucket holds pairs under key 0 of one user's
  * key only, that of the first who came (core/design/0005-tail-buckets.md).
- * Pages: all buckets that the scheme names for a key lie in one page, a run of neighbours as large as every other. The
+ * Pages: all buckets that the scheme names for a key are in one page, a run of neighbours as large as every other. The
  * scheme sees a page as if it were the table, and the walk adds where it begins (core/design/0014-pages.md).
  * Lists: where buckets link, the walk goes from each bucket through the units that continue it. The stash has no lists.
  * The stash: the walk of every key goes on through further tail buckets after the scheme's own. A pair is put there
@@ -201,7 +201,7 @@ TSR_INLINE bool walk_next(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
 TSR_INLINE bool walk_begin(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
   tsr_probe start = {0, {0, 0}, 0, 0, TSR_FACT(c, is_paged) ? tsr_page_of(c, key) : 0};
   if (TSR_FACT(c, has_meanings) && TSR_FACT(c, is_paged) && walk_is_reserved(key))
-    start.page = (uint32_t)c->t->pages - 1; /* bins.cuh, too */
+    start.page = (uint32_t)c->t->pages - 1; /* bins.cuh as well */
   *probe = start;
   return walk_next(c, key, probe);
 }

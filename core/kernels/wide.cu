@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernels of wide.h. The threads of a row lie side by side and take a word each, so that a warp reads and writes whole
+ * The kernels of wide.h. The threads of a row are side by side and take a word each, so that a warp reads and writes whole
  * sectors; there is a power of two of them, so that a thread's item and word cost no division.
  */
 #include "core/kernels/wide.h"
@@ -10,7 +10,7 @@ TSR_WIDE_STEPS(EACH, TSR_STEP_NOTHING)
 
 #define KERNEL(step) TSR_STEP_KERNEL(tsr_wide_##step, tsr_wide_run, __launch_bounds__(TSR_BLOCK_THREADS))
 
-/* Relaxed: it gives out places, and the next kernel reads what lies there. A warp takes its places at once, so that
+/* Relaxed: it gives out places, and the next kernel reads what is there. A warp takes its places at once, so that
  * neighbours in the list are neighbours in memory. Without a shuffle, because behind a branch ptxas does not see that lanes
  * meet again (sm_80). */
 KERNEL(spare) {

@@ -88,7 +88,7 @@ static const obstacle obstacles[] = {
      TSR_HAS_NOTHING},
     {ANY_CALL, is_on_host, NULL, TSR_HAS_HOST_PAGES},
     {ANY_CALL, has_host_arrays,
-     "an array lies in host memory, which a replay does not copy: use arrays of the device's", TSR_HAS_NOTHING},
+     "an array is in host memory, which a replay does not copy: use arrays of the device's", TSR_HAS_NOTHING},
     {ANY_CALL, lacks_code,
      "the call's kernels are not linked yet, which a capture cannot do: call tsr_table_prepare before it",
      TSR_HAS_NOTHING},

@@ -107,11 +107,11 @@ static void print_filter_before(FILE *out, const tsr_composition *t) {
           1 / tsr_filter_rate(block_bytes, functions, bits));
 }
 
-/* A table that lies in the host's memory, and what its batches cost. */
+/* A table that is in the host's memory, and what its batches cost. */
 static void print_windows(FILE *out, const tsr_composition *t) {
   const uint64_t travels = tsr_plan_travel_batch(t);
   fprintf(out,
-          "%-12s %llu bytes of pages lie in the host's memory; the device has %d windows of %llu pages, %llu bytes; an "
+          "%-12s %llu bytes of pages are in the host's memory; the device has %d windows of %llu pages, %llu bytes; an "
           "insert or erase has the pages of its keys come and go back, ",
           "larger", (unsigned long long)tsr_composition_host_bytes(t), TSR_WINDOWS, (unsigned long long)t->window_pages,
           (unsigned long long)tsr_composition_window_bytes(t));
@@ -422,7 +422,7 @@ static tsr_status add_step(const tsr_composition *t, const tsr_step *step, bool 
   tsr_kernel_info *longer = realloc(link->kernels, (link->kernel_count + 1) * sizeof *longer);
   if (longer) {
     longer[link->kernel_count] = made.kernels[0];
-    longer[link->kernel_count++].name = step->kernel; /* lives as long as the library; the form does not matter */
+    longer[link->kernel_count++].name = step->kernel; /* lives as long as the library; the variant does not matter */
     link->kernels = longer;
     link->other_functions += made.other_functions;
     link->glue_ms += made.glue_ms;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Tables against tables: first the matches of the left pairs (match.h), then rows, or aggregates, from these. Each row is
- * written by a thread of its own, and so many right values are combined by each thread, so that a key which occurs often
+ * written by a thread of its own, and that many right values are combined by each thread, so that a key which occurs often
  * costs no more a row than any other. Why: ../design/0020-joins.md.
  */
 #include "core/sized.h"
@@ -228,8 +228,8 @@ static void advance(tsr_join_rows *rows, const tsr_joining *j, uint64_t count) {
   if (rows->aggregates) rows->aggregates += count;
 }
 
-/* A join of so many pages at a time, which come from the host's memory: the rows of each run follow those before. The last
- * run goes first, for behind it lie the pairs of no page, because of which all of them may have to go another way:
+/* A join of that many pages at a time, which come from the host's memory: the rows of each run follow those before. The last
+ * run goes first, for behind it are the pairs of no page, because of which all of them may have to go another way:
  * *joined is false then. */
 static tsr_status join_runs(tsr_joining *j, uint32_t kind, const tsr_join_rows *rows, uint64_t pages, uint64_t *count,
                             bool *joined) {
@@ -281,7 +281,7 @@ static tsr_status check_tables(const tsr_table *left, const tsr_table *right, ts
                     r->key_bits);
   if (left->methods != right->methods)
     return tsr_fail(error, TSR_BAD_ARGUMENT,
-                    "tsr_join: one table lies on a list of devices, the other on one: make both with the same "
+                    "tsr_join: one table is on a list of devices, the other on one: make both with the same "
                     "[table] devices, or both without");
   if (left->backend != right->backend ||
       left->store.composition->settings.target.device != right->store.composition->settings.target.device)

@@ -20,7 +20,7 @@ tsr_status tsr_launch(const tsr_table *table, tsr_store *store, uint32_t op, con
                       const tsr_call_state *call, tsr_error *error) TSR_MUST_CHECK;
 
 /* Enqueues one outside the report's counters and waits for what it counted; nothing else works on the store. bulk: without
- * state and tally; with results, an insert combines what it has left, too. */
+ * state and tally; with results, an insert combines what it has left as well. */
 tsr_status tsr_launch_alone(const tsr_table *table, tsr_store *store, uint32_t op, const tsr_bulk *bulk, void *stream,
                             tsr_tally *tally, tsr_error *error) TSR_MUST_CHECK;
 

@@ -27,7 +27,7 @@ typedef struct tsr_joining {
 
 /* Finds the matches, the way that suits the tables; waits. The caller frees them, on failure too. */
 tsr_status tsr_joining_match(tsr_joining *joining) TSR_MUST_CHECK;
-/* Tables of which one lies in the host's memory meet so many pages at a time; *pages: 0: they do not. match_run: the same as
+/* Tables of which one is in the host's memory meet that many pages at a time; *pages: 0: they do not. match_run: the same as
  * match for these pages alone; *matched: false: all of them have to go another way. */
 tsr_status tsr_joining_run_pages(const tsr_joining *joining, uint64_t *pages) TSR_MUST_CHECK;
 tsr_status tsr_joining_match_run(tsr_joining *joining, tsr_page_run run, bool *matched) TSR_MUST_CHECK;

@@ -68,7 +68,7 @@ typedef struct tsr_request {
   tsr_tally *tally; /* whoever names one counts the items too; NULL: the report does */
 } tsr_request;
 
-/* Where values of value_bytes lie (wide.h); all zero where the table has none. */
+/* Where values of value_bytes are (wide.h); all zero where the table has none. */
 typedef struct tsr_wide {
   void *rows;
   uint64_t count;        /* of them */

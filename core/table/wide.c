@@ -84,7 +84,7 @@ static tsr_status clear(tsr_table *t, void *stream, tsr_error *error) {
 }
 
 /* The numbers of all pairs, at the beginning of memory of the stream's that the caller frees; their keys, which an export
- * writes too, lie behind. */
+ * writes too, are behind. */
 static tsr_status take_numbers(tsr_table *t, uint64_t *pairs, void **numbers, void *stream, tsr_error *error) {
   const uint64_t key_bytes = t->store.composition->shape.key_bits / 8;
   tsr_bulk bulk = {.n = tsr_composition_refs(t->store.composition)};
@@ -198,7 +198,7 @@ typedef struct wide {
 } wide;
 
 enum { IS_BACK = 1u << TSR_NOT_PLACED };
-#define IS_OFFERED (~(1u << TSR_PRESENT | 1u << TSR_FOUND)) /* whose number may lie in the table */
+#define IS_OFFERED (~(1u << TSR_PRESENT | 1u << TSR_FOUND)) /* whose number may be in the table */
 
 /* The find of `count` keys' rows. */
 static tsr_status find_numbers(const wide *w, uint64_t from, uint64_t count, uint32_t *numbers, tsr_tally *tally,

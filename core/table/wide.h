@@ -4,7 +4,7 @@
  * its value is the row's number.
  *
  * An insert offers for its items the next numbers of a list of spare rows, then writes the rows of those items whose
- * numbers may lie in the table. Nothing gives a row back: not the key that was present, not an erased pair, not a call that
+ * numbers may be in the table. Nothing gives a row back: not the key that was present, not an erased pair, not a call that
  * failed. When the list is short the rows in use are marked, by one scan over the table, and the others listed anew. So
  * which rows are spare has one source, the table itself, and the host knows how many without asking the device.
  * Read next: operate.c.
