@@ -243,7 +243,7 @@ with=()
 
 # ---- A program of a user ---------------------------------------------------------------------------------------------
 
-# block LANGUAGE: the first block of that language in the README that is packed.
+# block WORDS: the first block of README with these words behind its fence.
 block() { awk -v begin="\`\`\`$1" '/^```/ && inside { exit } inside { print } $0 == begin { inside = 1 }' "$home/README.md"; }
 
 case_of "pkg-config knows the package where it is"
@@ -251,9 +251,10 @@ export PKG_CONFIG_PATH=$home/lib/pkgconfig
 [[ tessera\ $(pkg-config --modversion tessera) == "$version" ]] || fail "it tells another version"
 
 case_of "README's program is built by what pkg-config says, and runs with an empty environment"
-block c >program.c
+block 'c count.c' >program.c
+block 'ini counts.ini' >counts.ini
 block text >expected
-[[ -s program.c && -s expected ]] || fail "README.md has no program or no output"
+[[ -s program.c && -s counts.ini && -s expected ]] || fail "README.md has no program, no spec or no output"
 # The folder's name has a blank, which pkg-config escapes for a shell.
 flags=$(pkg-config --cflags --libs tessera) && eval "gcc -o program program.c $flags" >log 2>&1 || fail "$(cat log)"
 env -i CUDA_VISIBLE_DEVICES= ./program >out 2>err || fail "the program fails: $(cat err)"

@@ -1,20 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 #
-# Blocks in the pages that are made, not written. Between the two lines of
+# Blocks in the pages that are made, not written. They stand between one of these lines and `<!-- end -->`:
 #
-#   <!-- tessera describe ROLE --markdown -->      or: <!-- tessera help --markdown -->
-#   <!-- end -->
+#   <!-- tessera describe ROLE --markdown -->    what that command prints
+#   <!-- tessera help --markdown -->             the same
+#   <!-- parts -->, <!-- rooms -->               tests/structure/draw_parts.sh, draw_rooms.sh
 #
-# stands the output of that command; between `<!-- rooms -->` and `<!-- end -->` the picture of the rooms
-# (tests/structure/draw_rooms.sh). It is sourced, by update_tables.sh (which writes them) and tables_test.sh (which compares).
+# It is sourced, by update_tables.sh (which writes them) and tables_test.sh (which compares).
 
 # Paths of the pages with such a block, from the checkout's top.
 list_pages() {
   find . \( -name '.?*' -o -name 'bazel-*' \) -prune -o -name '*.md' -type f -print | sed 's|^\./||' | sort |
     while read -r page; do
-      ! grep -qE '^<!-- (tessera |rooms -->)' "$page" || echo "$page"
+      ! grep -qE '^<!-- (tessera |rooms -->|parts -->)' "$page" || echo "$page"
     done
+}
+
+# drawn NAME: tests/structure/draw_NAME.sh, as a picture.
+drawn() {
+  echo '```'
+  bash "tests/structure/draw_$1.sh" || return 1
+  echo '```'
 }
 
 # rewritten PAGE: its text with every block made anew by $tessera.
@@ -31,11 +38,10 @@ rewritten() {
       echo "$line"
       "$tessera" "${words[@]}" </dev/null || return 1
       continue
-    elif [[ $line == '<!-- rooms -->' ]]; then
+    elif [[ $line =~ ^'<!-- '(parts|rooms)' -->'$ ]]; then
       inside=$line
-      printf '%s\n' "$line" '```'
-      bash tests/structure/draw_rooms.sh || return 1
-      printf '%s\n' '```'
+      echo "$line"
+      drawn "${BASH_REMATCH[1]}" || return 1
       continue
     elif [[ $line == '<!-- tessera '* ]]; then
       echo "$1: not a command for a table: $line" >&2

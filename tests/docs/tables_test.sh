@@ -23,7 +23,7 @@ done < <(list_pages)
 
 case_of "every room that has a plugin has its table"
 has_block() { grep -qxF -- "<!-- tessera describe $2 --markdown -->" "$1" || fail "$1: has no table of $2"; }
-has_block README.md table
+has_block docs/spec.md table
 for part in layouts:layout probing:probing hashers:hasher allocators:allocator; do
   room=${part%:*}
   ! compgen -G "$room/*.c" >/dev/null || has_block "$room/README.md" "${part#*:}"
