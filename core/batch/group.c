@@ -6,7 +6,7 @@
 
 #include "core/batch/order.h"
 
-/* So many that each multiprocessor of a large GPU has some at a time. */
+/* Enough that each multiprocessor of a large GPU has some at a time. */
 enum { SPANS = 512 };
 static uint32_t span_log2(uint64_t n) {
   enum { LEAST = 13 };

@@ -15,7 +15,7 @@
 
 /* group: puts pairs of a side into the index. rank: counts each group. place: right values go to their groups. look: matches
  * of left pairs by the index; found: those that were looked up in the right table; alone: left pairs without a right side.
- * stray: looks for pairs that lie in no page. bounds: where each page's pairs begin. pages, wide_pages: matches page by page,
+ * stray: looks for pairs that are in no page. bounds: where each page's pairs begin. pages, wide_pages: matches page by page,
  * for keys of 32 and of 64 bits. rows: writes rows. fold: combines right values, row by row. mark: which left pairs have a
  * row; emit: these, with what was combined. sketch: about how many keys of a column differ (sketch.c).
  * Items of ROWS return how many rows they have, which are added up. */

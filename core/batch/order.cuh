@@ -173,7 +173,7 @@ struct tile_bins {
 /* An item's place in its bin, and the bin above it, until the bins before are summed up: so a key is hashed once. */
 enum { BIN_SHIFT = 16 };
 #define NO_PLACE 0xFFFFFFFFu /* of an item past the end, or whose key is hot */
-static_assert(TILE_ITEMS < (1 << BIN_SHIFT) - 1, "a place in a bin has so many bits");
+static_assert(TILE_ITEMS < (1 << BIN_SHIFT) - 1, "a place in a bin has that many bits");
 static __device__ __forceinline__ uint32_t place_in_bin(tile_bins *bins, uint32_t bin) {
   return bin << BIN_SHIFT | atomicAdd(&bins->count[bin], 1u);
 }

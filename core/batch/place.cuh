@@ -202,7 +202,7 @@ static __device__ __forceinline__ void page_insert_all(const tsr_place_step *a) 
   if (keeps && begin < end) bulk_end_statistics(&c, &statistics, a->bulk.tally);
 }
 
-/* Where a form spills the linker takes the next one: with fewer items of a thread under way, then with more registers. */
+/* Where a variant spills, the linker takes the next one: with fewer items of a thread under way, then with more registers. */
 extern "C" __global__ void __launch_bounds__(TSR_PAGES_THREADS, 3)
     tsr_pages_insert_kernel(const __grid_constant__ tsr_place_step a) {
   page_insert_all<4>(&a);

@@ -190,7 +190,7 @@ static __device__ __forceinline__ void span_work(const tsr_spans_step *a, uint32
   if (threadIdx.x == 0) a->made[blockIdx.x] = repeat ? block.made : TSR_AS_IT_CAME;
 }
 
-/* The linker takes the roomy form, with more registers, where the first one spills. */
+/* The linker takes the roomy variant, with more registers, where the first one spills. */
 extern "C" __global__ void __launch_bounds__(TSR_SPAN_THREADS, TSR_SPAN_BLOCKS)
     tsr_pages_spans_kernel(const __grid_constant__ tsr_spans_step a) {
   span_work(&a, 0);
@@ -208,7 +208,7 @@ extern "C" __global__ void __launch_bounds__(TSR_SPAN_THREADS, 1)
   span_work(&a, 1);
 }
 
-/* Hands item i back, whose pair found no place, or the pair that had to go for it, which lies at `at`. Returns whether
+/* Hands item i back, whose pair found no place, or the pair that had to go for it, which is at `at`. Returns whether
  * there is one: if a pair that had to go is handed back, then by the first of the items. made: what the item's pair was. */
 static __device__ __forceinline__ uint32_t span_hand_back(const tsr_ctx *c, const tsr_spans_step *a, uint64_t i,
                                                           uint64_t at, uint32_t is_first, tsr_payload made) {

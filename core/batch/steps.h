@@ -26,7 +26,7 @@
  * it is kept which of them became which; spans_answer: what each of them is told then; spans_list: what they were made to
  * becomes one list.
  * Lists that are made in bulk (lists.cuh). lists: those of a page; large_count, large_sum, large_place: the same for pages
- * with so many items that all blocks work on them. any_count, any_begin, any_place: all lists by random access.
+ * with that many items that all blocks work on them. any_count, any_begin, any_place: all lists by random access.
  * Items, of count, scatter and mark: the most tiles that there can be; of tiles the segments; of bar the stash's buckets; of
  * any_begin the lists and one more; of answer, any_count and any_place the items; of sample, choose and hot_answer,
  * too; of large_ the most large pages that there can be; otherwise the pages, or pieces. */

@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/compose/chain.h"
 #include "core/compose/entries.h"
 #include "core/compose/filter.h"
 #include "core/compose/fit.h"
 #include "core/compose/reach.h"
 #include "core/compose/registry.h"
+#include "core/compose/value_list.h"
 #include "core/kernels/bulk.h"
 #include "core/tessera_tools.h"
 #include "plugins/probing.cuh"
@@ -229,7 +229,7 @@ static tsr_status plan_pages(tsr_composition *t, const tsr_spec *spec, tsr_error
     else
       s->pages += s->short_keys ? s->pages : 1 + s->pages / 64;
   }
-  return refuse_pages(t, spec, "does not fit so many bytes: raise page_bytes, or make buckets smaller", error);
+  return refuse_pages(t, spec, "does not fit that many bytes: raise page_bytes, or make buckets smaller", error);
 }
 
 /* ---- What only the whole table knows --------------------------------------------------------- */
@@ -243,14 +243,14 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
   s->warp_sync = s->sm && (s->tile_lanes > 1 || (s->is_mixed && s->share_lanes > 1));
   if (!TSR_POLICY_LOOKS(s->duplicates))
     s->guard = TSR_GUARD_NONE;
-  else if (s->moves_pairs || has_place || (s->is_mixed && tsr_has_chains(&t->settings)))
+  else if (s->moves_pairs || has_place || (s->is_mixed && tsr_has_value_lists(&t->settings)))
     s->guard = TSR_GUARD_LOCK;
   else
     s->guard = TSR_GUARD_CLAIM;
   const bool has_stash = t->stash_buckets > 0;
   /* each item brings its own value that is stored apart, and has to put it or give it back */
   const bool keeps_first =
-      s->duplicates == TSR_DUPLICATES_FIRST && !tsr_has_chains(&t->settings) && !t->settings.value_bytes;
+      s->duplicates == TSR_DUPLICATES_FIRST && !tsr_has_value_lists(&t->settings) && !t->settings.value_bytes;
   t->facts = (tsr_core_facts){
       .ends_at_empty = s->ends_at_empty,
       .has_notes = s->has_notes,
@@ -285,7 +285,7 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
   t->lock_bytes = (1ull << log2_bits) / 8;
 }
 
-/* ---- Chains ---------------------------------------------------------------------------------- */
+/* ---- Value lists ---------------------------------------------------------------------------------- */
 
 /* The number that another region of the layout's has. There is room: tsr_fit_layout has looked. */
 static uint32_t free_region(const tsr_composition *t) {
@@ -295,33 +295,33 @@ static uint32_t free_region(const tsr_composition *t) {
   return i;
 }
 
-/* How many units chains need depends on how large they are: so the allocator plans for one unit first. */
-static tsr_status plan_chains(tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
+/* How many units value lists need depends on how large they are: so the allocator plans for one unit first. */
+static tsr_status plan_value_lists(tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
   tsr_shape *s = &t->shape;
   s->units_min = 1;
   tsr_status status = plan_part(t, spec, TSR_ROLE_ALLOCATOR, error);
   if (status) return status;
-  const tsr_chain chain = tsr_chain_of(&t->settings, &t->shape);
-  if ((uint64_t)s->units_at_once * chain.unit_values <= chain.first)
+  const tsr_value_list list = tsr_value_list_of(&t->settings, &t->shape);
+  if ((uint64_t)s->units_at_once * list.unit_values <= list.first)
     return tsr_spec_refuse(spec, "table", "allocator", error,
                            "the first buckets of values = buckets are larger than what this allocator gives at once: "
                            "lower [values] first or raise [allocator] unit_bytes");
-  s->units_min = tsr_chain_pool(&t->settings, s);
+  s->units_min = tsr_value_list_pool(&t->settings, s);
   memset(&t->part[TSR_ROLE_ALLOCATOR].plan, 0, sizeof t->part[TSR_ROLE_ALLOCATOR].plan);
   return plan_part(t, spec, TSR_ROLE_ALLOCATOR, error);
 }
 
 /* Handles are another of the layout's regions. */
-static void furnish_chains(tsr_composition *t) {
-  const tsr_chain chain = tsr_chain_of(&t->settings, &t->shape);
+static void furnish_value_lists(tsr_composition *t) {
+  const tsr_value_list list = tsr_value_list_of(&t->settings, &t->shape);
   const uint32_t region = free_region(t);
   t->part[TSR_ROLE_LAYOUT].plan.regions[region] = (tsr_region){
-      .name = "lists", .bytes_per_bucket = TSR_CHAIN_WORDS * sizeof(uint64_t) * t->shape.bucket_places, .fill = 0};
-  t->facts.chain_first = chain.first;
-  t->facts.chain_growth = chain.growth;
-  t->facts.chain_units = chain.units_max;
-  t->facts.chain_in_order = !t->shape.reuses_units;
-  t->facts.chain_region = region;
+      .name = "lists", .bytes_per_bucket = TSR_VALUE_LIST_WORDS * sizeof(uint64_t) * t->shape.bucket_places, .fill = 0};
+  t->facts.value_list_first = list.first;
+  t->facts.value_list_growth = list.growth;
+  t->facts.value_list_units = list.units_max;
+  t->facts.value_list_in_order = !t->shape.reuses_units;
+  t->facts.value_list_region = region;
   t->facts.value_bytes = t->shape.value_bits / 8;
 }
 
@@ -397,7 +397,7 @@ static void fill_shape(tsr_composition *t, uint32_t sm) {
       .kind = (uint32_t)settings->kind,
       .key_bits = (uint32_t)settings->key_bits,
       .value_bits = (uint32_t)settings->value_bits,
-      .payload_bits = tsr_has_chains(&t->settings) ? 0 : (uint32_t)settings->value_bits,
+      .payload_bits = tsr_has_value_lists(&t->settings) ? 0 : (uint32_t)settings->value_bits,
       .sm = sm,
       .duplicates = (uint32_t)settings->policy.duplicates,
       .tells_overflow =
@@ -405,9 +405,9 @@ static void fill_shape(tsr_composition *t, uint32_t sm) {
       .concurrency = (uint32_t)settings->concurrency,
       .statistics = (uint32_t)settings->statistics,
       .capacity = settings->capacity,
-      .slots_min =
-          (uint64_t)ceil((double)(tsr_has_chains(&t->settings) ? tsr_chain_keys(&t->settings) : settings->capacity) /
-                         settings->load_factor),
+      .slots_min = (uint64_t)ceil(
+          (double)(tsr_has_value_lists(&t->settings) ? tsr_value_list_keys(&t->settings) : settings->capacity) /
+          settings->load_factor),
       .seed = settings->seed,
       .pages = 1};
 }
@@ -416,7 +416,7 @@ static void fill_shape(tsr_composition *t, uint32_t sm) {
  * most of what they write is in no page. */
 static void take_pages(tsr_composition *t) {
   t->settings.pages.bytes = TSR_PAGE_BYTES_AUTO;
-  if (tsr_has_chains(&t->settings)) t->settings.pages.batch = 0;
+  if (tsr_has_value_lists(&t->settings)) t->settings.pages.batch = 0;
 }
 
 static tsr_status plan_parts(tsr_composition *t, const tsr_spec *spec, uint32_t cpu_lanes, tsr_error *error) {
@@ -430,7 +430,8 @@ static tsr_status plan_parts(tsr_composition *t, const tsr_spec *spec, uint32_t 
   s->buckets_min = (s->slots_min + s->bucket_slots - 1) / s->bucket_slots;
   /* a list goes on in another unit only when the one before is full */
   s->units_min = s->has_link ? (s->capacity + s->bucket_slots - 1) / s->bucket_slots : s->buckets_min;
-  status = tsr_has_chains(&t->settings) ? plan_chains(t, spec, error) : plan_part(t, spec, TSR_ROLE_ALLOCATOR, error);
+  status = tsr_has_value_lists(&t->settings) ? plan_value_lists(t, spec, error)
+                                             : plan_part(t, spec, TSR_ROLE_ALLOCATOR, error);
   if (status == TSR_OK)
     status = t->settings.pages.bytes ? plan_pages(t, spec, error) : plan_part(t, spec, TSR_ROLE_PROBING, error);
   if (status) return status;
@@ -441,7 +442,7 @@ static tsr_status plan_parts(tsr_composition *t, const tsr_spec *spec, uint32_t 
   derive_guard(t, probing->place != NULL, layout->put != NULL);
   status = tsr_fit_parts(t, spec, error);
   if (status) return status;
-  if (tsr_has_chains(&t->settings)) furnish_chains(t);
+  if (tsr_has_value_lists(&t->settings)) furnish_value_lists(t);
   if (t->settings.filter.before) furnish_filter(t);
   furnish_meanings(t);
   furnish_as_saved(t);

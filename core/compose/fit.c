@@ -5,7 +5,7 @@
  */
 #include "core/compose/fit.h"
 
-#include "core/compose/chain.h"
+#include "core/compose/value_list.h"
 #include "plugins/hasher.cuh"
 #include "plugins/layout.cuh"
 
@@ -21,7 +21,7 @@ static bool has_table_memory(const tsr_plan *layout) {
 }
 
 static bool lacks_regions(const tsr_composition *t, const tsr_plan *layout) {
-  uint32_t taken = (tsr_has_chains(&t->settings) ? 1u : 0u) + (t->settings.filter.before ? 1u : 0u);
+  uint32_t taken = (tsr_has_value_lists(&t->settings) ? 1u : 0u) + (t->settings.filter.before ? 1u : 0u);
   for (uint32_t i = 0; i < TSR_REGIONS_MAX && layout->regions[i].name; i++) taken++;
   return taken > TSR_REGIONS_MAX;
 }
@@ -36,7 +36,7 @@ tsr_status tsr_fit_layout(tsr_composition *t, const tsr_spec *spec, tsr_error *e
   has[TSR_HAS_SHORT_KEYS] = s->short_keys;
   has[TSR_HAS_LINKS] = s->has_link;
   has[TSR_HAS_NO_LINKS] = !s->has_link;
-  has[TSR_HAS_TAKES_NO_UNITS] = !s->has_link && !tsr_has_chains(&t->settings);
+  has[TSR_HAS_TAKES_NO_UNITS] = !s->has_link && !tsr_has_value_lists(&t->settings);
   has[TSR_HAS_LATE_VALUES] = !s->whole_pairs;
   has[TSR_HAS_NO_PUT] = !((const tsr_layout_functions *)layout->image->functions)->put;
   has[TSR_HAS_TABLE_MEMORY] = has_table_memory(&layout->plan);
@@ -79,7 +79,7 @@ static tsr_status check_registers(const tsr_composition *t, const tsr_spec *spec
 tsr_status tsr_fit_parts(tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
   const tsr_shape *s = &t->shape;
   bool *has = t->settings.traits.has;
-  has[TSR_HAS_FEW_BUCKETS] = !s->holds_many && !tsr_has_chains(&t->settings);
+  has[TSR_HAS_FEW_BUCKETS] = !s->holds_many && !tsr_has_value_lists(&t->settings);
   has[TSR_HAS_MANY_BUCKETS] = !s->one_bucket;
   has[TSR_HAS_MOVES] = s->moves_pairs;
   has[TSR_HAS_LISTS] = s->has_lists;

@@ -152,7 +152,7 @@ static const char *broken_row(const tsr_plugin *plugin, const tsr_parameter *row
   if (!row->doc || !*row->doc) return "has no doc";
   if (row->initial < row->minimum || row->initial > row->maximum) return "has a default outside its range";
   if (row->type == TSR_PARAMETER_U32 && row->maximum > UINT32_MAX) return "has a range beyond its type";
-  if (row->offset % bytes || row->offset + bytes > plugin->config_bytes) return "lies outside the config struct";
+  if (row->offset % bytes || row->offset + bytes > plugin->config_bytes) return "is outside the config struct";
   for (const tsr_parameter *other = plugin->parameters; other < row; other++)
     if (strcmp(other->name, row->name) == 0) return "is there twice";
   return NULL;

@@ -369,7 +369,7 @@ TSR_INLINE uint64_t cpu_work_holding(const tsr_ctx *c, const tsr_bulk *a, uint32
  * drops at once what hangs on it. What hangs on an argument it first puts into each function on the way and optimises
  * there, which took it two thirds of its time (core/design/0013-cpu-fused.md). Items overlap where none needs more than
  * its key and payload; probes are counted of one key at a time. */
-#define CPU_MAY_OVERLAP(c) (!TSR_FACT(c, statistics) && !TSR_FACT(c, is_filter) && !HAS_CHAINS(c))
+#define CPU_MAY_OVERLAP(c) (!TSR_FACT(c, statistics) && !TSR_FACT(c, is_filter) && !HAS_VALUE_LISTS(c))
 #define CPU_RINGS_FINDS(c, operation)                                                                                  \
   (((operation) == TSR_BULK_find || (operation) == TSR_BULK_contains) && CPU_MAY_OVERLAP(c))
 #define CPU_RINGS_PLACES(c, operation)                                                                                 \

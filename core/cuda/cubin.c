@@ -73,8 +73,8 @@ static bool is_wanted(const tsr_kernels *kernels, const char *name) {
   for (size_t i = 0; i < kernels->count; i++) {
     const tsr_step *step = &kernels->step[i];
     if (strcmp(step->kernel, name) == 0) return true;
-    for (size_t form = 0; form < TSR_ROOMIER_FORMS && step->roomier[form]; form++)
-      if (strcmp(step->roomier[form], name) == 0) return true;
+    for (size_t variant = 0; variant < TSR_ROOMIER_VARIANTS && step->roomier[variant]; variant++)
+      if (strcmp(step->roomier[variant], name) == 0) return true;
   }
   return false;
 }

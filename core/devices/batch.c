@@ -180,7 +180,7 @@ static const void *item_of(const void *array, uint64_t i, uint64_t bytes) {
 
 static void *place_of(void *array, uint64_t i, uint64_t bytes) { return array ? (char *)array + i * bytes : NULL; }
 
-/* Items first .. first + n. Of find_all the offsets say where an item's values lie, so that all parts have them all. */
+/* Items first .. first + n. Of find_all the offsets say where an item's values are, so that all parts have them all. */
 static tsr_request slice(const tsr_table *t, const tsr_request *r, uint64_t first, uint64_t n) {
   const uint64_t key_bytes = t->store.composition->shape.key_bits / 8;
   const uint64_t value_bytes = tsr_composition_value_bytes(t->store.composition);

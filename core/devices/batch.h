@@ -16,7 +16,7 @@ tsr_status tsr_batch_deal(tsr_table *table, const tsr_request *request, tsr_erro
 tsr_status tsr_batch_find_all(tsr_table *table, const tsr_request *request, tsr_error *error) TSR_MUST_CHECK;
 
 /* The same for a batch that comes in parts, one request for each member of this process, all of one operation:
- * TSR_BULK_retrieve, too, where each part has offsets and values of its own. */
+ * TSR_BULK_retrieve as well, where each part has offsets and values of its own. */
 tsr_status tsr_batch_run_parts(tsr_table *table, const tsr_request *parts, tsr_error *error) TSR_MUST_CHECK;
 tsr_status tsr_batch_deal_parts(tsr_table *table, const tsr_request *parts, tsr_error *error) TSR_MUST_CHECK;
 

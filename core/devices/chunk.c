@@ -28,7 +28,7 @@ static bool is_here(const tsr_member *m, const void *memory) {
   return tsr_device_of(m)->backend->is_device_memory(tsr_device_of(m), memory);
 }
 
-/* Whether items of so many bytes may be read here in the words of tsr_split_put; rows may lie anywhere. */
+/* Whether items of that many bytes may be read here in the words of tsr_split_put; rows may be anywhere. */
 static bool is_aligned(const void *items, uint64_t bytes) {
   const uint64_t word = bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : 1;
   return (uint64_t)(uintptr_t)items % word == 0;

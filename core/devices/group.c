@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Groups of processes (tessera_devices.h): the transport of tables whose shards are each in a process of its own. What they
- * say to each other goes over a mesh of sockets; items do, too, or by a wire from GPU to GPU, while the mesh tells whether
+ * say to each other goes over a mesh of sockets; items do as well, or by a wire from GPU to GPU, while the mesh tells whether
  * all are still there. Read next: mesh.c.
  */
 #include <stdlib.h>

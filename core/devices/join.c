@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Joins of tables of several devices (join.h): the right table lies in the same parts, or is dealt to such ones, and each
+ * Joins of tables of several devices (join.h): the right table is in the same parts, or is dealt to such ones, and each
  * shard is joined with its counterpart. In a group of processes the rows are then passed on, so that all have all of them.
  */
 #include "core/devices/join.h"

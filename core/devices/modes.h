@@ -8,7 +8,7 @@
 
 #include "core/devices/shards.h"
 
-/* Independent: a pair lies anywhere, and every shard is asked for a key. Waits. */
+/* Independent: a pair is anywhere, and every shard is asked for a key. Waits. */
 tsr_status tsr_independent_operate(tsr_table *table, const tsr_request *request, tsr_error *error) TSR_MUST_CHECK;
 /* Replicated: the first shard is written, and the others are copies of it to read. Waits. */
 tsr_status tsr_replicated_operate(tsr_table *table, const tsr_request *request, tsr_error *error) TSR_MUST_CHECK;

@@ -130,7 +130,7 @@ static tsr_status take_all(tsr_table *t, pairs *p, tsr_error *error) {
 }
 
 /* Deals the pairs of all old shards to the new ones: to parts like those of `as`, or if it is NULL, balanced ones. There may
- * be more old ones than new ones, which then lie on the new ones' devices in turn. */
+ * be more old ones than new ones, which then are on the new ones' devices in turn. */
 static tsr_status put_pairs(tsr_table *t, const pairs *p, uint32_t holders, const tsr_shards *as, uint64_t *not_placed,
                             tsr_error *error) {
   const tsr_shape *shape = &t->store.composition->shape;
@@ -191,7 +191,7 @@ static tsr_status move_pairs(tsr_table *t, const tsr_spec *spec, uint64_t capaci
   return status;
 }
 
-/* The caller's handle keeps its device, its memory and its timers, and gets what the new one is made of. */
+/* The caller's table keeps its device, its memory and its timers, and gets what the new one is made of. */
 static tsr_status take_place(tsr_table *t, tsr_table *made, tsr_error *error) {
   tsr_report before;
   tsr_status status = tsr_shards_report(t, &before, error);

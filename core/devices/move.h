@@ -17,7 +17,7 @@ tsr_status tsr_shards_redeal(tsr_table *right, const tsr_shards *left, tsr_table
     TSR_MUST_CHECK;
 
 /* A table of the same parts, with the same pairs, on the devices that a spec names: `devices` says backend and devices, and
- * [devices]. Of a table of one store, too. The caller destroys *made, on failure too. */
+ * [devices]. Of a table of one store as well. The caller destroys *made, on failure too. */
 tsr_status tsr_shards_move(tsr_table *table, const tsr_spec *devices, tsr_table **made, tsr_error *error)
     TSR_MUST_CHECK;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A table of several devices, as data: its shards, each a table of one store, and who else takes part. The table's own
- * handle says what a shard is (its composition) and has no memory but for this. Each file works on it and includes only
+ * A table of several devices, as data: its shards, each a table of one store, and who else takes part. The tsr_table
+ * itself says what a shard is (its composition) and has no memory but for this. Each file works on it and includes only
  * those before it: transport <- balance <- furnish <- task <- chunk <- values <- batch <- modes, whole <- move <- join,
  * save <- methods. Read next: batch.h.
  */
@@ -50,7 +50,7 @@ typedef struct tsr_leg_times {
 typedef struct tsr_flight {
   uint64_t first, n;                /* of the member's part of the batch */
   uint64_t got;                     /* items of its shard */
-  const void *asked[TSR_QUESTIONS]; /* the caller's array, where it lies on this device, else `in`; NULL: none */
+  const void *asked[TSR_QUESTIONS]; /* the caller's array, where it is on this device, else `in`; NULL: none */
   tsr_buffer in[TSR_QUESTIONS], split[TSR_QUESTIONS], arrived[TSR_QUESTIONS];
   tsr_buffer numbers, counts, answer[TSR_ANSWERS], back[TSR_ANSWERS], ordered[TSR_ANSWERS];
   void *ordered_at[TSR_ANSWERS]; /* in `ordered`, or the caller's array */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A batch under way, and what all of its legs do with it: chunks, streams and events, where the columns of a chunk lie,
+ * A batch under way, and what all of its legs do with it: chunks, streams and events, where the columns of a chunk are,
  * what the legs of a flight cost (tsr_leg). Each leg has a stream of its own on every device, and each flight an event
  * at the end of each leg. One thread uses a task. Functions that return a status enqueue, and fail as the backend does. Read
  * next: chunk.h.
@@ -71,7 +71,7 @@ tsr_status tsr_task_step(const tsr_task *task, const tsr_member *member, uint32_
                          tsr_leg leg) TSR_MUST_CHECK;
 tsr_status tsr_task_sum(const tsr_task *task, const tsr_member *member, uint64_t *numbers, uint64_t n, tsr_leg leg)
     TSR_MUST_CHECK;
-/* Room for so many bytes; waits where it has to allocate. */
+/* Room for that many bytes; waits where it has to allocate. */
 tsr_status tsr_task_reserve(const tsr_task *task, const tsr_member *member, tsr_buffer *buffer, uint64_t bytes)
     TSR_MUST_CHECK;
 
@@ -89,7 +89,7 @@ tsr_status tsr_task_meet(const tsr_task *task, uint32_t flight, tsr_leg after, t
 /* Waits for the chunk that had this flight, answers and all, and adds up what it cost. */
 tsr_status tsr_task_finish_slot(const tsr_task *task, uint32_t flight, tsr_error *error) TSR_MUST_CHECK;
 
-/* ---- Where columns lie ----------------------------------------------------------------------- */
+/* ---- Where columns are ----------------------------------------------------------------------- */
 
 /* The two ends of a column's way, as places of buffers in a flight: with the shards, and with the members whose items it is
  * about. */

@@ -11,7 +11,7 @@
 #include "core/table/table_struct.h"
 
 /* One column of items that goes from each member to each other. Arrays in the memory of the members' devices, one for
- * each member of this process; what goes to member j lies behind what goes to j - 1, and arrives behind what came from
+ * each member of this process; what goes to member j is behind what goes to j - 1, and arrives behind what came from
  * i - 1. What a member has for itself is there already: its place is kept, and nothing is copied. */
 typedef struct tsr_parcels {
   const void *const *from;
@@ -28,7 +28,7 @@ struct tsr_transport {
   tsr_device *devices[TSR_DEVICES_MAX]; /* of those here */
   bool is_direct; /* all members are here, and their kernels reach each other's memory: nothing has to be exchanged */
   /* rows: `words` numbers of each member; those of the members here are set, and the others' come. An error of another
-   * process is one here, too. */
+   * process is one here as well. */
   tsr_status (*gather)(tsr_transport *transport, uint64_t *rows, uint32_t words, tsr_error *error);
   tsr_status (*exchange)(tsr_transport *transport, const tsr_parcels *parcels, tsr_error *error);
   /* What this process has come to; where any has failed, all have after it. */

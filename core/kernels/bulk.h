@@ -12,7 +12,7 @@
 #endif
 
 /* Items are keys, for count, export and flush buckets. An operation is one kernel, tsr_<op>, linked when first used,
- * or one of its roomier forms where that needs a stack (launch.cu).
+ * or one of its roomier variants where that needs a stack (launch.cu).
  *
  *   combine        does what insert has left to it where pairs move (fact combines_later)
  *   size, count    count the table's pairs, and those of each key
@@ -77,7 +77,7 @@ typedef struct tsr_tally {
   uint64_t not_placed; /* insert, find_or_insert, apply */
   uint64_t tombstones; /* count: slots that hold an erased pair */
   uint64_t units;      /* count: in use; flush: released */
-  uint64_t keys;       /* count: with a chain */
+  uint64_t keys;       /* count: with a value list */
 
   uint64_t asked[TSR_CLASSES], answered[TSR_CLASSES]; /* apply: keys of each class, and its hits */
 
@@ -124,7 +124,7 @@ typedef struct tsr_bulk {
   uint64_t n;
   const uint8_t *operations;   /* in, apply: TSR_APPLY_ */
   const void *keys, *values;   /* in; values of retrieve: notes, or NULL */
-  uint32_t are_pairs;          /* in steps on pages: 1: each value lies behind its key; values is that of item 0 */
+  uint32_t are_pairs;          /* in steps on pages: 1: each value is behind its key; values is that of item 0 */
   void *keys_out, *values_out; /* find, find_or_insert: values; export: pairs; retrieve: `room` values */
   uint64_t *counts;            /* count: out; retrieve: where each key's values begin, then their end */
   void *unplaced_keys, *unplaced_values; /* insert, find_or_insert: at the failed input's index */

@@ -21,13 +21,13 @@
  * falls_back_to_walk: 1: with places_first some pairs take a walk: for want of a place, or of an exchange.
  * first_look_cached: 1: what writes looks through L1 first; for a lane alone, which past it makes more
  * requests, unless a bucket is one sector and nobody takes a lock.
- * whole_pairs: the layout's own: a bucket that is loaded has the payloads, too.
+ * whole_pairs: the layout's own: a bucket that is loaded also has the payloads.
  * counts_slots: 1: in an empty table the pairs of distinct keys may go into the first buckets of their walks with room.
  * is_filter: 1: the table is a filter. filter_words, filter_functions: of a filter, which is the table or stands before
  * it: words of 32 bits of a block, and bits that a key sets in it; else 0. filter_bits: of one before the table: bits for
  * each bucket; else 0. filter_region: which of the layout's regions has the blocks.
- * chain_first, chain_growth, chain_units: with values = buckets: s_0, lambda and the most units of a run
- * (kernels/chain.h); else 0. chain_region: which of the layout's regions has the lists' records. chain_in_order: 1: the
+ * value_list_first, value_list_growth, value_list_units: with values = buckets: s_0, lambda and the most units of a run
+ * (kernels/value_list.h); else 0. value_list_region: which of the layout's regions has the lists' records. value_list_in_order: 1: the
  * allocator hands out units one after the other, and none twice. value_bytes: of a value there.
  * has_meanings: 1: what the substitute key 0 stands for is noted for each bucket, or unit, so that reserved keys have room
  * beyond their tail buckets (walk.cuh). meanings_region: which of the scheme's regions has the notes.
@@ -56,11 +56,11 @@
   F(filter_functions)                                                                                                  \
   F(filter_bits)                                                                                                       \
   F(filter_region)                                                                                                     \
-  F(chain_first)                                                                                                       \
-  F(chain_growth)                                                                                                      \
-  F(chain_units)                                                                                                       \
-  F(chain_region)                                                                                                      \
-  F(chain_in_order)                                                                                                    \
+  F(value_list_first)                                                                                                  \
+  F(value_list_growth)                                                                                                 \
+  F(value_list_units)                                                                                                  \
+  F(value_list_region)                                                                                                 \
+  F(value_list_in_order)                                                                                               \
   F(value_bytes)                                                                                                       \
   F(has_meanings)                                                                                                      \
   F(meanings_region)                                                                                                   \

@@ -102,7 +102,7 @@ static __device__ __forceinline__ void bulk_combine_listed(const tsr_ctx *c, con
 
 /* `bounds`: with the block size alone ptxas aims at the next step of occupancy. That makes inserts up to 20 %
  * faster, but may spill a register or two, mostly at 40 registers. Five blocks per multiprocessor leave a thread 48.
- * "At least one block" demands nothing, and makes ptxas stop aiming. The linker takes the first of these three forms
+ * "At least one block" demands nothing, and makes ptxas stop aiming. The linker takes the first of these three variants
  * that has no stack, and the second where the first takes 49 to 56 registers. */
 #define BULK_KERNEL_AS(op, name, bounds)                                                                               \
   extern "C" __global__ void bounds name(const __grid_constant__ tsr_bulk a) {                                         \

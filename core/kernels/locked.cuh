@@ -118,7 +118,7 @@ TSR_INLINE uint32_t insert_held(const tsr_ctx *c, tsr_key *key, tsr_payload *pay
     uint32_t grows = is_new && (!found.has_target || walk_is_stash(c, found.target));
     if (TSR_FACT(c, has_link) && tsr_warp_any(c, grows)) {
       tsr_ctx growing = tsr_masked(c, grows);
-      again = walk_is_unit(list_append(&growing, *key, found.end)) && grows;
+      again = walk_is_unit(link_append(&growing, *key, found.end)) && grows;
     }
     uint32_t writes = todo && !again && found.has_target, is_full = todo && !again && !found.has_target;
     result = is_full ? TSR_RESULT_NOT_PLACED : result;

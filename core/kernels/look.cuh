@@ -12,7 +12,7 @@
 enum {
   OP_FIND,
   OP_CONTAINS, /* as find, without reading the payload */
-  OP_LOCATE,   /* as contains, and the place of its slot (chain.cuh) */
+  OP_LOCATE,   /* as contains, and the place of its slot (value_list.cuh) */
   OP_COUNT,    /* how many pairs the key has */
   OP_NOTE,     /* the same, and the payload of one of them */
   OP_RETRIEVE, /* the payloads of all of them */
@@ -56,7 +56,7 @@ typedef struct tsr_op {
   uint32_t policy;
   uint32_t any_payload; /* OP_ERASE_PAIR: the payload does not matter */
   uint64_t pairs;       /* counted or erased so far */
-  /* OP_RETRIEVE: the next payload goes to payloads[at], as long as that is before `end`. Of a table with chains `at` is
+  /* OP_RETRIEVE: the next payload goes to payloads[at], as long as that is before `end`. Of a table with value lists `at` is
    * the place of the slot that was found, claimed or erased. */
   uint64_t at, end;
   void *payloads;

@@ -23,7 +23,7 @@ static bool may_owe(const tsr_store *store) {
 
 /* Lists of values whose erased buckets stay with an allocator that gives no unit out again until all are free. */
 static bool wastes_units(const tsr_composition *composition) {
-  return composition->facts.chain_first && !composition->shape.reuses_units;
+  return composition->facts.value_list_first && !composition->shape.reuses_units;
 }
 
 /* Counts slots: those of buckets, and of units that continue them. */
@@ -34,7 +34,7 @@ static tsr_status count_slots(tsr_table *t, uint64_t *erased, uint64_t *empty, v
   tsr_tally tally;
   tsr_status status = tsr_launch_alone(t, &t->store, TSR_BULK_size, &bulk, stream, &tally, error);
   if (status) return status;
-  const uint64_t used = (composition->facts.chain_first ? tally.keys : tally.hits) + tally.tombstones;
+  const uint64_t used = (composition->facts.value_list_first ? tally.keys : tally.hits) + tally.tombstones;
   const uint64_t slots = (shape->buckets + (shape->has_link ? tally.units : 0)) * shape->bucket_slots;
   *erased = tally.tombstones;
   *empty = slots > used ? slots - used : 0; /* pairs may be in the stash */

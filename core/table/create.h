@@ -8,7 +8,7 @@
 
 #include "core/table/table_struct.h"
 
-/* A handle with device and composition, but no memory yet; then the memory, cleared. Both leave *table to be destroyed
+/* A table with device and composition, but no memory yet; then the memory, cleared. Both leave *table to be destroyed
  * by the caller when they fail; before the first call it is NULL. */
 tsr_status tsr_table_open(const tsr_spec *spec, const tsr_options *options, tsr_table **table, tsr_error *error)
     TSR_MUST_CHECK;

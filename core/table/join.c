@@ -281,7 +281,7 @@ static tsr_status check_tables(const tsr_table *left, const tsr_table *right, ts
                     r->key_bits);
   if (left->methods != right->methods)
     return tsr_fail(error, TSR_BAD_ARGUMENT,
-                    "tsr_join: one table lies on a list of devices, the other on one: make both with the same "
+                    "tsr_join: one table is on a list of devices, the other on one: make both with the same "
                     "[table] devices, or both without");
   if (left->backend != right->backend ||
       left->store.composition->settings.target.device != right->store.composition->settings.target.device)

@@ -165,7 +165,7 @@ static tsr_status take_sample(const stream *s, const tsr_save_head *h, tsr_table
   tsr_status status = TSR_OK;
   *taken = (sample){.keys = NULL};
   if (h->pairs == 0) return TSR_OK;
-  if (t->store.composition->facts.chain_first) { /* a slot's key has any number of pairs */
+  if (t->store.composition->facts.value_list_first) { /* a slot's key has any number of pairs */
     const tsr_bulk counts = {.n = buckets};
     status = tsr_launch_alone(t, &t->store, TSR_BULK_size, &counts, NULL, &exported, s->error);
     room = exported.hits;

@@ -89,8 +89,8 @@ tsr_status tsr_single_use(tsr_table *t, tsr_usage *usage, tsr_error *error) {
   const tsr_region *regions = t->store.composition->part[TSR_ROLE_LAYOUT].plan.regions;
   uint64_t buckets = shape->buckets + (shape->has_link ? tally.units : 0), bucket_bytes = 0;
   for (uint32_t i = 0; i < TSR_REGIONS_MAX && regions[i].name; i++) bucket_bytes += regions[i].bytes_per_bucket;
-  const bool has_chains = t->store.composition->facts.chain_first != 0;
-  const double held = ((double)(has_chains ? tally.keys : tally.hits) * shape->key_bits +
+  const bool has_value_lists = t->store.composition->facts.value_list_first != 0;
+  const double held = ((double)(has_value_lists ? tally.keys : tally.hits) * shape->key_bits +
                        (double)tally.hits * 8 * tsr_composition_value_bytes(t->store.composition)) /
                       8;
   double bytes = (double)shape->buckets * (double)bucket_bytes + (double)tally.units * shape->unit_bytes +

@@ -122,6 +122,36 @@ breaches_of_names() {
   done < <(sources_in core tools)
 }
 
+# ---- Retired words -------------------------------------------------------------------------------
+
+# The rows of retired.txt: PATTERN ; INSTEAD ; WHERE ; PATHS.
+retired_rows=()
+mapfile -t retired_rows < <(grep -vE '^(#|$)' "$(dirname "${BASH_SOURCE[0]}")/retired.txt")
+
+# Text that people read, in files that git knows, or where there is no git all of them.
+list_text() {
+  git ls-files -- "$@" 2>/dev/null || find . -type f | sed 's|^\./||'
+}
+
+breaches_of_words() {
+  local row pattern instead where paths file line glob may text
+  for row in "${retired_rows[@]}"; do
+    pattern=${row%% ; *} && row=${row#* ; }
+    instead=${row%% ; *} && row=${row#* ; }
+    where=${row%% ;*} && paths=${row#*;}
+    text=('*.md')
+    [[ $where != text ]] || text+=('*.c' '*.h' '*.cu' '*.cuh' '*.cc' '*.sh' '*.py' '*.ini')
+    while IFS= read -r line; do
+      file=${line%%:*} && may=
+      for glob in $paths; do
+        # shellcheck disable=SC2053
+        [[ $file != $glob ]] || may=1
+      done
+      [[ $may || $file == tests/structure/retired.txt ]] || echo "$line: write: $instead"
+    done < <(list_text "${text[@]}" | xargs -r grep -niP -- "$pattern" /dev/null)
+  done
+}
+
 # ---- Schemes -------------------------------------------------------------------------------------
 
 # P-45: a scheme speaks of buckets: no lane, no CUDA word, no collective.
@@ -137,13 +167,13 @@ breaches_of_schemes() {
 
 # ---- Lanes of a warp -----------------------------------------------------------------------------
 
-# What all lanes of a warp do together (core/kernels/chain.cuh) stands behind no `&&`, `||` or `?`: lanes for which the left
+# What all lanes of a warp do together (core/kernels/value_list.cuh) stands behind no `&&`, `||` or `?`: lanes for which the left
 # side decides would not come, and in the last, partial warp of a launch there always are some.
 breaches_of_collectives() {
   local file line
   while read -r file; do
-    line=$(without_comments "$file" | tr -s ' \n' ' ' | grep -oE '(&&|\|\||\?) [^;{}]*\bchain_(group_of|from_leader|any|append|look_back|allocate[a-z_]*)\(' | head -n 1)
-    [[ ! $line ]] || echo "$file: not all lanes of a warp may come to chain_${line##*chain_}...)"
+    line=$(without_comments "$file" | tr -s ' \n' ' ' | grep -oE '(&&|\|\||\?) [^;{}]*\bvalue_list_(group_of|from_leader|any|append|look_back|allocate[a-z_]*)\(' | head -n 1)
+    [[ ! $line ]] || echo "$file: not all lanes of a warp may come to value_list_${line##*value_list_}...)"
   done < <(find_files core/kernels core/batch -- -name '*.cuh')
 }
 

@@ -121,7 +121,7 @@ static void remove_folder(kit_run *run) {
 
 /* ---- The child ------------------------------------------------------------------------------- */
 
-/* Listing plugins loads them: the one under test may lie among them, which is why the child does it. */
+/* Listing plugins loads them: the one under test may be among them, which is why the child does it. */
 static tsr_status write_list(const kit_run *run, tsr_error *error) {
   const tsr_plugin_info *plugins;
   size_t count;

@@ -25,7 +25,7 @@ typedef struct exec_table {
   char name[NAME_BYTES];
   const char *path; /* of its spec */
   tsr_table *table;
-  bool is_other; /* another one's, by this name, too */
+  bool is_other; /* another one's, by this name as well */
 } exec_table;
 
 typedef struct exec_array {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where tessera's own files lie: the recipes (specs/) and the SDK (the folder that holds plugins/). Each is looked for
+ * Where tessera's own files are: the recipes (specs/) and the SDK (the folder that holds plugins/). Each is looked for
  * where its variable says, then beside an installed program (<program's folder>/../share/tessera), then in the checkout
- * that the working directory lies in. Plugins are looked for by the library; only where those of an installed program
- * lie is known here, since a program that holds the library has nothing beside it.
+ * that the working directory is in. Plugins are looked for by the library; only where those of an installed program
+ * are is known here, since a program that holds the library has nothing beside it.
  */
 #ifndef TSR_PLACES_H
 #define TSR_PLACES_H
@@ -24,10 +24,10 @@ TSR_MUST_CHECK tsr_status tsr_place_sdk(char folder[TSR_PLACE_BYTES], tsr_error 
 /* The program behind `tessera conform`: $TESSERA_CONFORM, or tessera-conform beside this program. */
 TSR_MUST_CHECK tsr_status tsr_place_kit(char path[TSR_PLACE_BYTES], tsr_error *error);
 
-/* lib/tessera beside bin/ of an installed program: where its plugins lie; false if there is no such folder. */
+/* lib/tessera beside bin/ of an installed program: where its plugins are; false if there is no such folder. */
 bool tsr_place_plugins(char folder[TSR_PLACE_BYTES]);
 
-/* The Tessera checkout that `path` lies in: the nearest folder above that has a WORKSPACE and plugins/plugin.h. */
+/* The Tessera checkout that `path` is in: the nearest folder above that has a WORKSPACE and plugins/plugin.h. */
 bool tsr_place_checkout(const char *path, char folder[TSR_PLACE_BYTES]);
 
 /* Joins two parts of a path by '/'; false if the result is too long. `path` may be `folder`. */

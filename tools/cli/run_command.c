@@ -44,7 +44,8 @@ static const tsr_option options[] = {
     {"--export", "FILE", false, "Where all pairs of the table go when all is done, in the form of --insert."},
     {"--sorted", NULL, false, "Sorts these by key; else they have no order."},
     {"--histogram", NULL, false,
-     "Prints lines `count number` when all is done: so many keys occur so often, by their values, or of a multiset or "
+     "Prints lines `count number` when all is done: how many keys occur that often, by their values, or of a multiset "
+     "or "
      "multimap by their pairs."},
     {"--json", "FILE", false, "Where the counts, times and sizes go as one JSON object; '-' is standard output."},
     {"--kmers", "K", false, "Letters of a k-mer: the keys of FASTA and FASTQ files."},

@@ -243,7 +243,7 @@ static const tsr_option options[NAMES + 1] = {
     {"--seed", "N", false, "Of the keys and of the tables."},
     {"--csv", "FILE", false, "Where the rows go, instead of standard output: a file that is not there yet."},
     {"--append", "FILE", false, "The same; rows are added to those that the file has, if it is there."},
-    {"--json", "FILE", false, "The rows as JSON, too; '-' is standard output, in the place of CSV."},
+    {"--json", "FILE", false, "Also writes the rows as JSON; '-' is standard output, in place of CSV."},
     {"--units", "N", false, "Units of an allocation; 1."},
     {"--tile-lanes", "N", false, "Lanes that allocate together; 1."},
     {"--codes", "yes|no", false,

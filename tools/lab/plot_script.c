@@ -202,7 +202,7 @@ static size_t panel_height(const tsr_chart *chart, const tsr_plot_panel *panel) 
 
 /* ---- Data blocks ----------------------------------------------------------------------------- */
 
-/* How far from the top of its category, whose height is 1, a line's bar lies. */
+/* How far from the top of its category, whose height is 1, a line's bar is. */
 static double bar_offset(const tsr_plot_panel *panel, size_t line) {
   return (CATEGORY_HEIGHT + BAR_HEIGHT * ((double)line + 0.5)) / (double)category_height(panel) - 0.5;
 }

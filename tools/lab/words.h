@@ -29,7 +29,7 @@ typedef struct tsr_option {
 enum { TSR_OPTIONS_MAX = 32 };
 
 #define TSR_OPTION_PLUGINS                                                                                             \
-  { "--plugins", "DIRS", false, "Where plugins lie, colon-separated; else $TESSERA_PLUGINS, else beside the library." }
+  { "--plugins", "DIRS", false, "Where plugins are, colon-separated; else $TESSERA_PLUGINS, else beside the library." }
 #define TSR_OPTION_SET                                                                                                 \
   { "--set", "SECTION.KEY=VALUE", true, "Sets an entry of the spec, over what its file says." }
 
