@@ -29,21 +29,19 @@ enum { NOTED_WORDS = 32, ACROSS_MAX = 8 };
 
 static const tsr_option options[] = {
     {"--out", "FILE", false,
-     "The picture: NAME.svg or NAME.png, or NAME.gp for gnuplot's script; otherwise FILE.svg beside the CSV. '-', as "
-     "SVG."},
+     "The picture: NAME.svg or NAME.png, or NAME.gp for gnuplot's script. Otherwise FILE.svg next to the CSV. '-' is "
+     "standard output, as SVG."},
     {"--x", "COLUMNS", false,
-     "What the x axis is, one column or several as one; otherwise what varies most: load, n, a parameter, or keys, or "
-     "the "
-     "spec."},
+     "The x axis: one column, or several as one. Otherwise what varies most: load, n, a parameter, keys or the spec."},
     {"--y", "COLUMNS", false,
-     "What is drawn, one column or several as lines; otherwise mops, or probes where nothing was timed."},
+     "What is drawn: one column, or several as lines. Otherwise mops, or probes where nothing was timed."},
     {"--lines", "COLUMNS", false,
-     "Columns, with commas between, that tell the lines apart, or none; else all conditions that vary."},
-    {"--panels", "COLUMN", false, "A panel for each value of it, or none; op or metric, else."},
-    {"--where", "COLUMN=VALUES", true, "Only rows that have one of these values, with commas between."},
-    {"--across", "N", false, "Panels side by side; 1."},
-    {"--most", "N", false, "Lines in a panel; of more of them those with the greatest values are drawn; 8."},
-    {"--quiet", NULL, false, "Says nothing but errors."},
+     "Columns, separated by commas, that distinguish the lines, or none. Otherwise all conditions that vary."},
+    {"--panels", "COLUMN", false, "One panel per value of this column, or none. Otherwise op or metric."},
+    {"--where", "COLUMN=VALUES", true, "Only rows with one of these values, separated by commas."},
+    {"--across", "N", false, "Panels per row; 1."},
+    {"--most", "N", false, "Lines per panel at most; those with the greatest values are drawn. 8."},
+    {"--quiet", NULL, false, "Prints errors only."},
     TSR_OPTION_END};
 
 /* ---- The command line ------------------------------------------------------------------------ */

@@ -35,21 +35,22 @@ enum {
   NAMES
 };
 static const tsr_option options[NAMES + 1] = {
-    {"--csv", "FILE", false, "Where the rows go and come from; else NAME.csv here, after the file's name."},
+    {"--csv", "FILE", false,
+     "Where the rows go; those that it has are not measured again. Otherwise NAME.csv here, after the file's name."},
     {"--plan", "yes|no", false, "Only lists what would be measured; no."},
     {"--link", "SM", false, "Only links what would be measured, for sm_90 and so on, without a GPU."},
     TSR_OPTION_SET,
     TSR_OPTION_PLUGINS,
-    {"--n", "N", false, "As of bench, as the following."},
+    {"--n", "N", false, "As for bench, like the following."},
     {"--loads", "L,L...", false, "How full the tables get."},
     {"--ops", "OP,OP...", false, "Of " TSR_BENCH_OP_LIST "."},
-    {"--batch", "B", false, "Keys of a batch of incremental and rebuild."},
+    {"--batch", "B", false, "Keys per batch of incremental and rebuild."},
     {"--keys", "K,K...", false, "Distributions of the keys."},
     {"--mix", "A,B,C,D", false, "Shares of a mixed batch."},
-    {"--repeat", "N", false, "Measurements, of which the median counts."},
-    {"--probes", "yes|no", false, "Whether probes are counted, which takes code of its own."},
+    {"--repeat", "N", false, "Measurements; the median is printed."},
+    {"--probes", "yes|no", false, "Whether probes are counted, which takes a run of its own."},
     {"--codes", "yes|no", false, "Whether operations write result codes."},
-    {"--seed", "N", false, "Of the keys and of the tables."},
+    {"--seed", "N", false, "Seed of the keys and the tables."},
     TSR_OPTION_END};
 
 typedef struct request {
