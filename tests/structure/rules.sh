@@ -129,16 +129,21 @@ retired_rows=()
 mapfile -t retired_rows < <(grep -vE '^(#|$)' "$(dirname "${BASH_SOURCE[0]}")/retired.txt")
 
 breaches_of_words() {
-  local row pattern instead where paths file line glob may named
+  local row pattern instead where file line glob may named paths later=
   for row in "${retired_rows[@]}"; do
+    if [[ $row == 'later ; '* ]]; then
+      later=${row#*;}
+      continue
+    fi
     pattern=${row%% ; *} && row=${row#* ; }
     instead=${row%% ; *} && row=${row#* ; }
-    where=${row%% ;*} && paths=${row#*;}
+    where=${row%% ;*}
+    read -ra paths <<<"${row#*;} $later"
     named=(-name '*.md')
     [[ $where != text ]] || named+=(-o -name '*.[ch]' -o -name '*.c[cu]' -o -name '*.cuh' -o -name '*.sh' -o -name '*.py' -o -name '*.ini')
     while IFS= read -r line; do
       file=${line%%:*} && may=
-      for glob in $paths; do
+      for glob in "${paths[@]}"; do
         # shellcheck disable=SC2053
         [[ $file != $glob ]] || may=1
       done

@@ -171,7 +171,7 @@ static tsr_status run(const request *r, bool *all_right, tsr_error *error) {
 
 const tsr_synopsis tsr_sweep_synopsis = {
     "sweep", "FILE", "Measures all tables that a file lists, and prints the Pareto front.", options,
-    "The file is a spec with a section [sweep], each entry of which lists values of another entry:\n"
+    "The file is a spec with a section [sweep]. Each of its entries lists values of another entry:\n"
     "    layout.bucket_slots = 1..32 *2\n"
     "    table.probing = NAME, OTHER\n"
     "[variants] names tables by words such as layout.bucket_slots=8; [bench] has options of bench, which the command "
