@@ -89,6 +89,10 @@ typedef struct tsr_settings {
 tsr_status tsr_settings_read(const tsr_spec *spec, const tsr_options *options, tsr_settings *settings, tsr_error *error)
     TSR_MUST_CHECK;
 
+/* Whether values of two specs can be stored for each other: they have the same kind and widths. call: named in an error. */
+tsr_status tsr_settings_check_same(const tsr_settings *asked, const tsr_settings *own, const char *call,
+                                   tsr_error *error) TSR_MUST_CHECK;
+
 /* The same for a pool: all that has to be there is the allocator, and capacity counts units. What else a table needs
  * may be there too, so that a table's spec tells its pool. */
 tsr_status tsr_settings_read_pool(const tsr_spec *spec, const tsr_options *options, tsr_settings *settings,

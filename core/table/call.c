@@ -87,8 +87,8 @@ static const obstacle obstacles[] = {
      "an insert that combines values where pairs move needs a result for each key: pass call->results",
      TSR_HAS_NOTHING},
     {ANY_CALL, is_on_host, NULL, TSR_HAS_HOST_PAGES},
-    {ANY_CALL, has_host_arrays,
-     "an array is in host memory, which a replay does not copy: use arrays of the device's", TSR_HAS_NOTHING},
+    {ANY_CALL, has_host_arrays, "an array is in host memory, which a replay does not copy: use arrays of the device's",
+     TSR_HAS_NOTHING},
     {ANY_CALL, lacks_code,
      "the call's kernels are not linked yet, which a capture cannot do: call tsr_table_prepare before it",
      TSR_HAS_NOTHING},
@@ -126,4 +126,16 @@ tsr_status tsr_call_enter(tsr_table *t, tsr_phase phase, const tsr_call_state *c
 
 tsr_status tsr_call_leave(tsr_table *t, const tsr_call_state *call, tsr_error *error) {
   return call->is_recorded ? TSR_OK : tsr_table_leave(t, call->stream, error);
+}
+
+tsr_status tsr_call_end(const tsr_table *t, const tsr_call_state *call, uint64_t *counter, uint64_t n,
+                        tsr_status status) {
+  if (call->is_recorded) return status;
+  if (status) { /* no later phase knows of a call that failed */
+    const tsr_status waited = t->backend->synchronize(t->device, call->stream, NULL);
+    (void)waited;
+  } else if (counter) {
+    *counter += n;
+  }
+  return status;
 }

@@ -40,7 +40,7 @@ typedef struct count_job {
 /* Refuses a wrong spec before any file is opened. */
 static tsr_status read_spec(count_job *job, tsr_error *error) {
   char key_bits[32];
-  tsr_status status = tsr_arguments_recipe(job->arguments, "count.ini", &job->spec, error);
+  tsr_status status = tsr_arguments_recipe(job->arguments, "count", &job->spec, error);
   if (status) return status;
   snprintf(key_bits, sizeof key_bits, "table.key_bits=%u", job->options.key_bits);
   status = tsr_spec_set(job->spec, key_bits, error);
@@ -165,13 +165,13 @@ static const tsr_option options[] = {
     {"--kmers", "K", false, "Letters per k-mer, 1 to 32."},
     {"--canonical", NULL, false, "Counts a k-mer and its reverse complement as one, the smaller."},
     {"--histogram", NULL, false,
-     "Prints lines `count number`: how many k-mers occur that often. The default without --out."},
+     "Prints lines `count number`: that many k-mers occur so often. What it does without --out."},
     {"--out", "FILE", false,
      "Where the k-mers and their counts go, a line each; '-' is standard output. The ending chooses the format, as for "
      "run --out; an array has numbers in place of letters."},
     {"--sorted", NULL, false, "Sorts the lines of --out by the k-mers' letters. Otherwise they have no order."},
     {"--min", "N", false, "Leaves out k-mers that occur less often."},
-    {"--spec", "FILE", false,
+    {"--spec", "SPEC", false,
      "The table that counts, in place of specs/count.ini. It starts with the spec's capacity and grows."},
     TSR_OPTION_STRICT,
     {"--quiet", NULL, false, "Prints errors and warnings only."},

@@ -41,7 +41,7 @@ typedef struct join_job {
 
 /* Refuses a wrong one before any file is opened. */
 static tsr_status read_spec(join_job *job, tsr_error *error) {
-  tsr_status status = tsr_arguments_recipe(job->arguments, "join.ini", &job->spec, error);
+  tsr_status status = tsr_arguments_recipe(job->arguments, "join", &job->spec, error);
   if (status) return status;
   const bool has_capacity = tsr_spec_get(job->spec, "table", "capacity") != NULL;
   const tsr_options options = {.plugins = tsr_arguments_value(job->arguments, "--plugins"),
@@ -291,7 +291,7 @@ static const tsr_option options[] = {
     {"--value", "COLUMN[,RIGHT]", false, "The same for the value."},
     TSR_OPTIONS_OF_ROWS,
     {"--count", NULL, false, "Prints the number of rows only."},
-    {"--spec", "FILE", false,
+    {"--spec", "SPEC", false,
      "The tables that both files are read into, in place of specs/join.ini. Two tables with pages or bulk lists and of "
      "one capacity are joined page by page, as with specs/hashgraph_v2.ini --set table.capacity=N."},
     {"--quiet", NULL, false, "Prints errors and warnings only."},

@@ -50,7 +50,7 @@ static tsr_exit read_numbers(const tsr_arguments *arguments, double *seconds, ui
 }
 
 static tsr_exit run(const tsr_arguments *arguments) {
-  char out[TSR_PLACE_BYTES], csv[TSR_PLACE_BYTES], folder[TSR_PLACE_BYTES], space[TSR_PLACE_BYTES] = "";
+  char out[TSR_PLACE_BYTES], csv[TSR_PLACE_BYTES];
   tsr_error error;
   tsr_status status = TSR_OK;
   double seconds = 0;
@@ -58,16 +58,12 @@ static tsr_exit run(const tsr_arguments *arguments) {
   const tsr_exit misread = read_numbers(arguments, &seconds, &link_sm);
   if (misread != TSR_EXIT_OK) return misread;
   const char *given = tsr_arguments_value(arguments, "--space");
-  if (!given) status = tsr_place_specs(folder, &error);
-  if (status) return tsr_say_error(status, &error);
-  if (!given && !tsr_place_join(folder, "experiments/space.ini", space))
-    return tsr_say_usage("%s: is too long a path", folder);
   const char **sets = calloc(arguments->given_count + 1, sizeof *sets);
   size_t set_count = 0;
   for (size_t i = 0; sets && i < arguments->given_count; i++)
     if (strcmp(arguments->given[i].name, "--set") == 0) sets[set_count++] = arguments->given[i].value;
   const tsr_tune_options of_tune = {.path = arguments->operands[0],
-                                    .space = given ? given : space,
+                                    .space = given ? given : "experiments/space",
                                     .space_is_given = given != NULL,
                                     .csv = choose(arguments, "--csv", ".tune.csv", csv),
                                     .out = choose(arguments, "--out", ".tuned.ini", out),
