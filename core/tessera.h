@@ -45,8 +45,9 @@ TSR_API const char *tsr_version(void);
 /* What a table is made of: the entries of an INI file, not yet checked against plugins. */
 typedef struct tsr_spec tsr_spec;
 
-/* Reads an INI file. TSR_NOT_FOUND, TSR_IO, or TSR_BAD_SPEC with file:line. The caller frees *spec. */
-TSR_API tsr_status tsr_spec_read(const char *path, tsr_spec **spec, tsr_error *error);
+/* Reads a recipe, by its name ("quickstart"), or the INI file of this path. A word with a point or a leading '/' is always a
+ * path. TSR_NOT_FOUND, TSR_IO, or TSR_BAD_SPEC with file:line. The caller frees *spec. */
+TSR_API tsr_status tsr_spec_read(const char *name, tsr_spec **spec, tsr_error *error);
 /* The same from text; `name` stands for the file in messages. */
 TSR_API tsr_status tsr_spec_parse(const char *text, const char *name, tsr_spec **spec, tsr_error *error);
 /* Sets one entry, "section.key=value" (the CLI's --set); replaces an entry of the file. */

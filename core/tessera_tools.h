@@ -2,7 +2,7 @@
  *
  * The rest of Tessera's public API: what programs around tables need, such as the `tessera` program itself. Order of
  * this file: of a table, how it uses its memory, making its code ready, CUDA graphs, watching a save, memory and time of its
- * backend; filters; joins; plugins and what a spec may say; checking and linking without a device; the device; pools.
+ * backend; filters; joins; plugins and what a spec may say; recipes; checking and linking without a device; the device; pools.
  * The rules of tessera.h on errors, threads, streams and sizes hold here too.
  */
 #ifndef TESSERA_TOOLS_H
@@ -132,6 +132,23 @@ typedef struct tsr_incompatible {
 } tsr_incompatible;
 /* The i-th pair, in the order in which a spec is checked; false where there are no more. */
 TSR_API bool tsr_incompatible_at(size_t i, tsr_incompatible *pair);
+
+/* ---- Recipes --------------------------------------------------------------------------------- */
+
+typedef struct tsr_recipe_info {
+  const char *name;    /* which tsr_spec_read takes; FOLDER/NAME for one of a subfolder */
+  const char *summary; /* the first sentence of its file */
+  const char *path;
+} tsr_recipe_info;
+
+/* The specs that come with Tessera, those without a subfolder first, by name. They are in $TESSERA_SPECS, otherwise in
+ * share/tessera/specs of the installed copy. The caller frees *list with tsr_recipes_free. TSR_NOT_FOUND: no folder. */
+TSR_API tsr_status tsr_recipes_list(const tsr_recipe_info **list, size_t *count, tsr_error *error);
+TSR_API_VOID void tsr_recipes_free(const tsr_recipe_info *list, size_t count);
+
+/* The path of a recipe. The caller frees *path with free(). TSR_NOT_FOUND, with the
+ * nearest name. */
+TSR_API tsr_status tsr_recipe_path(const char *name, char **path, tsr_error *error);
 
 /* ---- What a spec says ------------------------------------------------------------------------ */
 

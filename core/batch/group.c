@@ -42,10 +42,11 @@ static uint64_t lay_out(const tsr_shape *s, uint64_t n, char *memory, tsr_spans_
 tsr_status tsr_spans_make(const tsr_work *b, tsr_bulk *bulk, void **memory) {
   const tsr_shape *s = &b->store->composition->shape;
   const bool tells = tsr_wants_answers(bulk);
+  const tsr_batch batch = tsr_store_batch(b->store, TSR_BULK_insert, bulk->n, tells);
   tsr_spans_step p = {.bulk = *bulk, .piece_log2 = span_log2(bulk->n)};
   tsr_bulk told = *bulk;
   *memory = NULL;
-  if (!(tsr_store_plan(b->store, TSR_BULK_insert, bulk->n, tells, false).group & TSR_GROUP_SPANS)) return TSR_OK;
+  if (!(tsr_plan_batch(b->store->composition, &batch).group & TSR_GROUP_SPANS)) return TSR_OK;
   if (b->backend->allocate_in(b->device, lay_out(s, bulk->n, NULL, &p, tells ? &told : NULL), b->stream, memory,
                               NULL)) {
     *memory = NULL;

@@ -14,14 +14,8 @@ static const uint64_t PIECE_MIN = 1ull << 20;
 
 bool tsr_wants_answers(const tsr_bulk *bulk) { return bulk->results || bulk->unplaced_keys || bulk->unplaced_values; }
 
-tsr_stages tsr_store_plan(const tsr_store *store, uint32_t op, uint64_t n, bool has_answers, bool is_recorded) {
-  const tsr_batch batch = {.op = op,
-                           .n = n,
-                           .held = store->held,
-                           .is_clear = store->is_clear,
-                           .has_answers = has_answers,
-                           .is_recorded = is_recorded};
-  return tsr_plan_batch(store->composition, &batch);
+tsr_batch tsr_store_batch(const tsr_store *store, uint32_t op, uint64_t n, bool has_answers) {
+  return (tsr_batch){.op = op, .n = n, .held = store->held, .is_clear = store->is_clear, .has_answers = has_answers};
 }
 
 tsr_partition tsr_partition_plan(const tsr_composition *composition, uint64_t pages, bool has_answers) {

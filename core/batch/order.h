@@ -36,8 +36,8 @@ typedef struct tsr_partition {
 
 /* Whether the caller of an insert wants to know what became of each item. */
 bool tsr_wants_answers(const tsr_bulk *bulk);
-/* The plan of a batch of n items for a store as it is. */
-tsr_stages tsr_store_plan(const tsr_store *store, uint32_t op, uint64_t n, bool has_answers, bool is_recorded);
+/* What the plan of a batch of n items for a store as it is depends on. */
+tsr_batch tsr_store_batch(const tsr_store *store, uint32_t op, uint64_t n, bool has_answers);
 tsr_partition tsr_partition_plan(const tsr_composition *composition, uint64_t pages, bool has_answers);
 /* Takes the next bytes of a block of memory, or only counts them where there is none. */
 void *tsr_partition_take(char *memory, uint64_t *used_bytes, uint64_t bytes);

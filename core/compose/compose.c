@@ -249,8 +249,8 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
     s->guard = TSR_GUARD_CLAIM;
   const bool has_stash = t->stash_buckets > 0;
   /* each item brings its own value that is stored apart, and has to put it or give it back */
-  const bool keeps_first =
-      s->duplicates == TSR_DUPLICATES_FIRST && !tsr_has_value_lists(&t->settings) && !t->settings.value_bytes;
+  const bool keeps_first = s->duplicates == TSR_DUPLICATES_FIRST && !tsr_has_value_lists(&t->settings) &&
+                           !t->settings.traits.has[TSR_HAS_VALUE_BYTES];
   t->facts = (tsr_core_facts){
       .ends_at_empty = s->ends_at_empty,
       .has_notes = s->has_notes,
@@ -507,16 +507,6 @@ static tsr_status plan_windows(tsr_composition *t, const tsr_spec *spec, tsr_err
   return TSR_OK;
 }
 
-#define ROWS_MAX 0xFFFFFFFEull /* what 32 bits can name, and one number that names none */
-
-static tsr_status check_rows(const tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
-  if (tsr_composition_rows(t) <= ROWS_MAX) return TSR_OK;
-  return tsr_spec_refuse(
-      spec, "table", "value_bytes", error,
-      "the table needs %llu rows, and a row's number has 32 bits: lower capacity, or use several tables",
-      (unsigned long long)tsr_composition_rows(t));
-}
-
 /* ---- Composing ------------------------------------------------------------------------------- */
 
 static tsr_status compose(const tsr_spec *spec, const tsr_options *options, uint32_t sm, uint32_t cpu_lanes,
@@ -536,7 +526,7 @@ static tsr_status compose(const tsr_spec *spec, const tsr_options *options, uint
     fill_shape(t, sm);
     status = plan_parts(t, spec, cpu_lanes, error);
   }
-  if (status == TSR_OK) status = check_rows(t, spec, error);
+  if (status == TSR_OK) status = tsr_composition_check(t, spec, error);
   if (status == TSR_OK) status = plan_windows(t, spec, error);
   if (status == TSR_OK) status = tsr_fit_windows(t, spec, error);
   if (status) {

@@ -76,6 +76,14 @@ uint64_t tsr_composition_row_bytes(const tsr_composition *t) {
   return tsr_composition_rows(t) * (t->settings.value_bytes + sizeof(uint32_t));
 }
 
+tsr_status tsr_composition_check(const tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
+  if (tsr_composition_rows(t) <= 0xFFFFFFFE) return TSR_OK;
+  return tsr_spec_refuse(
+      spec, "table", "value_bytes", error,
+      "the table needs %llu rows, and a row's number has 32 bits: lower capacity, or use several tables",
+      (unsigned long long)tsr_composition_rows(t));
+}
+
 const char *tsr_composition_overlap(const tsr_composition *t) {
   if (t->shape.kind == TSR_KIND_FILTER) return "inserts may overlap inserts, finds finds; the table orders the classes";
   if (TSR_TAKES_TURNS(&t->shape))

@@ -78,6 +78,9 @@ uint32_t tsr_composition_value_bytes(const tsr_composition *composition);
 /* With value_bytes: the rows of values, and what they and the list of the spare ones take. 0 without. */
 uint64_t tsr_composition_rows(const tsr_composition *composition);
 uint64_t tsr_composition_row_bytes(const tsr_composition *composition);
+/* Refuses more rows than 32 bits can number. */
+tsr_status tsr_composition_check(const tsr_composition *composition, const tsr_spec *spec, tsr_error *error)
+    TSR_MUST_CHECK;
 /* What may overlap with what, one sentence. It lives as long as the process. */
 const char *tsr_composition_overlap(const tsr_composition *composition);
 

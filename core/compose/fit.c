@@ -42,7 +42,7 @@ tsr_status tsr_fit_layout(tsr_composition *t, const tsr_spec *spec, tsr_error *e
   has[TSR_HAS_TABLE_MEMORY] = has_table_memory(&layout->plan);
   has[TSR_HAS_ALL_REGIONS] = lacks_regions(t, &layout->plan);
   has[TSR_HAS_NO_EXCHANGE] = !s->can_exchange;
-  has[TSR_HAS_REPLACES_LATE] = t->settings.policy.replaces_rows && !s->whole_pairs;
+  has[TSR_HAS_REPLACES_LATE] = has[TSR_HAS_REPLACES_LATE] && !s->whole_pairs;
   return check(t, spec, error);
 }
 

@@ -503,6 +503,7 @@ static void find_traits_of_kind(const tsr_spec *spec, const tsr_settings *read, 
   has[TSR_HAS_VALUE_BITS] = read->value_bits != 0;
   has[TSR_HAS_NARROW] = read->value_bits && read->value_bits < 32;
   has[TSR_HAS_VALUE_BYTES] = read->value_bytes != 0;
+  has[TSR_HAS_REPLACES_LATE] = read->value_bytes && policy == TSR_DUPLICATES_REPLACE; /* unless the layout is whole */
   has[TSR_HAS_OVERFLOW] = is_written(spec, "table", "overflow");
   has[TSR_HAS_SATURATES] = read->policy.overflow == TSR_OVERFLOW_SATURATE;
   has[TSR_HAS_NO_SUMS] = policy != TSR_DUPLICATES_ADD;
@@ -597,6 +598,23 @@ tsr_status tsr_settings_read(const tsr_spec *spec, const tsr_options *options, t
     read.target.device = read.sharing.devices.numbers[0];
   *settings = read;
   return TSR_OK;
+}
+
+/* How a spec says how large a value is. */
+static const char *value_key(const tsr_settings *s) { return s->value_bytes ? "value_bytes" : "value_bits"; }
+static uint64_t value_size(const tsr_settings *s) { return s->value_bytes ? s->value_bytes : s->value_bits; }
+
+tsr_status tsr_settings_check_same(const tsr_settings *asked, const tsr_settings *own, const char *call,
+                                   tsr_error *error) {
+  if (asked->kind == own->kind && asked->key_bits == own->key_bits && asked->value_bits == own->value_bits &&
+      asked->value_bytes == own->value_bytes)
+    return TSR_OK;
+  return tsr_fail(error, TSR_UNSUPPORTED,
+                  "%s: the spec has kind = %s, key_bits = %llu, %s = %llu; the table has kind = %s, key_bits = %llu, "
+                  "%s = %llu. They must be the same. Make a table of another kind anew",
+                  call, tsr_settings_word("kind", asked->kind), (unsigned long long)asked->key_bits, value_key(asked),
+                  (unsigned long long)value_size(asked), tsr_settings_word("kind", own->kind),
+                  (unsigned long long)own->key_bits, value_key(own), (unsigned long long)value_size(own));
 }
 
 tsr_status tsr_settings_read_pool(const tsr_spec *spec, const tsr_options *options, tsr_settings *settings,

@@ -89,8 +89,12 @@ typedef struct tsr_settings {
 tsr_status tsr_settings_read(const tsr_spec *spec, const tsr_options *options, tsr_settings *settings, tsr_error *error)
     TSR_MUST_CHECK;
 
-/* The same for a pool: only the allocator has to be there, and capacity counts units. Entries of a table may be
- * there as well, so that a table's spec describes its pool. */
+/* Whether values of two specs can be stored for each other: they have the same kind and widths. call: named in an error. */
+tsr_status tsr_settings_check_same(const tsr_settings *asked, const tsr_settings *own, const char *call,
+                                   tsr_error *error) TSR_MUST_CHECK;
+
+/* As tsr_settings_read, for a pool: only the allocator has to be there, and capacity counts units. Entries of a table may
+ * be there as well, so that a table's spec describes its pool. */
 tsr_status tsr_settings_read_pool(const tsr_spec *spec, const tsr_options *options, tsr_settings *settings,
                                   tsr_error *error) TSR_MUST_CHECK;
 

@@ -127,3 +127,15 @@ tsr_status tsr_call_enter(tsr_table *t, tsr_phase phase, const tsr_call_state *c
 tsr_status tsr_call_leave(tsr_table *t, const tsr_call_state *call, tsr_error *error) {
   return call->is_recorded ? TSR_OK : tsr_table_leave(t, call->stream, error);
 }
+
+tsr_status tsr_call_end(const tsr_table *t, const tsr_call_state *call, uint64_t *counter, uint64_t n,
+                        tsr_status status) {
+  if (call->is_recorded) return status;
+  if (status) { /* no later phase knows of a call that failed */
+    const tsr_status waited = t->backend->synchronize(t->device, call->stream, NULL);
+    (void)waited;
+  } else if (counter) {
+    *counter += n;
+  }
+  return status;
+}

@@ -30,4 +30,9 @@ tsr_status tsr_call_enter(tsr_table *table, tsr_phase phase, const tsr_call_stat
     TSR_MUST_CHECK;
 tsr_status tsr_call_leave(tsr_table *table, const tsr_call_state *call, tsr_error *error) TSR_MUST_CHECK;
 
+/* The end of a call with this status, which it returns. Unless it was recorded, its n items are added to *counter (NULL:
+ * nobody counts), or what it had begun is waited for if it failed. */
+tsr_status tsr_call_end(const tsr_table *table, const tsr_call_state *call, uint64_t *counter, uint64_t n,
+                        tsr_status status) TSR_MUST_CHECK;
+
 #endif

@@ -20,6 +20,7 @@
 #include "core/sized.h"
 #include "core/spec/number.h"
 #include "core/table/open.h"
+#include "core/table/values.h"
 #include "core/tessera_devices.h"
 
 /* A spec with an allocator and no layout is a pool's. */
@@ -197,10 +198,7 @@ static void print_memory(FILE *out, const tsr_composition *t) {
   if (s->units) fprintf(out, "%-12s %llu of %u bytes each\n", "units", (unsigned long long)s->units, s->unit_bytes);
   for (tsr_region_walk at = {0}; tsr_next_region(t, &at);)
     fprintf(out, "  %-18s %llu bytes\n", at.region->name, (unsigned long long)tsr_region_bytes(t, at.region));
-  if (tsr_composition_rows(t))
-    fprintf(out, "  %-18s %llu bytes, %llu of %llu bytes and their numbers\n", "rows",
-            (unsigned long long)tsr_composition_row_bytes(t), (unsigned long long)tsr_composition_rows(t),
-            (unsigned long long)t->settings.value_bytes);
+  tsr_values_of(t)->describe(t, out);
   if (t->lock_bytes) fprintf(out, "  %-18s %llu bytes\n", "key locks", (unsigned long long)t->lock_bytes);
   fprintf(out, "  %-18s %llu bytes\n", "in all", (unsigned long long)tsr_composition_bytes(t));
 }

@@ -6,6 +6,7 @@
 #ifndef TSR_TABLE_LAUNCH_H
 #define TSR_TABLE_LAUNCH_H
 
+#include "core/batch/plan.h"
 #include "core/table/table_struct.h"
 
 /* What counts pairs for tsr_find_all: a batch that travels is in another order then, and nothing is noted of it. */
@@ -13,6 +14,10 @@ uint32_t tsr_counts_by(const tsr_store *store);
 
 /* Says that the table's operations `ops` follow, each over n items in all, so that their code can be made at once. */
 void tsr_launch_expect(const tsr_table *table, const uint32_t *ops, uint32_t count, uint64_t n);
+
+/* The stages of an operation on n items. */
+tsr_stages tsr_launch_plan(const tsr_store *store, uint32_t op, uint64_t n, bool has_answers,
+                           const tsr_call_state *call);
 
 /* Enqueues an operation; of none items nothing. bulk: with state and tally. Page by page, an insert also combines what it
  * has left; by random access TSR_BULK_combine does that, when no other insert runs any more. */

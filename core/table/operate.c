@@ -69,13 +69,13 @@ static tsr_status launch_insert_then_combine(tsr_table *t, tsr_bulk *bulk, const
 }
 
 /* Inserts by random access, once what neighbouring items offer for one key is combined, where that pays (group.h). */
-static tsr_status launch_insert_at_random(tsr_table *t, const tsr_bulk *bulk, const tsr_call_state *call,
-                                          tsr_error *error) {
+static tsr_status launch_insert_at_random(tsr_table *t, const tsr_stages *stages, const tsr_bulk *bulk,
+                                          const tsr_call_state *call, tsr_error *error) {
   tsr_bulk made = *bulk;
   void *memory = NULL;
   tsr_status status = TSR_OK;
   const tsr_work work = tsr_work_on(t, &t->store, call->stream, error);
-  if (!call->is_recorded) status = tsr_spans_make(&work, &made, &memory);
+  if (stages->group & TSR_GROUP_SPANS) status = tsr_spans_make(&work, &made, &memory);
   if (status == TSR_OK)
     status = t->store.composition->facts.combines_later ? launch_insert_then_combine(t, &made, call, error)
                                                         : launch(t, TSR_BULK_insert, &made, call, error);
@@ -111,15 +111,15 @@ static uint64_t *counter_of(tsr_table *t, uint32_t op) {
 }
 
 static tsr_stages plan_of(const tsr_table *t, const tsr_request *r) {
-  return tsr_store_plan(&t->store, r->op, r->n, r->results || r->unplaced_keys || r->unplaced_values,
-                        r->call.is_recorded);
+  return tsr_launch_plan(&t->store, r->op, r->n, r->results || r->unplaced_keys || r->unplaced_values, &r->call);
 }
 
 /* The launches that a request is made of. */
-static tsr_status launch_all(tsr_table *t, const tsr_request *r, tsr_bulk *bulk, tsr_error *error) {
+static tsr_status launch_all(tsr_table *t, const tsr_stages *stages, const tsr_request *r, tsr_bulk *bulk,
+                             tsr_error *error) {
   if (r->op == TSR_BULK_retrieve) return launch_gather(t, bulk, &r->call, error);
-  if (r->op == TSR_BULK_insert && plan_of(t, r).order != TSR_ORDER_PAGES)
-    return launch_insert_at_random(t, bulk, &r->call, error);
+  if (r->op == TSR_BULK_insert && stages->order != TSR_ORDER_PAGES)
+    return launch_insert_at_random(t, stages, bulk, &r->call, error);
   if (r->op == TSR_BULK_apply && TSR_TAKES_TURNS(&t->store.composition->shape))
     return launch_apply(t, bulk, &r->call, error);
   return launch(t, r->op, bulk, &r->call, error);
@@ -150,18 +150,10 @@ static tsr_status operate(tsr_table *t, const tsr_request *r, tsr_error *error) 
   tsr_status status = tsr_call_enter(t, tsr_works_alone(&stages) ? TSR_PHASE_ALONE : r->phase, &r->call, error);
   if (status == TSR_OK) {
     tsr_bulk bulk = bulk_of(t, r);
-    status = launch_all(t, r, &bulk, error);
+    status = launch_all(t, &stages, r, &bulk, error);
   }
   if (status == TSR_OK) status = tsr_call_leave(t, &r->call, error);
-  if (r->call.is_recorded) return status;
-  if (status) { /* no later phase knows of a call that failed */
-    const tsr_status waited = t->backend->synchronize(t->device, r->call.stream, NULL);
-    (void)waited;
-    return status;
-  }
-  uint64_t *counter = r->tally ? NULL : counter_of(t, r->op);
-  if (counter) *counter += r->n;
-  return TSR_OK;
+  return tsr_call_end(t, &r->call, r->tally ? NULL : counter_of(t, r->op), r->n, status);
 }
 
 /* ---- Requests -------------------------------------------------------------------------------- */

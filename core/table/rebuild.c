@@ -152,28 +152,14 @@ tsr_status tsr_rebuild_in_place(tsr_table *t, void *stream, tsr_error *error) {
   return status;
 }
 
-/* How a spec says how large a value is. */
-static const char *value_key(const tsr_settings *s) { return s->value_bytes ? "value_bytes" : "value_bits"; }
-static uint64_t value_size(const tsr_settings *s) { return s->value_bytes ? s->value_bytes : s->value_bits; }
-
 tsr_status tsr_rehash_check(const tsr_table *t, const tsr_spec *spec, const tsr_options *options, tsr_error *error) {
   if (options->capacity > TSR_CAPACITY_MAX)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_rehash: capacity = %llu: must be 1 .. 2^40",
                     (unsigned long long)options->capacity);
-  const tsr_shape *shape = &t->store.composition->shape;
   tsr_settings settings;
   tsr_status status = tsr_settings_read(spec, options, &settings, error);
   if (status) return status;
-  const tsr_settings *own = &t->store.composition->settings;
-  if (settings.kind == shape->kind && settings.key_bits == shape->key_bits &&
-      settings.value_bits == shape->value_bits && settings.value_bytes == own->value_bytes)
-    return TSR_OK;
-  return tsr_fail(error, TSR_UNSUPPORTED,
-                  "tsr_rehash: the spec has kind = %s, key_bits = %llu, %s = %llu; the table has kind = %s, key_bits = "
-                  "%u, %s = %llu. They must be the same. Make a table of another kind anew",
-                  tsr_settings_word("kind", settings.kind), (unsigned long long)settings.key_bits, value_key(&settings),
-                  (unsigned long long)value_size(&settings), tsr_settings_word("kind", shape->kind), shape->key_bits,
-                  value_key(own), (unsigned long long)value_size(own));
+  return tsr_settings_check_same(&settings, &t->store.composition->settings, "tsr_rehash", error);
 }
 
 tsr_status tsr_rehash(tsr_table *t, const tsr_rehash_options *options, tsr_error *error) {

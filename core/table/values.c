@@ -30,12 +30,19 @@ static uint64_t none(const tsr_table *t) {
   return 0;
 }
 
+static void see_nothing(const tsr_table *t, tsr_user_table *seen) { (void)t, (void)seen; }
+
+static void describe_nothing(const tsr_composition *c, FILE *out) { (void)c, (void)out; }
+
 const tsr_values tsr_values_in_slots = {.reserve = reserve,
                                         .free = ignore,
                                         .clear = clear,
                                         .note_erased = ignore,
                                         .operate = operate,
                                         .copy = copy,
+                                        .open = clear,
+                                        .view = see_nothing,
+                                        .describe = describe_nothing,
                                         .bytes = none,
                                         .memory = none};
 

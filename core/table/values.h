@@ -7,6 +7,9 @@
 #ifndef TSR_TABLE_VALUES_H
 #define TSR_TABLE_VALUES_H
 
+#include <stdio.h>
+
+#include "core/compose/user_code.h"
 #include "core/table/stage.h"
 
 #define TSR_HELD_NONE UINT32_MAX /* what stands for a slot's number of a pair that is missing */
@@ -26,8 +29,13 @@ struct tsr_values {
   tsr_status (*read)(tsr_table *table, uint64_t size, void *held, void *values, uint64_t missing, tsr_error *error);
   /* Makes the values of `to`, whose slots hold what those of `from` do. Enqueues to the default stream. */
   tsr_status (*copy)(tsr_table *to, const tsr_table *from, tsr_error *error);
-  uint64_t (*bytes)(const tsr_table *table);  /* of values outside the store */
-  uint64_t (*memory)(const tsr_table *table); /* that and what is kept about them */
+  /* Lets kernels of users insert, until the next bulk call does; waits where those have changed what was known of values.
+   * view: what such a kernel gets to know. */
+  tsr_status (*open)(tsr_table *table, void *stream, tsr_error *error);
+  void (*view)(const tsr_table *table, tsr_user_table *seen);
+  void (*describe)(const tsr_composition *composition, FILE *out); /* the memory of values outside the store */
+  uint64_t (*bytes)(const tsr_table *table);                       /* of values outside the store */
+  uint64_t (*memory)(const tsr_table *table);                      /* that and what is kept about them */
 };
 
 extern const tsr_values tsr_values_in_slots, tsr_values_in_rows;

@@ -176,7 +176,9 @@ static tsr_status fill_bits(tsr_table *t, void *stream, tsr_error *error) {
 }
 
 /* An erase that is in a graph may have run without the host's knowing. */
-tsr_status tsr_wide_open_bits(tsr_table *t, void *stream, tsr_error *error) {
+/* Lets users' kernels insert: from then on bits say which rows are spare, until the list is made anew. It waits where bulk
+ * calls have inserted, or pairs were erased, since the last time. */
+static tsr_status open_bits(tsr_table *t, void *stream, tsr_error *error) {
   tsr_wide *w = &t->wide;
   tsr_status status = tsr_wide_reserve(t, 0, error);
   const bool has_erased = w->has_erased || t->store.in_graph;
@@ -387,6 +389,18 @@ static tsr_status copy(tsr_table *to, const tsr_table *from, tsr_error *error) {
                 : to->backend->copy_from(to->device, to->wide.rows, from->device, from->wide.rows, bytes, NULL, error);
 }
 
+static void view(const tsr_table *t, tsr_user_table *seen) {
+  const uint64_t words = (t->wide.bit_rows + 31) / 32;
+  uint32_t *bits = t->wide.bits;
+  seen->rows = (tsr_user_rows){t->wide.rows, bits, bits ? bits + words : NULL, words};
+}
+
+static void describe(const tsr_composition *c, FILE *out) {
+  fprintf(out, "  %-18s %llu bytes, %llu of %llu bytes and their numbers\n", "rows",
+          (unsigned long long)tsr_composition_row_bytes(c), (unsigned long long)tsr_composition_rows(c),
+          (unsigned long long)c->settings.value_bytes);
+}
+
 static uint64_t bytes(const tsr_table *t) { return t->wide.count * t->store.composition->settings.value_bytes; }
 
 static uint64_t memory(const tsr_table *t) {
@@ -402,5 +416,8 @@ const tsr_values tsr_values_in_rows = {.are_apart = true,
                                        .operate = operate,
                                        .read = read,
                                        .copy = copy,
+                                       .open = open_bits,
+                                       .view = view,
+                                       .describe = describe,
                                        .bytes = bytes,
                                        .memory = memory};

@@ -20,8 +20,5 @@ bool tsr_is_wide(const tsr_table *table);
 tsr_status tsr_wide_reserve(tsr_table *table, uint64_t count, tsr_error *error) TSR_MUST_CHECK;
 /* Lists the rows that no pair has. TSR_IO: two pairs have one row, or there is none of that number. Waits. */
 tsr_status tsr_wide_collect(tsr_table *table, void *stream, tsr_error *error) TSR_MUST_CHECK;
-/* Lets users' kernels insert: from then on bits say which rows are spare, until the list is made anew. Waits where bulk
- * calls have inserted, or pairs were erased, since the last time. */
-tsr_status tsr_wide_open_bits(tsr_table *table, void *stream, tsr_error *error) TSR_MUST_CHECK;
 
 #endif

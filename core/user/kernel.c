@@ -15,7 +15,7 @@
 #include "core/table/clean.h"
 #include "core/table/order.h"
 #include "core/table/store.h"
-#include "core/table/wide.h"
+#include "core/table/values.h"
 #include "core/tessera_kernels.h"
 
 struct tsr_kernel {
@@ -158,15 +158,8 @@ static void announce(tsr_table *t, uint32_t does, uint64_t n) {
 /* Lets a call work on a table. */
 static tsr_status begin(tsr_table *t, uint32_t does, tsr_request *r, tsr_error *error) {
   tsr_status status = tsr_call_begin(t, r, error);
-  if (status == TSR_OK && tsr_is_wide(t) && does & TSR_DOES_INSERTS)
-    status = tsr_wide_open_bits(t, r->call.stream, error);
+  if (status == TSR_OK && does & TSR_DOES_INSERTS) status = t->values->open(t, r->call.stream, error);
   return status ? status : tsr_call_enter(t, phase_of(does), &r->call, error);
-}
-
-static tsr_user_rows rows_of(const tsr_table *t) {
-  const uint64_t words = (t->wide.bit_rows + 31) / 32;
-  uint32_t *bits = t->wide.bits;
-  return (tsr_user_rows){t->wide.rows, bits, bits ? bits + words : NULL, words};
 }
 
 static tsr_status launch(tsr_kernel *k, uint64_t n, const void *const *arguments, void *stream, tsr_error *error) {
@@ -180,7 +173,8 @@ static tsr_status launch(tsr_kernel *k, uint64_t n, const void *const *arguments
     tsr_table *t = k->tables[i];
     status = begin(t, facts->parameter[i].does, &r, error);
     announce(t, facts->parameter[i].does, n);
-    tables[i] = (tsr_user_table){t->store.state, t->tallies + TSR_BULK_insert, rows_of(t)};
+    tables[i] = (tsr_user_table){.state = t->store.state, .tally = t->tallies + TSR_BULK_insert};
+    t->values->view(t, &tables[i]);
     memcpy(refs[i], &tables[i], sizeof tables[i]);
     all[i] = refs[i];
   }

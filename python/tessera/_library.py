@@ -242,6 +242,10 @@ class ParameterInfo(Structure):
     ]
 
 
+class RecipeInfo(Structure):
+    _fields_ = [("name", c_char_p), ("summary", c_char_p), ("path", c_char_p)]
+
+
 class PluginInfo(Structure):
     _fields_ = [
         ("role", c_char_p),
@@ -318,6 +322,8 @@ _DECLARATIONS: Dict[str, List[Any]] = {  # those that return a tsr_status
     "tsr_filter_describe": [_P, _P, _P],
     "tsr_filter_merge": [_P, _P, _P],
     "tsr_plugins_list": [_TEXT, _P, _P, _P],
+    "tsr_recipes_list": [_P, _P, _P],
+    "tsr_recipe_path": [_TEXT, _P, _P],
 }
 
 _WITHOUT_STATUS: Dict[str, List[Any]] = {
@@ -325,6 +331,7 @@ _WITHOUT_STATUS: Dict[str, List[Any]] = {
     "tsr_table_destroy": [_P],
     "tsr_table_describe": [_P, _P],
     "tsr_plugins_free": [_P, c_size_t],
+    "tsr_recipes_free": [_P, c_size_t],
 }
 
 

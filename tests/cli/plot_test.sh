@@ -49,7 +49,7 @@ expect_status 0
 run plot bench.csv
 expect_status 0
 expect_err '^tessera: bench.svg: 2 panels, 4 lines$'
-expect_xml bench.svg "all(word in texts for word in ['insert', 'find100', 'load factor', '0.5', '0.8', 'quickstart', 'bcht'])"
+expect_xml bench.svg "all(word in texts for word in ['insert', 'find (all present)', 'load factor', '0.5', '0.8', 'quickstart', 'bcht'])"
 expect_xml bench.svg "any(text.endswith(' operations per second') for text in texts)"
 run bench "$specs/quickstart.ini" --set table.backend=cpu --n 4096 --loads .5,.8 --ops insert --repeat 0 --csv counted.csv
 expect_status 0
@@ -64,19 +64,20 @@ expect_err '^tessera: made.svg: 2 panels, 4 lines$'
 expect_err '^tessera: 1 rows are measured again'
 expect_err '^tessera: 1 rows that bench found wrong'
 expect_err '^tessera: 1 rows without a measurement'
-expect_xml made.svg "texts.count('one'), texts.count('two'), texts.count('memory limit')" '(2, 2, 2)'
-expect_xml made.svg "texts.count('10⁹ operations per second'), '0.9' in texts" '(2, False)'
-expect_xml made.svg "any('n 2^20 · key_bits 32' in text for text in texts)"
+expect_xml made.svg "texts.count('one'), texts.count('two'), texts.count('memory limit')" '(1, 1, 1)'
+expect_xml made.svg "texts.count('billion operations per second'), '0.9' in texts" '(1, False)'
+expect_xml made.svg "texts.count('Billion operations per second by load factor'), sum('Some GPU' in text for text in texts)" '(2, 1)'
+expect_xml made.svg "any('2^20 keys · 32-bit keys · 32-bit values · ' in text for text in texts)"
 expect_xml made.svg "{'rgb( 0, 114, 178)', 'rgb(213, 94, 0)'} <= {' '.join(c.replace('(  ', '( ').replace(',  ', ', ').split()) for c in colours}"
 
 case_of "options choose the axis, what is drawn, lines, panels and rows"
 run plot made.csv --where spec=specs/one.ini --where op=find100,insert --where load=.5 --out bars.svg
 expect_status 0
-expect_xml bars.svg "'insert' in texts and 'find100' in texts and '7' in texts and '20' in texts"
+expect_xml bars.svg "'insert' in texts and 'find (all present)' in texts and '7.00' in texts and '20.0' in texts"
 run plot made.csv --x spec --y probes --panels none --lines op,load --out chosen.svg
 expect_status 0
 expect_err '^tessera: chosen.svg: 1 panel, 4 lines$'
-expect_xml chosen.svg "'buckets looked at per key' in texts and 'insert, load 0.7' in texts and 'memory limit' not in texts"
+expect_xml chosen.svg "'buckets looked at per key' in texts and 'insert, load factor 0.7' in texts and 'memory limit' not in texts"
 run plot made.csv --most 1 --out few.svg
 expect_err '^tessera: 2 lines with lesser values are left out'
 
@@ -125,7 +126,7 @@ expect_status 0
 status=0
 "$tessera" plot - --out - <made.csv >piped.svg 2>"$work/err" || status=$?
 expect_status 0
-expect_xml piped.svg "'find100' in texts"
+expect_xml piped.svg "'find (all present)' in texts"
 
 case_of "a report is one page that holds everything and needs no script"
 run report made.csv swept.csv --out page.html
@@ -189,13 +190,13 @@ case_of "a file says what its figure is, and the command line overrides it"
 run plot noted.csv
 expect_status 0
 expect_err '^tessera: noted.svg: 2 panels, 4 lines$'
-expect_xml noted.svg "all(word in texts for word in ['NumPy insert', 'NumPy find', 'ours_us', 'theirs_us', 'small', 'large', '45', '5', 'microseconds per call'])"
+expect_xml noted.svg "all(word in texts for word in ['NumPy insert', 'NumPy find', 'ours_us', 'theirs_us', 'small', 'large', '45.0', '5.00', 'microseconds per call'])"
 expect_xml noted.svg "'450' in texts" False
-grep -q ' width="920" ' "$work/noted.svg" || fail "the panels do not stand side by side"
+grep -q ' width="784" ' "$work/noted.svg" || fail "the panels do not stand side by side"
 run plot noted.csv --across 1 --where size=large
 expect_status 0
 expect_err '^tessera: noted.svg: 1 panel, 2 lines$'
-grep -q ' width="460" ' "$work/noted.svg" || fail "--across 1 does nothing"
+grep -q ' width="644" ' "$work/noted.svg" || fail "--across 1 does nothing"
 run plot noted.csv --out noted.gp
 expect_status 0
 gnuplot "$work/noted.gp" >"$work/again.svg" 2>/dev/null || fail "the script is none"
@@ -205,7 +206,49 @@ refuses 'plot has no option --acros; did you mean --across' plot wrong.csv
 refuses '\-\-y: there is no column ours; did you mean ours_us' plot noted.csv --y ours,theirs_us
 refuses '\-\-across 9: must be a number from 1 to 8' plot noted.csv --across 9
 
+cat >"$work/words.csv" <<'END'
+# title: Who is faster
+# subtitle: a made-up run
+# device: Some GPU
+# plot: --x what --y rate --lines who --label name --panels none
+# rate: keys per second
+# ours: Ours, in words
+# b: the second job
+what,who,name,rate,date,commit,note
+a,ours,red,3,2026-11-24,1234567,unused
+a,theirs,green,1,2026-11-26,1234567,-
+b,ours,blue,2.5,2026-11-25,1234567,-
+END
+
+case_of "notes give title, origin and words; a column names the bars"
+run plot words.csv
+expect_status 0
+expect_xml words.svg "root.find('{http://www.w3.org/2000/svg}title').text, 'Who is faster' in texts" "('Who is faster', True)"
+expect_xml words.svg "'a made-up run · Some GPU · 2026-11-24 to 2026-11-26 · commit 1234567' in texts"
+expect_xml words.svg "all(word in texts for word in ['Ours, in words', 'theirs', 'a', 'the second job', '3.00 red', '1.00 green', '2.50 blue', 'keys per second'])"
+expect_xml words.svg "'ours' in texts or 'b' in texts" False
+run report words.csv --out words.html
+expect_status 0
+expect_xml words.html "'Who is faster' in texts, any('plot:' in text or 'in words' in text for text in texts if 'Ours' not in text)" '(True, False)'
+
+case_of "what varies by much stands on a logarithmic axis, and powers of two as far apart as their exponents"
+printf 'spec,op,n,mops\na.ini,insert,%d,%d\n' 1024 1 2048 20 4096 900 | awk '!/spec/ || NR == 1' >wide.csv
+run plot wide.csv --out wide.gp
+expect_status 0
+grep -q '^set logscale y$' "$work/wide.gp" && grep -q '^set logscale x 2$' "$work/wide.gp" || fail "an axis is linear"
+sed 's/,900$/,21/; s/,1$/,19/' "$work/wide.csv" >"$work/narrow.csv"
+run plot narrow.csv --out narrow.gp
+grep -q '^unset logscale y$' "$work/narrow.gp" || fail "a narrow range is logarithmic"
+
+case_of "repetitions that do not agree are told, and those beyond the axis are marked"
+printf 'spec,op,load,mops,mops_min,mops_max\na.ini,insert,0.5,10,9,40\na.ini,insert,0.8,10,9,11\n' >unsteady.csv
+run plot unsteady.csv --out unsteady.gp
+expect_err '^tessera: 1 points are unsteady: '
+grep -q 'using 1:6 with points .* pt 8 ' "$work/unsteady.gp" || fail "no mark"
+grep -q '^0.5 10 9 13.78 NaN 13.78$' "$work/unsteady.gp" || fail "the bar is not cut: $(grep '^0.5' "$work/unsteady.gp")"
+
 case_of "wrong command lines are refused"
+refuses '\-\-label: there is no column nam; did you mean name' plot words.csv --label nam
 refuses 'FILE made.csv are one file: the output would replace what is read' report made.csv --out made.csv
 cp made.csv same.svg
 refuses 'FILE same.svg are one file' plot same.svg --out same.svg

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Every experiment of specs/results has a CSV, a picture that was drawn from it, and a place on the page. Needs no
+# Every experiment of specs/results has a CSV, a picture that was drawn from it, and a place on a page. Needs no
 # gnuplot: a picture carries the checksum of the script that gnuplot was given.
 
 tessera=$PWD/tools/cli/tessera
@@ -21,11 +21,28 @@ for picture in "$results"/*.svg; do
   [[ -s ${picture%.svg}.csv ]] || fail "$picture: has no CSV"
 done
 
-case_of "the page shows each picture and links to each CSV"
+case_of "a page shows each picture, once, and links to each CSV; the index leads to each page"
+pages=("$results"/*.md)
 for name in "${experiments[@]}"; do
-  grep -qE "^!\[[^]]+\]\($name\.svg\)$" "$results/README.md" || fail "no picture of $name, with a text for who cannot see it"
-  grep -qF "[$name.csv]($name.csv)" "$results/README.md" || fail "no link to $name.csv"
+  shown=$(cat "${pages[@]}" | grep -cE "^!\[[^]]+\]\($name\.svg\)$")
+  [[ $shown == 1 ]] || fail "$shown pictures of $name, with a text for who cannot see it"
+  grep -qF "[$name.csv]($name.csv)" "${pages[@]}" || fail "no link to $name.csv"
 done
+for page in "${pages[@]##*/}"; do
+  [[ $page == README.md ]] || grep -qF "]($page)" "$results/README.md" || fail "README.md does not lead to $page"
+done
+
+case_of "every picture has a title in words, a device, a date and a commit"
+for name in "${experiments[@]}"; do
+  grep -q '^# title: ' "$results/$name.csv" || fail "$name.csv: has no line '# title: ...'"
+  head=,$(grep -m 1 -v '^#' "$results/$name.csv"),
+  for origin in device date commit; do
+    [[ $head == *,$origin,* ]] || grep -q "^# $origin: " "$results/$name.csv" ||
+      fail "$name.csv: has no line '# $origin: ...' and no such column"
+  done
+done
+"$tessera" plot "$results/memory.csv" --out "$work/memory.gp" --quiet
+grep -qF 'one NVIDIA H200 · 2026-11-22 · commit 937c089' "$work/memory.gp" || fail "memory.svg does not name its origin"
 
 # Columns are only ever appended, so those of an earlier run are the first of today's.
 case_of "every row has the columns of its head, and bench's are bench's"

@@ -5,6 +5,7 @@
 #
 #   <!-- tessera describe ROLE --markdown -->    what that command prints
 #   <!-- tessera help --markdown -->             the same
+#   <!-- tessera plot specs/results/NAME.csv --markdown -->    the numbers of a picture
 #   <!-- parts -->, <!-- rooms -->               tests/structure/draw_parts.sh, draw_rooms.sh
 #
 # It is sourced, by update_tables.sh (which writes them) and tables_test.sh (which compares).
@@ -32,7 +33,7 @@ rewritten() {
       inside=
     elif [[ $inside ]]; then
       continue
-    elif [[ $line =~ ^'<!-- tessera '((describe [a-z/_0-9]+|help) --markdown)' -->'$ ]]; then
+    elif [[ $line =~ ^'<!-- tessera '((describe [a-z/_0-9]+|help|plot specs/results/[A-Za-z0-9_]+\.csv( [^ >]+)*) --markdown)' -->'$ ]]; then
       inside=$line
       read -ra words <<<"${BASH_REMATCH[1]}"
       echo "$line"

@@ -7,23 +7,27 @@ set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
+# A room and its parts, in lines of at most 80 columns.
 parts() {
-  local room=$1 files=() line margin="               "
-  files=("$room"/*.c)
-  files=("${files[@]##*/}")
+  local room=$1 names=("$1"/*.c) line
+  names=("${names[@]##*/}")
   while read -r line; do
-    printf '%s%-13s%s\n' "$margin" "$room" "$line"
+    printf '   %-12s%s\n' "$room" "$line"
     room=
-  done < <(fold -s -w 78 <<<"${files[*]%.c}")
+  done < <(fold -s -w 64 <<<"${names[*]%.c}")
 }
 
 cat <<END
- spec.ini ───▶ chooses one of each
+spec.ini chooses one part of each room
+   │
+   ▼
 $(for room in layouts probing hashers allocators; do parts $room; done)
-                 │  one shared object each: LTO-IR for the GPU, C functions for the CPU
-                 ▼
-               core         on a GPU: NVRTC and nvJitLink make kernels of them, which a cache keeps
-                            on a CPU: a C compiler fuses them, or their functions are called
-                 ▲
-               tools  python  your program
+   │
+   │  each a shared object: LTO-IR for the GPU, C functions for the CPU
+   ▼
+   core        on a GPU: NVRTC and nvJitLink fuse them into kernels
+               on a CPU: a C compiler fuses them, or they are called
+   ▲
+   │
+   tools (the program)    python (the package)    your program
 END

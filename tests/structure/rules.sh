@@ -128,27 +128,27 @@ breaches_of_names() {
 retired_rows=()
 mapfile -t retired_rows < <(grep -vE '^(#|$)' "$(dirname "${BASH_SOURCE[0]}")/retired.txt")
 
-# Text that people read, in files that git knows, or where there is no git all of them.
-list_text() {
-  git ls-files -- "$@" 2>/dev/null || find . -type f | sed 's|^\./||'
-}
-
 breaches_of_words() {
-  local row pattern instead where paths file line glob may text
+  local row pattern instead where file line glob may named paths later=
   for row in "${retired_rows[@]}"; do
+    if [[ $row == 'later ; '* ]]; then
+      later=${row#*;}
+      continue
+    fi
     pattern=${row%% ; *} && row=${row#* ; }
     instead=${row%% ; *} && row=${row#* ; }
-    where=${row%% ;*} && paths=${row#*;}
-    text=('*.md')
-    [[ $where != text ]] || text+=('*.c' '*.h' '*.cu' '*.cuh' '*.cc' '*.sh' '*.py' '*.ini')
+    where=${row%% ;*}
+    read -ra paths <<<"${row#*;} $later"
+    named=(-name '*.md')
+    [[ $where != text ]] || named+=(-o -name '*.[ch]' -o -name '*.c[cu]' -o -name '*.cuh' -o -name '*.sh' -o -name '*.py' -o -name '*.ini')
     while IFS= read -r line; do
       file=${line%%:*} && may=
-      for glob in $paths; do
+      for glob in "${paths[@]}"; do
         # shellcheck disable=SC2053
         [[ $file != $glob ]] || may=1
       done
-      [[ $may || $file == tests/structure/retired.txt ]] || echo "$line: write: $instead"
-    done < <(list_text "${text[@]}" | xargs -r grep -niP -- "$pattern" /dev/null)
+      [[ $may || $file == tests/structure/* ]] || echo "$line: write: $instead"
+    done < <(find_files . -- "${named[@]}" | xargs -r grep -niP -- "$pattern" /dev/null)
   done
 }
 

@@ -44,7 +44,6 @@ no_breach breaches_of_spread
 
 case_of "words that were retired do not come back"
 ((${#retired_rows[@]} >= 8)) || fail "few words are listed"
-(($(list_text '*.md' '*.c' | wc -l) >= 100)) || fail "few files were found"
 no_breach breaches_of_words
 
 case_of "functions and structs can be read at once: 60 lines, 8 parameters, 20 members"
@@ -223,11 +222,11 @@ while IFS='|' read -r file line; do
   finds "$file:2:.*: write: " breaches_of_words
 done <<'RETIRED'
 core/core.c|int x = HAS_CHAINS(c);
-core/core.c|/* At most so many bytes. */
-core/core.c|const char *text = "the file lies elsewhere";
-page.md|14 thousand million a second
+core/core.c|/* At most that many bytes. */
+core/core.c|const char *text = "the file is elsewhere";
+page.md|14 billion a second
 page.md|at load .8
-page.md|and one more, too.
+page.md|and one more as well.
 RETIRED
 while IFS='|' read -r file line; do
   fresh_checkout

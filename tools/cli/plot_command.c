@@ -2,48 +2,43 @@
  *
  * tessera plot: a figure of the results in a CSV of `tessera bench`, `sweep` or `experiment`. What it shows is chosen
  * from the data (tools/lab/plot_chart.h) unless options say it, on the command line or in a note of the file; gnuplot
- * draws it. Read next: report_command.c.
+ * draws it. Read next: plot_request.h, report_command.c.
  */
 #define _GNU_SOURCE /* open_memstream */
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/spec/file.h"
-#include "core/spec/number.h"
 #include "tools/cli/command.h"
+#include "tools/cli/plot_request.h"
 #include "tools/lab/outputs.h"
 #include "tools/lab/plot_gnuplot.h"
-#include "tools/lab/reshape.h"
+#include "tools/lab/plot_table.h"
 
 typedef struct plot_job {
   const char *in;
   char out[PATH_MAX];
   tsr_plot_format format;
-  tsr_plot_request request;
-  const char **where;
-  tsr_arguments noted; /* options of the file's own */
-  bool is_quiet;
+  bool is_markdown, is_quiet;
 } plot_job;
-
-enum { NOTED_WORDS = 32, ACROSS_MAX = 8 };
 
 static const tsr_option options[] = {
     {"--out", "FILE", false,
-     "The picture: NAME.svg or NAME.png, or NAME.gp for gnuplot's script; otherwise FILE.svg beside the CSV. '-', as "
-     "SVG."},
+     "The picture: NAME.svg or NAME.png, or NAME.gp for gnuplot's script. Otherwise FILE.svg next to the CSV. '-' is "
+     "standard output, as SVG."},
     {"--x", "COLUMNS", false,
-     "What the x axis is, one column or several as one; otherwise what varies most: load, n, a parameter, or keys, or "
-     "the "
-     "spec."},
+     "The x axis: one column, or several as one. Otherwise what varies most: load, n, a parameter, keys or the spec."},
     {"--y", "COLUMNS", false,
-     "What is drawn, one column or several as lines; otherwise mops, or probes where nothing was timed."},
+     "What is drawn: one column, or several as lines. Otherwise mops, or probes where nothing was timed."},
     {"--lines", "COLUMNS", false,
-     "Columns, with commas between, that tell the lines apart, or none; else all conditions that vary."},
-    {"--panels", "COLUMN", false, "A panel for each value of it, or none; op or metric, else."},
-    {"--where", "COLUMN=VALUES", true, "Only rows that have one of these values, with commas between."},
-    {"--across", "N", false, "Panels side by side; 1."},
-    {"--most", "N", false, "Lines in a panel; of more of them those with the greatest values are drawn; 8."},
-    {"--quiet", NULL, false, "Says nothing but errors."},
+     "Columns, with commas between, that tell the lines apart, or none; otherwise all conditions that vary."},
+    {"--panels", "COLUMN", false, "A panel for each value of it, or none; otherwise op or metric."},
+    {"--where", "COLUMN=VALUES", true, "Only rows with one of these values, separated by commas."},
+    {"--label", "COLUMN", false, "What stands behind each bar, after its number."},
+    {"--across", "N", false, "Panels side by side; otherwise at most three."},
+    {"--most", "N", false, "Most lines in a panel; those with the greatest values are drawn; 8."},
+    {"--markdown", NULL, false, "Prints the figure's numbers as a Markdown table instead of drawing."},
+    {"--quiet", NULL, false, "Prints errors only."},
     TSR_OPTION_END};
 
 /* ---- The command line ------------------------------------------------------------------------ */
@@ -77,48 +72,6 @@ static tsr_exit read_out(const tsr_arguments *arguments, plot_job *job) {
   return TSR_EXIT_OK;
 }
 
-/* An option of the command line, or otherwise of the file. */
-static const char *value_of(const tsr_arguments *arguments, const plot_job *job, const char *name) {
-  const char *value = tsr_arguments_value(arguments, name);
-  return value ? value : tsr_arguments_value(&job->noted, name);
-}
-
-static tsr_exit read_number(const tsr_arguments *arguments, const plot_job *job, const char *name, uint64_t most,
-                            size_t *number) {
-  const char *word = value_of(arguments, job, name);
-  uint64_t read;
-  if (!word) return TSR_EXIT_OK;
-  if (!tsr_parse_u64(word, &read) || read < 1 || read > most)
-    return tsr_say_usage("%s %s: must be a number from 1 to %d", name, word, (int)most);
-  *number = (size_t)read;
-  return TSR_EXIT_OK;
-}
-
-static void add_where(const tsr_arguments *arguments, plot_job *job) {
-  for (size_t i = 0; i < arguments->given_count; i++)
-    if (strcmp(arguments->given[i].name, "--where") == 0)
-      job->where[job->request.where_count++] = arguments->given[i].value;
-}
-
-static tsr_exit read_arguments(const tsr_arguments *arguments, plot_job *job) {
-  job->is_quiet = tsr_arguments_has(arguments, "--quiet");
-  job->where = calloc(arguments->given_count + job->noted.given_count + 1, sizeof *job->where);
-  if (!job->where) {
-    tsr_say("no memory for the command line");
-    return TSR_EXIT_FAILED;
-  }
-  job->request = (tsr_plot_request){.x = value_of(arguments, job, "--x"),
-                                    .y = value_of(arguments, job, "--y"),
-                                    .lines = value_of(arguments, job, "--lines"),
-                                    .panels = value_of(arguments, job, "--panels"),
-                                    .where = job->where,
-                                    .most_lines = TSR_PLOT_LINES};
-  add_where(&job->noted, job);
-  add_where(arguments, job);
-  tsr_exit failed = read_number(arguments, job, "--most", TSR_PLOT_LINES_MAX, &job->request.most_lines);
-  return failed ? failed : read_number(arguments, job, "--across", ACROSS_MAX, &job->request.across);
-}
-
 /* ---- The picture ----------------------------------------------------------------------------- */
 
 static tsr_status write_picture(const char *path, const char *picture, size_t bytes, tsr_error *error) {
@@ -140,6 +93,11 @@ static void say_what(const plot_job *job, const tsr_chart *chart) {
   if (left_out) tsr_say("%zu lines with lesser values are left out: --most, --where and --lines choose", left_out);
   if (chart->repeated)
     tsr_say("%zu rows are measured again by later ones of the same conditions, which count", chart->repeated);
+  if (chart->unsteady)
+    tsr_say(
+        "%zu points are unsteady: their fastest repetition took at most half as long as the slowest. The machine was "
+        "busy, or --n is small",
+        chart->unsteady);
   if (chart->wrong) tsr_say("%zu rows that bench found wrong (ok = no) are left out", chart->wrong);
   if (chart->missing) tsr_say("%zu rows without a measurement are left out", chart->missing);
 }
@@ -151,13 +109,19 @@ static tsr_status write_script(const tsr_chart *chart, char **text, size_t *byte
   return fclose(out) == 0 ? TSR_OK : tsr_fail(error, TSR_NO_MEMORY, "no memory for a script");
 }
 
-static tsr_status draw(const plot_job *job, const tsr_results *results, tsr_error *error) {
+static tsr_status draw(const plot_job *job, const tsr_results *results, const tsr_plot_request *request,
+                       tsr_error *error) {
   tsr_chart chart;
   char *drawn = NULL;
   size_t bytes = 0;
-  tsr_status status = tsr_chart_make(results, &job->request, &chart, error);
+  tsr_status status = tsr_chart_make(results, request, &chart, error);
   if (status) return status;
-  const tsr_picture picture = {0, chart.panel_count, job->format, chart.conditions, "plot"};
+  if (job->is_markdown) {
+    tsr_plot_write_table(stdout, &chart);
+    tsr_chart_free(&chart);
+    return TSR_OK;
+  }
+  const tsr_picture picture = {0, chart.panel_count, job->format, chart.title, "plot"};
   status = job->format == TSR_PLOT_SCRIPT ? write_script(&chart, &drawn, &bytes, error)
                                           : tsr_plot_draw(&chart, &picture, &drawn, &bytes, error);
   if (status == TSR_OK) status = write_picture(job->out, drawn, bytes, error);
@@ -167,64 +131,27 @@ static tsr_status draw(const plot_job *job, const tsr_results *results, tsr_erro
   return status;
 }
 
-/* The words of a note `plot: --x a,b --where op=insert find`: a value may hold blanks, and ends before the next option. */
-static tsr_exit read_noted(const tsr_synopsis *synopsis, char *words, tsr_arguments *noted) {
-  char *argv[NOTED_WORDS] = {NULL, "FILE"};
-  int argc = 2;
-  for (char *at = words; at && argc + 2 <= NOTED_WORDS;) {
-    char *next = strstr(at, " --"), *value;
-    if (next) *next++ = '\0';
-    value = strchr(at, ' ');
-    if (value) *value++ = '\0';
-    argv[argc++] = at;
-    if (value) argv[argc++] = value;
-    at = next;
-  }
-  return tsr_arguments_read(synopsis, argc, argv, noted);
-}
-
-/* Several columns as one axis, and several measurements as lines. */
-static tsr_status reshape(plot_job *job, tsr_results *results, tsr_error *error) {
-  tsr_plot_request *request = &job->request;
-  tsr_status status = TSR_OK;
-  if (request->x && strchr(request->x, ',')) status = tsr_results_join(results, "--x", request->x, error);
-  if (status || !request->y || !strchr(request->y, ',')) return status;
-  status = tsr_results_stack(results, "--y", request->y, error);
-  request->y = "value";
-  if (!request->lines) request->lines = "measurement";
-  return status;
-}
-
-static tsr_exit run_job(const tsr_arguments *arguments, plot_job *job) {
+static tsr_exit run_plot(const tsr_arguments *arguments) {
+  plot_job job = {.in = arguments->operands[0],
+                  .is_markdown = tsr_arguments_has(arguments, "--markdown"),
+                  .is_quiet = tsr_arguments_has(arguments, "--quiet")};
   tsr_results results;
+  tsr_figure_request figure;
   tsr_error error;
-  job->in = arguments->operands[0];
-  tsr_exit failed = read_out(arguments, job);
+  tsr_exit failed = job.is_markdown ? TSR_EXIT_OK : read_out(arguments, &job);
   if (failed) return failed;
-  const tsr_named_path out = {"--out", job->out}, in = {"FILE", job->in};
-  tsr_status status = tsr_outputs_check(&out, 1, &in, 1, &error);
-  if (status == TSR_OK) status = tsr_results_read(job->in, &results, &error);
+  const tsr_named_path out = {"--out", job.out}, in = {"FILE", job.in};
+  tsr_status status = tsr_outputs_check(&out, !job.is_markdown, &in, 1, &error);
+  if (status == TSR_OK) status = tsr_results_read(job.in, &results, &error);
   if (status) return tsr_say_error(status, &error);
-  const char *note = tsr_results_note(&results, "plot");
-  char *words = note ? strdup(note) : NULL;
-  if (words) failed = read_noted(&tsr_plot_command.synopsis, words, &job->noted);
-  if (!failed) failed = read_arguments(arguments, job);
+  failed = tsr_figure_request_read(arguments, &results, &figure);
   if (!failed) {
-    status = reshape(job, &results, &error);
-    if (status == TSR_OK) status = draw(job, &results, &error);
+    status = draw(&job, &results, &figure.request, &error);
     if (status) failed = tsr_say_error(status, &error);
+    tsr_figure_request_free(&figure);
   }
-  if (words) tsr_arguments_free(&job->noted);
-  free(words);
   tsr_results_free(&results);
   return failed;
-}
-
-static tsr_exit run_plot(const tsr_arguments *arguments) {
-  plot_job job = {.where = NULL};
-  tsr_exit status = run_job(arguments, &job);
-  free(job.where);
-  return status;
 }
 
 const tsr_command tsr_plot_command = {

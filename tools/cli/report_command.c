@@ -8,11 +8,12 @@
 
 #include "core/spec/file.h"
 #include "tools/cli/command.h"
+#include "tools/cli/plot_request.h"
 #include "tools/lab/outputs.h"
 #include "tools/lab/report_page.h"
 
-static const tsr_option options[] = {{"--out", "FILE", false, "The page; report.html, else. '-': standard output."},
-                                     {"--quiet", NULL, false, "Says nothing but errors."},
+static const tsr_option options[] = {{"--out", "FILE", false, "The page; otherwise report.html. '-': standard output."},
+                                     {"--quiet", NULL, false, "Prints errors only."},
                                      TSR_OPTION_END};
 
 static tsr_status check_paths(const tsr_arguments *arguments, const char *out, tsr_error *error) {
@@ -32,31 +33,65 @@ static tsr_status write_page(const char *path, const char *page, size_t bytes, t
   return failure ? tsr_fail(error, TSR_IO, "--out %s: cannot be written: %s", path, strerror(failure)) : TSR_OK;
 }
 
+typedef struct report_source {
+  tsr_results results;
+  tsr_figure_request figure;
+} report_source;
+
+/* Reads file after file; *read is how many are there, to be freed. */
+static tsr_exit read_files(const tsr_arguments *arguments, report_source *sources, tsr_report_file *files,
+                           size_t *read) {
+  for (*read = 0; *read < arguments->operand_count; (*read)++) {
+    report_source *source = &sources[*read];
+    const char *path = arguments->operands[*read];
+    tsr_error error;
+    tsr_status status = tsr_results_read(path, &source->results, &error);
+    if (status) return tsr_say_error(status, &error);
+    tsr_exit failed = tsr_figure_request_read(NULL, &source->results, &source->figure);
+    if (failed) {
+      tsr_results_free(&source->results);
+      return failed;
+    }
+    files[*read] = (tsr_report_file){path, &source->results, &source->figure.request};
+  }
+  return TSR_EXIT_OK;
+}
+
+static tsr_exit make_report(const tsr_arguments *arguments, const char *out, const tsr_report_file *files) {
+  const size_t count = arguments->operand_count;
+  char *page = NULL;
+  size_t bytes = 0;
+  tsr_error error;
+  tsr_status status = tsr_report_make(files, count, &page, &bytes, &error);
+  if (status == TSR_OK) status = write_page(out, page, bytes, &error);
+  free(page);
+  if (status) return tsr_say_error(status, &error);
+  if (!tsr_arguments_has(arguments, "--quiet"))
+    tsr_say("%s: %zu %s of results", out, count, count == 1 ? "file" : "files");
+  return TSR_EXIT_OK;
+}
+
 static tsr_exit run_report(const tsr_arguments *arguments) {
   const size_t count = arguments->operand_count;
-  const char *out = tsr_arguments_value(arguments, "--out");
-  tsr_results *results = calloc(count, sizeof *results);
-  char *page = NULL;
-  size_t bytes = 0, read = 0;
+  const char *given = tsr_arguments_value(arguments, "--out"), *out = given ? given : "report.html";
+  report_source *sources = calloc(count, sizeof *sources);
+  tsr_report_file *files = calloc(count, sizeof *files);
+  size_t read = 0;
   tsr_error error;
-  if (!out) out = "report.html";
-  tsr_status status = results ? check_paths(arguments, out, &error)
-                              : tsr_fail(&error, TSR_NO_MEMORY, "no memory for %zu files of results", count);
-  while (status == TSR_OK && read < count) {
-    status = tsr_results_read(arguments->operands[read], &results[read], &error);
-    if (status == TSR_OK) read++;
+  tsr_status status = sources && files ? check_paths(arguments, out, &error)
+                                       : tsr_fail(&error, TSR_NO_MEMORY, "no memory for %zu files of results", count);
+  tsr_exit failed = status ? tsr_say_error(status, &error) : read_files(arguments, sources, files, &read);
+  if (!failed) failed = make_report(arguments, out, files);
+  for (size_t i = 0; i < read; i++) {
+    tsr_figure_request_free(&sources[i].figure);
+    tsr_results_free(&sources[i].results);
   }
-  if (status == TSR_OK) status = tsr_report_make(results, arguments->operands, count, &page, &bytes, &error);
-  if (status == TSR_OK) status = write_page(out, page, bytes, &error);
-  if (status == TSR_OK && !tsr_arguments_has(arguments, "--quiet"))
-    tsr_say("%s: %zu %s of results", out, count, count == 1 ? "file" : "files");
-  for (size_t i = 0; i < read; i++) tsr_results_free(&results[i]);
-  free(results);
-  free(page);
-  return status ? tsr_say_error(status, &error) : TSR_EXIT_OK;
+  free(sources);
+  free(files);
+  return failed;
 }
 
 const tsr_command tsr_report_command = {
-    {"report", "FILE...", "One HTML page about the results in CSVs of bench, sweep and experiment: figures and tables.",
+    {"report", "FILE...", "Makes one HTML page of figures and tables from CSVs of bench, sweep and experiment.",
      options, NULL},
     run_report};

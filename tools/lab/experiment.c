@@ -261,7 +261,7 @@ static tsr_status draw_rows(const tsr_experiment_options *options, const measure
   tsr_status status =
       its.row_count ? tsr_chart_make(&its, &request, &chart, &why) : tsr_fail(&why, TSR_IO, "nothing was measured");
   if (status == TSR_OK) {
-    const tsr_picture picture = {0, chart.panel_count, TSR_PLOT_SVG, chart.conditions, "plot"};
+    const tsr_picture picture = {0, chart.panel_count, TSR_PLOT_SVG, chart.title, "plot"};
     status = tsr_plot_draw(&chart, &picture, &drawn, &bytes, &why);
     tsr_chart_free(&chart);
   }

@@ -7,11 +7,13 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/spec/file.h"
+#include "core/tessera_tools.h"
 
 /* What a path leads to: a file that is there, or a name in a folder. */
 typedef struct place {
@@ -58,10 +60,20 @@ static bool is_same(const char *one, const char *other) {
   return a.is_there == b.is_there && a.device == b.device && a.inode == b.inode && strcmp(a.name, b.name) == 0;
 }
 
+/* A spec may be a recipe, by its name. */
+static bool is_same_spec(const char *path, const char *spec) {
+  char *recipe = NULL;
+  const bool is_recipe = tsr_recipe_path(spec, &recipe, NULL) == TSR_OK;
+  const bool same = is_same(path, is_recipe ? recipe : spec);
+  free(recipe);
+  return same;
+}
+
 static tsr_status check_output(const tsr_named_path *output, const tsr_named_path *others, size_t count,
                                const char *what, tsr_error *error) {
   for (size_t i = 0; i < count; i++)
-    if (others[i].path && !is_standard(others[i].path) && is_same(output->path, others[i].path))
+    if (others[i].path && !is_standard(others[i].path) &&
+        (strcmp(others[i].option, "SPEC") == 0 ? is_same_spec : is_same)(output->path, others[i].path))
       return tsr_fail(error, TSR_BAD_ARGUMENT, "%s %s and %s %s are one file: %s", output->option, output->path,
                       others[i].option, others[i].path, what);
   return TSR_OK;

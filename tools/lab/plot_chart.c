@@ -6,6 +6,7 @@
 #define _GNU_SOURCE /* open_memstream, qsort_r */
 #include "tools/lab/plot_chart.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -23,27 +24,48 @@ static const char *const conditions[] = {"spec",       "load",  "n",       "keys
                                          "name",       "lanes", "metric",  "line"};
 enum { CONDITIONS = sizeof conditions / sizeof conditions[0] };
 
+/* What a column is called at an axis, and what stands around its value in a sentence. */
 static const struct {
-  const char *column, *title;
-} titles[] = {{"load", "load factor"},
-              {"n", "keys"},
-              {"keys", "distribution of the keys"},
-              {"key_bits", "bits of a key"},
-              {"value_bits", "bits of a value"},
-              {"op", "operation"},
-              {"probes", "buckets looked at per key"},
-              {"pct_limit", "% of the limit of the memory"},
-              {"utilization", "memory utilization"},
-              {"giga_per_second", "10⁹ accesses per second"},
-              {"footprint_bytes", "bytes of memory that is accessed"}};
+  const char *column, *title, *before, *behind;
+} columns_in_words[] = {{"load", "load factor", "load factor ", ""},
+                        {"n", "keys", "", " keys"},
+                        {"keys", "distribution of the keys", "", " keys"},
+                        {"key_bits", "bits per key", "", "-bit keys"},
+                        {"value_bits", "bits per value", "", "-bit values"},
+                        {"lanes", "lanes per key", "", " lanes per key"},
+                        {"batch", "keys per batch", "batches of ", ""},
+                        {"op", "operation", "", ""},
+                        {"spec", "recipe", "", ""},
+                        {"probes", "buckets looked at per key", "", ""},
+                        {"pct_limit", "% of the memory limit", "", ""},
+                        {"utilization", "memory utilization", "", ""},
+                        {"giga_per_second", "billion accesses per second", "", ""},
+                        {"footprint_bytes", "bytes of memory that is accessed", "", ""}};
+
+/* What the values of `op` are called: those of `bench --ops`. */
+static const struct {
+  const char *value, *words;
+} values_in_words[] = {{"find100", "find (all present)"},          {"find50", "find (half present)"},
+                       {"find0", "find (none present)"},           {"find_all", "find all values of a key"},
+                       {"count_all", "count the values of a key"}, {"mixed", "mixed batch"},
+                       {"grow", "insert into a growing table"}};
 
 /* A file may say in a note what a column is. */
 static const char *title_of(const tsr_results *results, const char *column) {
   const char *note = tsr_results_note(results, column);
   if (note) return note;
-  for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++)
-    if (strcmp(titles[i].column, column) == 0) return titles[i].title;
+  for (size_t i = 0; i < sizeof columns_in_words / sizeof columns_in_words[0]; i++)
+    if (strcmp(columns_in_words[i].column, column) == 0) return columns_in_words[i].title;
   return column;
+}
+
+/* And what a value is, of whatever column. */
+static const char *words_of(const tsr_results *results, size_t row, size_t column) {
+  const char *value = tsr_results_field(results, row, column), *note = tsr_results_note(results, value);
+  if (note || strcmp(results->names[column], "op") != 0) return note ? note : value;
+  for (size_t i = 0; i < sizeof values_in_words / sizeof values_in_words[0]; i++)
+    if (strcmp(values_in_words[i].value, value) == 0) return values_in_words[i].words;
+  return value;
 }
 
 bool tsr_chart_is_condition(const tsr_chart *chart, const tsr_results *results, size_t column) {
@@ -74,6 +96,7 @@ typedef struct maker {
   size_t row_count;
   double y_max;
   size_t panels, lines[LINE_COLUMNS_MAX], line_columns; /* columns; panels: NONE, or one */
+  size_t y, label;                                      /* columns; label: or NONE */
   double scale;                                         /* of y */
   tsr_chart chart;
 } maker;
@@ -140,15 +163,15 @@ static bool has_number(const tsr_results *results, size_t column) {
 static tsr_status choose_y(maker *m, tsr_error *error) {
   static const char *const usual[] = {"mops", "giga_per_second", "value", "y", "probes"};
   const size_t none = m->results->column_count;
-  if (m->request->y) return find_column(m, "--y", m->request->y, &m->chart.y, error);
-  m->chart.y = none;
+  if (m->request->y) return find_column(m, "--y", m->request->y, &m->y, error);
+  m->y = none;
   for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++) {
     const size_t column = tsr_results_column(m->results, usual[i]);
-    if (column == none || (m->chart.y != none && !has_number(m->results, column))) continue;
-    m->chart.y = column;
+    if (column == none || (m->y != none && !has_number(m->results, column))) continue;
+    m->y = column;
     if (has_number(m->results, column)) return TSR_OK;
   }
-  if (m->chart.y != none) return TSR_OK;
+  if (m->y != none) return TSR_OK;
   return tsr_fail(error, TSR_BAD_ARGUMENT, "there is no column mops, as `tessera bench` writes it: say --y COLUMN");
 }
 
@@ -171,7 +194,7 @@ static tsr_status choose_rows(maker *m, tsr_error *error) {
     if (!kept[i]) continue;
     if (ok < results->column_count && strcmp(tsr_results_field(results, i, ok), "no") == 0) {
       m->chart.wrong++;
-    } else if (tsr_results_number(results, i, m->chart.y, &y)) {
+    } else if (tsr_results_number(results, i, m->y, &y)) {
       m->rows[m->row_count++] = i;
       m->y_max = fmax(m->y_max, y);
     } else {
@@ -180,7 +203,7 @@ static tsr_status choose_rows(maker *m, tsr_error *error) {
   }
   free(kept);
   if (status == TSR_OK && m->row_count == 0)
-    status = tsr_fail(error, TSR_IO, "no row has a number in column %s%s", results->names[m->chart.y],
+    status = tsr_fail(error, TSR_IO, "no row has a number in column %s%s", results->names[m->y],
                       m->request->where_count ? " and all that --where asks for"
                       : m->chart.wrong        ? " and right answers (ok = yes)"
                                               : "");
@@ -346,8 +369,10 @@ static void choose_panels(maker *m) {
 static tsr_status choose_columns(maker *m, tsr_error *error) {
   const tsr_plot_request *request = m->request;
   tsr_status status = TSR_OK;
-  m->panels = NONE;
+  m->panels = m->label = NONE;
   choose_ignored(m);
+  if (request->label) status = find_column(m, "--label", request->label, &m->label, error);
+  if (status) return status;
   if (request->x) {
     status = find_column(m, "--x", request->x, &m->chart.x, error);
   } else {
@@ -355,6 +380,7 @@ static tsr_status choose_columns(maker *m, tsr_error *error) {
   }
   if (status) return status;
   m->chart.x_is_category = !is_numeric(m, m->chart.x);
+  m->chart.x_is_spec = is_called(m, m->chart.x, "spec");
   if (!request->panels) {
     choose_panels(m);
   } else if (strcmp(request->panels, "none") != 0) {
@@ -385,21 +411,42 @@ static bool names_stay_different(maker *m, size_t spec) {
   return true;
 }
 
+/* A number in words: "32-bit keys", "2^27 keys", "bucket_slots 4". */
+static void print_number(FILE *out, const char *name, const char *value) {
+  const char *dot = strrchr(name, '.'), *before = NULL, *behind = "";
+  double number;
+  int exponent;
+  for (size_t i = 0; i < sizeof columns_in_words / sizeof columns_in_words[0]; i++)
+    if (strcmp(columns_in_words[i].column, name) == 0) {
+      before = columns_in_words[i].before;
+      behind = columns_in_words[i].behind;
+    }
+  if (before) {
+    fputs(before, out);
+  } else {
+    fprintf(out, "%s ", dot && dot[1] ? dot + 1 : name);
+  }
+  if (tsr_parse_double(value, &number) && number >= 1024 && frexp(number, &exponent) <= 0.5) {
+    fprintf(out, "2^%d%s", exponent - 1, behind);
+  } else {
+    fprintf(out, "%s%s", *value ? value : "-", behind);
+  }
+}
+
 /* A condition in words: texts speak for themselves, numbers need the column's name. */
 static void print_condition(const maker *m, FILE *out, size_t row, size_t column) {
   const char *value = tsr_results_field(m->results, row, column), *name = m->results->names[column];
+  const char *words = words_of(m->results, row, column);
   char text[TSR_PLOT_NAME_BYTES];
   double number;
-  const char *dot = strrchr(name, '.');
-  int exponent;
-  if (strcmp(name, "spec") == 0) {
+  if (words != value) {
+    fputs(words, out);
+  } else if (strcmp(name, "spec") == 0) {
     fputs(m->chart.has_short_names ? short_name(value, text) : value, out);
   } else if (strcmp(name, "line") == 0) {
     fputs(value, out);
-  } else if (tsr_parse_double(value, &number) && number >= 1024 && frexp(number, &exponent) <= 0.5) {
-    fprintf(out, "%s 2^%d", name, exponent - 1);
-  } else if (tsr_parse_double(value, &number) || !tsr_results_has(m->results, row, column) || dot) {
-    fprintf(out, "%s %s", dot && dot[1] ? dot + 1 : name, *value ? value : "-");
+  } else if (tsr_parse_double(value, &number) || !tsr_results_has(m->results, row, column) || strchr(name, '.')) {
+    print_number(out, name, value);
   } else {
     fputs(value, out);
   }
@@ -424,18 +471,73 @@ static char *make_label(const maker *m, size_t row) {
   return NULL;
 }
 
-static char *describe_conditions(maker *m) {
+static void print_item(FILE *out, bool *is_first, const char *text) {
+  fprintf(out, "%s%s", *is_first ? "" : " · ", text);
+  *is_first = false;
+}
+
+/* The least and the greatest value of a column of the rows that are drawn, in alphabetical order; false: none is recorded. */
+static bool find_ends(const maker *m, size_t column, const char **least, const char **most) {
+  *least = *most = NULL;
+  for (size_t i = 0; i < m->row_count; i++) {
+    const char *value = tsr_results_field(m->results, m->rows[i], column);
+    if (!tsr_results_has(m->results, m->rows[i], column)) continue;
+    if (!*least || strcmp(value, *least) < 0) *least = value;
+    if (!*most || strcmp(value, *most) > 0) *most = value;
+  }
+  return *least != NULL;
+}
+
+/* Where the rows come from: what the file says in a note, or else the column of the rows that are drawn. */
+static void print_origin(maker *m, FILE *out, bool *is_first) {
+  static const struct { const char *name, *before; } origins[] = {{"device", ""}, {"date", ""}, {"commit", "commit "}};
+  for (size_t i = 0; i < sizeof origins / sizeof origins[0]; i++) {
+    const char *note = tsr_results_note(m->results, origins[i].name), *least, *most;
+    const size_t column = tsr_results_column(m->results, origins[i].name);
+    if (!note && (column == m->results->column_count || !find_ends(m, column, &least, &most))) continue;
+    print_item(out, is_first, origins[i].before);
+    if (note) {
+      fputs(note, out);
+    } else {
+      fputs(least, out);
+      if (strcmp(least, most) != 0)
+        fprintf(out, "%s%s", i == 1 ? " to " : count_values(m, column) > 2 ? " … " : ", ", most);
+    }
+  }
+}
+
+static char *make_subtitle(maker *m) {
   size_t columns[LINE_COLUMNS_MAX], bytes = 0;
   const size_t count = list_conditions(m, columns);
   char *text = NULL;
   FILE *out = open_memstream(&text, &bytes);
   if (!out) return NULL;
+  const char *note = tsr_results_note(m->results, "subtitle");
   bool is_first = true;
-  for (size_t i = 0; i < count; i++) {
+  if (note) print_item(out, &is_first, note);
+  for (size_t i = 0; !note && i < count; i++) {
     if (!tsr_results_has(m->results, m->rows[0], columns[i]) || count_values(m, columns[i]) > 1) continue;
-    if (!is_first) fputs(" · ", out);
+    if (strcmp(m->results->names[columns[i]], "device") == 0) continue;
+    print_item(out, &is_first, "");
     print_condition(m, out, m->rows[0], columns[i]);
-    is_first = false;
+  }
+  print_origin(m, out, &is_first);
+  if (fclose(out) == 0) return text;
+  free(text);
+  return NULL;
+}
+
+/* The file's own title, or else "Y by X". */
+static char *make_title(const maker *m) {
+  const char *note = tsr_results_note(m->results, "title");
+  char *text = NULL;
+  size_t bytes = 0;
+  FILE *out = open_memstream(&text, &bytes);
+  if (!out) return NULL;
+  if (note) {
+    fputs(note, out);
+  } else {
+    fprintf(out, "%c%s by %s", toupper((unsigned char)m->chart.y_title[0]), m->chart.y_title + 1, m->chart.x_title);
   }
   if (fclose(out) == 0) return text;
   free(text);
@@ -443,21 +545,20 @@ static char *describe_conditions(maker *m) {
 }
 
 static void name_axes(maker *m) {
-  const char *x = m->results->names[m->chart.x], *y = m->results->names[m->chart.y];
+  const char *x = m->results->names[m->chart.x], *y = m->results->names[m->y];
   m->scale = 1;
   m->chart.x_title = title_of(m->results, x);
   m->chart.y_title = title_of(m->results, y);
-  m->chart.across = m->request->across ? m->request->across : 1;
   if (strcmp(y, "mops") != 0) return;
   const bool is_giga = m->y_max >= 1000;
   m->scale = is_giga ? 1e-3 : 1;
-  m->chart.y_title = is_giga ? "10⁹ operations per second" : "10⁶ operations per second";
+  m->chart.y_title = is_giga ? "billion operations per second" : "million operations per second";
 }
 
 /* ---- Panels, lines and points ---------------------------------------------------------------- */
 
 static tsr_status find_panel(maker *m, size_t row, tsr_plot_panel **panel, tsr_error *error) {
-  const char *title = m->panels == NONE ? "" : tsr_results_field(m->results, row, m->panels);
+  const char *title = m->panels == NONE ? "" : words_of(m->results, row, m->panels);
   tsr_chart *chart = &m->chart;
   for (size_t i = 0; i < chart->panel_count; i++) {
     *panel = &chart->panels[i];
@@ -493,21 +594,24 @@ static tsr_status find_line(maker *m, tsr_plot_panel *panel, size_t row, tsr_plo
   return TSR_OK;
 }
 
-const char *tsr_chart_category(const tsr_chart *chart, size_t category, char text[TSR_PLOT_NAME_BYTES]) {
-  const char *value = chart->categories[category];
-  return chart->has_short_names && strcmp(chart->x_title, "spec") == 0 ? short_name(value, text) : value;
+const char *tsr_chart_category(const tsr_chart *chart, const tsr_plot_panel *panel, size_t category,
+                               char text[TSR_PLOT_NAME_BYTES]) {
+  const char *value = panel->categories[category];
+  return chart->has_short_names && chart->x_is_spec ? short_name(value, text) : value;
 }
 
-static tsr_status find_category(maker *m, size_t row, double *x, tsr_error *error) {
-  const char *value = tsr_results_field(m->results, row, m->chart.x);
+static tsr_status find_category(maker *m, tsr_plot_panel *panel, size_t row, double *x, tsr_error *error) {
+  const char *value = words_of(m->results, row, m->chart.x);
   size_t i = 0;
-  while (i < m->chart.category_count && strcmp(m->chart.categories[i], value) != 0) i++;
+  if (!panel->categories) panel->categories = calloc(CATEGORIES_MAX, sizeof *panel->categories);
+  if (!panel->categories) return no_memory(error);
+  while (i < panel->category_count && strcmp(panel->categories[i], value) != 0) i++;
   if (i == CATEGORIES_MAX)
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "column %s has more than %d texts, too many for a figure: choose by --where, "
                     "or by --x another column",
                     m->results->names[m->chart.x], CATEGORIES_MAX);
-  if (i == m->chart.category_count) m->chart.categories[m->chart.category_count++] = value;
+  if (i == panel->category_count) panel->categories[panel->category_count++] = value;
   *x = (double)i;
   return TSR_OK;
 }
@@ -516,7 +620,7 @@ static tsr_status find_category(maker *m, size_t row, double *x, tsr_error *erro
 static double bound(const maker *m, size_t row, const char *end, double other) {
   char name[128];
   double number = other;
-  snprintf(name, sizeof name, "%s_%s", m->results->names[m->chart.y], end);
+  snprintf(name, sizeof name, "%s_%s", m->results->names[m->y], end);
   const size_t column = tsr_results_column(m->results, name);
   if (column < m->results->column_count) (void)tsr_results_number(m->results, row, column, &number);
   return number;
@@ -527,29 +631,32 @@ static double limit_of(const maker *m, size_t row, double y) {
   const tsr_results *results = m->results;
   const size_t limit = tsr_results_column(results, "limit_mops"), share = tsr_results_column(results, "pct_limit");
   double number = 0;
-  if (strcmp(results->names[m->chart.y], "mops") != 0) return 0;
+  if (strcmp(results->names[m->y], "mops") != 0) return 0;
   if (limit < results->column_count && tsr_results_number(results, row, limit, &number)) return number;
   if (share < results->column_count && tsr_results_number(results, row, share, &number) && number > 0)
     return y * 100 / number;
   return 0;
 }
 
-static tsr_status measure(maker *m, size_t row, tsr_plot_point *point, tsr_error *error) {
+static tsr_status measure(maker *m, tsr_plot_panel *panel, size_t row, tsr_plot_point *point, tsr_error *error) {
   const tsr_results *results = m->results;
   double x = 0, y = 0;
   tsr_status status = TSR_OK;
   if (m->chart.x_is_category) {
-    status = find_category(m, row, &x, error);
+    status = find_category(m, panel, row, &x, error);
   } else {
     (void)tsr_results_number(results, row, m->chart.x, &x);
   }
-  (void)tsr_results_number(results, row, m->chart.y, &y);
+  (void)tsr_results_number(results, row, m->y, &y);
   *point = (tsr_plot_point){.x = x,
                             .y = y * m->scale,
                             .low = bound(m, row, "min", y) * m->scale,
                             .high = bound(m, row, "max", y) * m->scale,
                             .limit = limit_of(m, row, y) * m->scale,
-                            .row = row};
+                            .row = row,
+                            .text = m->label == NONE || !tsr_results_has(results, row, m->label)
+                                        ? NULL
+                                        : tsr_results_field(results, row, m->label)};
   return status;
 }
 
@@ -579,8 +686,8 @@ static tsr_status add_row(maker *m, size_t row, tsr_error *error) {
   tsr_plot_panel *panel = NULL;
   tsr_plot_line *line = NULL;
   tsr_plot_point point;
-  tsr_status status = measure(m, row, &point, error);
-  if (status == TSR_OK) status = find_panel(m, row, &panel, error);
+  tsr_status status = find_panel(m, row, &panel, error);
+  if (status == TSR_OK) status = measure(m, panel, row, &point, error);
   if (status == TSR_OK) status = find_line(m, panel, row, &line, error);
   if (status == TSR_OK) status = add_point(m, line, &point, error);
   return status;
@@ -610,6 +717,28 @@ static void drop_lines(tsr_plot_panel *panel, size_t most) {
   }
 }
 
+/* Numbers the labels, and counts the points that repetitions do not agree on. */
+static tsr_status number_lines(tsr_chart *chart, tsr_error *error) {
+  size_t lines = 0;
+  for (size_t i = 0; i < chart->panel_count; i++) lines += chart->panels[i].line_count;
+  chart->labels = calloc(lines + 1, sizeof *chart->labels);
+  if (!chart->labels) return no_memory(error);
+  for (size_t i = 0; i < chart->panel_count; i++)
+    for (size_t k = 0; k < chart->panels[i].line_count; k++) {
+      tsr_plot_line *line = &chart->panels[i].lines[k];
+      size_t at = 0;
+      while (at < chart->label_count && strcmp(chart->labels[at], line->label) != 0) at++;
+      if (at == chart->label_count) chart->labels[chart->label_count++] = line->label;
+      line->number = at;
+      for (size_t p = 0; p < line->point_count; p++)
+        chart->unsteady += line->points[p].low > 0 && line->points[p].high >= 2 * line->points[p].low;
+    }
+  return TSR_OK;
+}
+
+/* At most three panels side by side, and no row with one panel alone where another division is as good. */
+static size_t choose_across(size_t panels) { return panels <= 3 ? panels : panels == 4 ? 2 : 3; }
+
 /* ---- The whole ------------------------------------------------------------------------------- */
 
 static tsr_status make(maker *m, tsr_error *error) {
@@ -621,13 +750,14 @@ static tsr_status make(maker *m, tsr_error *error) {
   const size_t spec = tsr_results_column(m->results, "spec");
   m->chart.has_short_names = spec < m->results->column_count && names_stay_different(m, spec);
   name_axes(m);
-  chart->conditions = describe_conditions(m);
+  chart->title = make_title(m);
+  chart->subtitle = make_subtitle(m);
   chart->panels = calloc(PANELS_MAX, sizeof *chart->panels);
-  chart->categories = calloc(CATEGORIES_MAX, sizeof *chart->categories);
-  if (!chart->conditions || !chart->panels || !chart->categories) return no_memory(error);
+  if (!chart->title || !chart->subtitle || !chart->panels) return no_memory(error);
   for (size_t i = 0; status == TSR_OK && i < m->row_count; i++) status = add_row(m, m->rows[i], error);
   for (size_t i = 0; i < chart->panel_count; i++) drop_lines(&chart->panels[i], m->request->most_lines);
-  return status;
+  chart->across = m->request->across ? m->request->across : choose_across(chart->panel_count);
+  return status ? status : number_lines(chart, error);
 }
 
 tsr_status tsr_chart_make(const tsr_results *results, const tsr_plot_request *request, tsr_chart *chart,
@@ -648,9 +778,11 @@ void tsr_chart_free(tsr_chart *chart) {
   for (size_t i = 0; i < chart->panel_count; i++) {
     for (size_t k = 0; k < chart->panels[i].line_count; k++) free_line(&chart->panels[i].lines[k]);
     free(chart->panels[i].lines);
+    free(chart->panels[i].categories);
   }
   free(chart->panels);
-  free(chart->categories);
-  free(chart->conditions);
+  free(chart->labels);
+  free(chart->title);
+  free(chart->subtitle);
   *chart = (tsr_chart){.panel_count = 0};
 }

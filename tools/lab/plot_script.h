@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Figures as scripts of gnuplot. Panels stand one above the other, as wide as a phone can show readably; Okabe and Ito's
- * colours, which colour-blind eyes tell apart, go with a shape of point each; dashes are the limit of the memory. All
- * texts of the data are quoted, so that none of them is read as a command. Read next: plot_gnuplot.h, which runs it.
+ * Figures as scripts of gnuplot. A title, where the rows come from, and one legend stand above a grid of panels. Okabe
+ * and Ito's colours, which colour-blind eyes tell apart, go with a shape of point each; dashes are the memory limit. All texts of the data are quoted, so that none of them is read as a command. Read next: plot_gnuplot.h, which runs it.
  */
 #ifndef TSR_PLOT_SCRIPT_H
 #define TSR_PLOT_SCRIPT_H
@@ -18,7 +17,7 @@ extern "C" {
 typedef enum tsr_plot_format {
   TSR_PLOT_SVG,
   TSR_PLOT_PNG,   /* twice as many pixels each way */
-  TSR_PLOT_PAGE,  /* SVG on a transparent ground, without what stands above the figure */
+  TSR_PLOT_PAGE,  /* SVG on a transparent ground, without heading */
   TSR_PLOT_SCRIPT /* what gnuplot makes the SVG of */
 } tsr_plot_format;
 

@@ -2,13 +2,15 @@
  *
  * Writing the page (report_page.h): its style, then a section for each file.
  */
-#define _POSIX_C_SOURCE 200809L /* open_memstream */
+#define _POSIX_C_SOURCE 200809L /* open_memstream, gmtime_r */
 #include "tools/lab/report_page.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "tools/lab/plot_gnuplot.h"
+#include "tools/lab/reshape.h"
 
 /* Light and dark follow the reader's system. Of gnuplot's colours black and the greys follow as well; the others can be seen
  * on both grounds. */
@@ -20,7 +22,8 @@ static const char style[] =
     "*{box-sizing:border-box}\n"
     "body{margin:0 auto;padding:1rem;max-width:78rem;background:var(--ground);color:var(--ink);"
     "font:1rem/1.5 system-ui,sans-serif}\n"
-    "h1{font-size:1.6rem;line-height:1.2}h2{font-size:1.3rem;margin-top:2.5rem;overflow-wrap:anywhere}"
+    "body,li,td{overflow-wrap:anywhere}h1{font-size:1.6rem;line-height:1.2}h2{font-size:1.3rem;margin-top:2.5rem;"
+    "overflow-wrap:anywhere}"
     "h3{font-size:1.05rem;margin:1.6rem 0 .5rem}\n"
     "p,li{max-width:45rem}.faint{color:var(--faint)}.wrong{color:var(--wrong);font-weight:600}\n"
     "a{color:inherit}\n"
@@ -61,10 +64,25 @@ static void print_cell(FILE *out, const char *kind, const char *text) {
 /* The lines above the rows are what the file says of itself; ratios stand below them. */
 static bool is_ratio(const char *note) { return strncmp(note, "ratio", 5) == 0; }
 
+/* Whether a note is `NAME: ...`, which says how the figures are drawn or what they call a column or a value. */
+static bool is_for_figures(const tsr_results *results, const char *note) {
+  static const char *const names[] = {"plot", "title", "subtitle", "device", "date", "commit"};
+  const char *colon = strstr(note, ": ");
+  const size_t letters = colon ? (size_t)(colon - note) : 0;
+  if (letters == 0) return false;
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    if (strlen(names[i]) == letters && strncmp(note, names[i], letters) == 0) return true;
+  for (size_t i = 0; i < results->column_count; i++)
+    if (strlen(results->names[i]) == letters && strncmp(note, results->names[i], letters) == 0) return true;
+  for (size_t i = 0; i < results->row_count * results->column_count; i++)
+    if (strncmp(note, results->fields[i], letters) == 0 && !results->fields[i][letters]) return true;
+  return false;
+}
+
 static void print_notes(FILE *out, const tsr_results *results) {
   bool is_open = false;
   for (size_t i = 0; i < results->note_count; i++) {
-    if (is_ratio(results->notes[i])) continue;
+    if (is_ratio(results->notes[i]) || is_for_figures(results, results->notes[i])) continue;
     fputs(is_open ? "\n" : "<p>", out);
     is_open = true;
     tsr_plot_print_escaped(out, results->notes[i]);
@@ -120,6 +138,11 @@ static void print_composition(FILE *out, const tsr_results *results, const tsr_c
 
 /* What the figures do not show. */
 static void print_left_out(FILE *out, const tsr_chart *chart) {
+  if (chart->unsteady)
+    fprintf(out,
+            "<p class=\"wrong\">%zu points are unsteady: their fastest repetition took at most half as long as the "
+            "slowest. The machine was busy, or the batches are small.</p>\n",
+            chart->unsteady);
   if (chart->wrong)
     fprintf(out, "<p class=\"wrong\">%zu rows that bench found wrong (ok = no) are in no figure.</p>\n", chart->wrong);
   if (chart->missing)
@@ -130,6 +153,14 @@ static void print_left_out(FILE *out, const tsr_chart *chart) {
 }
 
 /* ---- Figures --------------------------------------------------------------------------------- */
+
+static bool has_limit(const tsr_chart *chart) {
+  for (size_t i = 0; i < chart->panel_count; i++)
+    for (size_t k = 0; k < chart->panels[i].line_count; k++)
+      for (size_t p = 0; p < chart->panels[i].lines[k].point_count; p++)
+        if (chart->panels[i].lines[k].points[p].limit > 0) return true;
+  return false;
+}
 
 static tsr_status print_figure(FILE *out, const tsr_chart *chart, size_t file, size_t panel, tsr_error *error) {
   char name[48], *drawn = NULL, *title = NULL;
@@ -160,7 +191,10 @@ static tsr_status print_figure(FILE *out, const tsr_chart *chart, size_t file, s
 
 static tsr_status print_figures(FILE *out, const tsr_chart *chart, size_t file, tsr_error *error) {
   tsr_status status = TSR_OK;
-  fputs("<h3>Figures</h3>\n<div class=\"figures\">\n", out);
+  fputs("<h3>Figures</h3>\n", out);
+  if (has_limit(chart))
+    fputs("<p>Dashed lines are the memory limit: what random access to the device's memory allows at most.</p>\n", out);
+  fputs("<div class=\"figures\">\n", out);
   for (size_t i = 0; status == TSR_OK && i < chart->panel_count; i++) status = print_figure(out, chart, file, i, error);
   fputs("</div>\n", out);
   return status;
@@ -184,22 +218,22 @@ static void print_best_row(FILE *out, const tsr_results *results, const tsr_char
   if (p->limit > 0) {
     snprintf(number, sizeof number, "%.0f %%", 100 * p->y / p->limit);
     print_cell(out, " class=\"number\"", number);
-  } else {
+  } else if (has_limit(chart)) {
     print_cell(out, " class=\"number\"", "-");
   }
   fputs("</tr>\n", out);
 }
 
 static void print_best(FILE *out, const tsr_results *results, const tsr_chart *chart) {
-  fputs("<h3>The greatest value of each line, and its share of the memory's limit</h3>\n"
-        "<div class=\"scroll\"><table class=\"best\">\n<tr>",
-        out);
-  if (*chart->panels[0].title) fputs("<th>panel</th>", out);
+  const bool is_limited = has_limit(chart);
+  fprintf(out, "<h3>The greatest value of each line%s</h3>\n<div class=\"scroll\"><table class=\"best\">\n<tr>",
+          is_limited ? ", and its share of the memory limit" : "");
+  if (*chart->panels[0].title) fputs("<th>figure</th>", out);
   fputs("<th>line</th><th>", out);
   tsr_plot_print_escaped(out, chart->y_title);
   fputs("</th><th>at ", out);
   tsr_plot_print_escaped(out, chart->x_title);
-  fputs("</th><th>of the limit</th></tr>\n", out);
+  fputs(is_limited ? "</th><th>of the limit</th></tr>\n" : "</th></tr>\n", out);
   for (size_t i = 0; i < chart->panel_count; i++)
     for (size_t k = 0; k < chart->panels[i].line_count; k++)
       print_best_row(out, results, chart, &chart->panels[i], &chart->panels[i].lines[k]);
@@ -233,15 +267,25 @@ static void print_rows(FILE *out, const tsr_results *results) {
 
 /* ---- The whole ------------------------------------------------------------------------------- */
 
-static tsr_status print_section(FILE *out, const tsr_results *results, const char *path, size_t file,
-                                tsr_error *error) {
-  const tsr_plot_request request = {.most_lines = TSR_PLOT_LINES};
-  tsr_chart chart;
-  tsr_status status = tsr_chart_make(results, &request, &chart, error);
-  if (status) return status;
+/* The file's own title, or else its path, and where it comes from. */
+static void print_section_head(FILE *out, const tsr_results *results, const tsr_chart *chart, const char *path,
+                               size_t file) {
+  const char *title = tsr_results_note(results, "title");
   fprintf(out, "<section id=\"file%zu\">\n<h2>", file);
+  tsr_plot_print_escaped(out, title ? title : path);
+  fputs("</h2>\n<p class=\"faint\">", out);
   tsr_plot_print_escaped(out, path);
-  fputs("</h2>\n", out);
+  if (*chart->subtitle) fputs(" · ", out);
+  tsr_plot_print_escaped(out, chart->subtitle);
+  fputs("</p>\n", out);
+}
+
+static tsr_status print_section(FILE *out, const tsr_report_file *source, size_t file, tsr_error *error) {
+  const tsr_results *results = source->results;
+  tsr_chart chart;
+  tsr_status status = tsr_chart_make(results, source->request, &chart, error);
+  if (status) return status;
+  print_section_head(out, results, &chart, source->path, file);
   print_notes(out, results);
   print_composition(out, results, &chart);
   print_left_out(out, &chart);
@@ -256,33 +300,34 @@ static tsr_status print_section(FILE *out, const tsr_results *results, const cha
   return status;
 }
 
-static void print_contents(FILE *out, const char *const *paths, size_t count) {
+static void print_contents(FILE *out, const tsr_report_file *files, size_t count) {
   if (count < 2) return;
   fputs("<nav>\n<ul>\n", out);
   for (size_t i = 0; i < count; i++) {
+    const char *title = tsr_results_note(files[i].results, "title");
     fprintf(out, "<li><a href=\"#file%zu\">", i);
-    tsr_plot_print_escaped(out, paths[i]);
+    tsr_plot_print_escaped(out, title ? title : files[i].path);
     fputs("</a></li>\n", out);
   }
   fputs("</ul>\n</nav>\n", out);
 }
 
-tsr_status tsr_report_make(const tsr_results *results, const char *const *paths, size_t count, char **page,
-                           size_t *bytes, tsr_error *error) {
-  char *made = NULL;
+tsr_status tsr_report_make(const tsr_report_file *files, size_t count, char **page, size_t *bytes, tsr_error *error) {
+  char *made = NULL, day[16] = "";
+  const time_t now = time(NULL);
+  struct tm parts;
   FILE *out = open_memstream(&made, bytes);
   if (!out) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a page");
+  if (gmtime_r(&now, &parts)) strftime(day, sizeof day, "%Y-%m-%d", &parts);
   print_head(out);
-  fputs("<h1>Results</h1>\n<p class=\"faint\">Made by <code>tessera report</code>. Dashed lines are what random access "
-        "to "
-        "the device's memory allows at most.</p>\n",
-        out);
-  print_contents(out, paths, count);
+  fprintf(out, "<h1>Results</h1>\n<p class=\"faint\">Made by <code>tessera report</code>, version %s, on %s.</p>\n",
+          tsr_version(), day);
+  print_contents(out, files, count);
   tsr_status status = TSR_OK;
   for (size_t i = 0; status == TSR_OK && i < count; i++) {
     tsr_error cause;
-    status = print_section(out, &results[i], paths[i], i, &cause);
-    if (status) tsr_fail(error, status, "%s: %s", paths[i], cause.message);
+    status = print_section(out, &files[i], i, &cause);
+    if (status) tsr_fail(error, status, "%s: %s", files[i].path, cause.message);
   }
   fputs("</body>\n</html>\n", out);
   if (fclose(out) != 0 && status == TSR_OK) status = tsr_fail(error, TSR_NO_MEMORY, "no memory for a page");

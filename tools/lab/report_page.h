@@ -6,16 +6,22 @@
 #ifndef TSR_REPORT_PAGE_H
 #define TSR_REPORT_PAGE_H
 
-#include "tools/lab/results.h"
+#include "tools/lab/plot_chart.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* Makes the page of `count` results, which were read from `paths`. The caller frees *page, of *bytes bytes. Fails as
- * plot_chart.h and plot_gnuplot.h do; then the sentence begins with the path. */
-TSR_MUST_CHECK tsr_status tsr_report_make(const tsr_results *results, const char *const *paths, size_t count,
-                                          char **page, size_t *bytes, tsr_error *error);
+typedef struct tsr_report_file {
+  const char *path; /* that the results were read from */
+  const tsr_results *results;
+  const tsr_plot_request *request; /* what its figures show */
+} tsr_report_file;
+
+/* Makes the page of `count` files. The caller frees *page, of *bytes bytes. Fails as plot_chart.h and plot_gnuplot.h do;
+ * then the sentence begins with the path. */
+TSR_MUST_CHECK tsr_status tsr_report_make(const tsr_report_file *files, size_t count, char **page, size_t *bytes,
+                                          tsr_error *error);
 
 #ifdef __cplusplus
 }
