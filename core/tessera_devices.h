@@ -84,9 +84,10 @@ TSR_API tsr_status tsr_phases_stop(tsr_table *table, tsr_phases *phases, tsr_err
  *
  * Calls: all processes make the same calls on the group and its tables in the same order, each with as many items as it
  * has, also none. A call ends when all have made it.
- * Failures: a process that dies, or is at another call, or stands still for limit_s, makes the call of every other one fail
- * with TSR_IO or TSR_BAD_ARGUMENT, and nothing hangs; so does a failure in one process, of which all hear. Then the group
- * is broken: every further call fails at once, and what remains is to destroy the tables and the group.
+ * Failures: a process that dies, is stopped for limit_s, makes another call, or makes its call late_s after the others,
+ * makes the call of every other one fail with TSR_IO or TSR_BAD_ARGUMENT, and nothing hangs; so does a failure in one
+ * process, of which all hear. Then the group is broken: every further call fails at once, and what remains is to destroy
+ * the tables and the group. A thread of each process tells the others that it is alive while it compiles or computes.
  * GPUs: each process needs one of its own ([table] device), and NCCL 2.18 or newer, which is looked for when the first
  * table is made and carries the items. There limit_s also bounds what a GPU has to do before a chunk of a batch can travel.
  * All pairs: tsr_size counts, and tsr_export writes, the pairs of all processes, and tsr_join, of two tables of one group,
@@ -99,7 +100,8 @@ typedef struct tsr_group tsr_group;
 
 typedef struct tsr_group_options { /* all zero = the defaults */
   size_t size;
-  double limit_s; /* how long a process waits for another without any progress, also to come; 0 = 60 s */
+  double limit_s; /* how long a process waits for another without any sign of life, also to come; 0 = 60 s */
+  double late_s;  /* how long it waits for one that is alive, and has not made the same call; 0 = 10 limit_s */
 } tsr_group_options;
 
 /* Waits for all `size` processes, at most 64, whose ranks are 0 .. size - 1. One thread at a time uses a group and its

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sets the bits of many keys in a filter, which is a table or stands before one. The keys are put in the order of
- * the filter's blocks. Then each page of blocks is worked on in the shared memory of one block of threads. Why:
- * ../design/0019-kinds.md.
+ * Setting the bits of many keys in the order of a filter's blocks, page by page, each page in the memory of a block of
+ * threads. The filter is the table or stands before it. Why: ../design/0019-kinds.md.
  */
 #ifndef TSR_BATCH_MARK_H
 #define TSR_BATCH_MARK_H

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a key's values are to the bulk operations (ops.cuh). Each is in the slot of its key, or all values of a key
- * are in a list that belongs to its slot (values = buckets, value_list.cuh). Both kinds have the same functions,
- * slot_value_ and list_value_, and VALUE chooses by a fact. The rows of value_bytes are a layer above: to a kernel a
- * row's number is a value in a slot.
+ * What a key's values are to the bulk operations (ops.cuh): one in the slot of its key, or all of a key in a list of
+ * its slot (values = buckets, value_list.cuh). Both kinds have the same functions, slot_value_ and list_value_, and VALUE
+ * chooses by a fact. The rows of value_bytes are a layer above: to a kernel a row's number is a value in a slot.
  *
- *   look_up       walks to the item's key: its result, and for OP_COUNT and OP_NOTE its pairs
- *   find          the same; returns the value to hand out, or a->missing
- *   put, put_unplaced, put_note    write to the caller's arrays, and for retrieve
- *   is_noted      whether retrieve needs no walk for item i
- *   insert, retrieve    the operations of bulk.h for item i; of values in slots they are in ops.cuh
- *   release       after OP_ERASE: what the key had in addition to its slot
- *   count, export the pairs of slots of a bucket, for scans; *hits: pairs that are not counted with their places
+ *   look_up             walks to the item's key: its result, and for OP_COUNT and OP_NOTE its pairs
+ *   find                the same; returns the value to hand out, or a->missing
+ *   put, put_unplaced, put_note   write to the caller's arrays, and for retrieve
+ *   is_noted            whether retrieve needs no walk for item i
+ *   insert, retrieve    the operations of bulk.h for item i; those of values in slots are in ops.cuh
+ *   release             after OP_ERASE: what the key had outside its slot
+ *   count, export       the pairs of slots of a bucket, for scans; *hits: pairs that are not counted with their places
  */
 #ifndef TSR_VALUE_CUH
 #define TSR_VALUE_CUH
@@ -59,10 +58,9 @@ TSR_INLINE uint32_t slot_value_count(const tsr_ctx *c, const tsr_bulk *a, uint64
   return tsr_count_bits(slots);
 }
 
-/* Where the next `pairs` pairs of this thread go, of those that an export writes one after another. On the device
- * the threads of a block take their places together, because atomics on one address take turns: one per bucket made
- * an export twenty times slower. All threads come here. Relaxed: nobody reads what is written there before the
- * kernel's end. */
+/* Where the next `pairs` pairs of this thread go, in an export that writes pairs one after another. On the device the
+ * threads of a block take their places together: atomics on one address take turns, and one per bucket made an export
+ * twenty times slower. All threads come here. Relaxed: nobody reads the pairs before the kernel's end. */
 TSR_INLINE uint64_t export_places(const tsr_bulk *a, uint32_t pairs) {
 #ifdef __CUDACC__
   __shared__ uint32_t sum;
@@ -150,8 +148,8 @@ TSR_INLINE uint32_t list_value_retrieve(const tsr_ctx *c, const tsr_bulk *a, uin
   return value_list_count(list) != 0;
 }
 
-/* The list of the key that this lane has erased goes, and its values are what was erased. Nobody else has it: of
- * the items that name one key one erases it. */
+/* Releases the list of the key that this lane has erased; its values are what was erased. Nobody else has it: of
+ * several threads that name one key one erases it. */
 TSR_INLINE void list_value_release(const tsr_ctx *c, tsr_item *item) {
   const uint32_t erased = item->pairs != 0;
   const uint64_t list = value_list_of(c, item->at, erased);
@@ -185,7 +183,7 @@ TSR_INLINE uint32_t list_value_count(const tsr_ctx *c, const tsr_bulk *a, uint64
   return 0;
 }
 
-/* The pairs of the lists of these slots, those of a key one after the other. Collective. */
+/* Writes the pairs of the lists of these slots, those of a key one after the other. Collective. */
 TSR_INLINE void list_value_export(const tsr_ctx *c, const tsr_bulk *a, tsr_bucket *b, uint64_t ref, uint32_t slots,
                                   uint32_t *hits) {
   (void)hits;
