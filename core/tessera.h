@@ -88,6 +88,7 @@ typedef struct tsr_table_info {
   const char *code;      /* cpu: "fused: insert" or "function tables: why"; valid until the next call; "" on CUDA */
   uint64_t host_bytes;   /* of `bytes`: pages in the host's memory, since the table has more than device_bytes; or 0 */
   uint64_t window_bytes; /* ... and what the device has for those that are worked on, besides `bytes` */
+  bool makes_lists;      /* each insert makes all lists anew: insert in few large batches */
 } tsr_table_info;
 /* Strings live as long as the table. */
 TSR_API_VOID void tsr_table_describe(const tsr_table *table, tsr_table_info *info);
