@@ -58,13 +58,13 @@ enum { TSR_FOLD_SUM, TSR_FOLD_MIN, TSR_FOLD_MAX, TSR_FOLD_COUNT };
 enum {
   TSR_MATCH_THREADS = 512,            /* of a block that matches a page */
   TSR_MATCH_INDEX_BYTES = 1 << 16,    /* keys that a page's index has room for, in bytes, */
-  TSR_MATCH_PROBES = 256,             /* ... of which this many are looked at before the page is given up */
+  TSR_MATCH_PROBES = 256,             /* ... and how many of its places are looked at before the page is given up */
   TSR_MATCH_PAGE_ITEMS = 0xFFFF,      /* pairs of a side that one block may have to work on */
   TSR_MATCH_FOLDED = 16,              /* rows that a thread combines before it adds them to others */
   TSR_MATCH_ROWS = TSR_BLOCK_THREADS, /* of a block */
 };
 
-/* Numbers of 4 or 8 bytes, the first of which is at `at`. */
+/* Numbers of 4 or 8 bytes; the first is at `at`. */
 typedef struct tsr_numbers {
   const void *at; /* NULL: there are none */
   uint32_t bytes, stride_bytes;
@@ -173,7 +173,7 @@ TSR_STEP_FUNCTION uint32_t tsr_match_set_bits(uint32_t *at, uint32_t bits) {
 TSR_STEP_FUNCTION uint64_t tsr_match_add(uint64_t *to, uint64_t value) {
   return __atomic_fetch_add(to, value, __ATOMIC_RELAXED);
 }
-/* The loop ends: an exchange fails only when another thread has come nearer to the end. */
+/* The loop ends: an exchange fails only when another thread is nearer to the end. */
 TSR_STEP_FUNCTION void tsr_match_choose(uint64_t *to, uint32_t fold, uint64_t value) {
   uint64_t seen = __atomic_load_n(to, __ATOMIC_RELAXED);
   while (((fold == TSR_FOLD_MIN && value < seen) || (fold == TSR_FOLD_MAX && value > seen)) &&

@@ -79,8 +79,8 @@ enum { TSR_SPANS_BATCH = 1 << 20 };
 uint32_t tsr_plan_set_room(const tsr_composition *composition);
 /* Whether TSR_BULK_mark goes before this operation. */
 bool tsr_plan_marks(const tsr_composition *composition, uint32_t op);
-/* How many pages a filter has in the order of which its bits are set: the table's, where that has pages; and how many
- * bytes of the filter a block of threads holds meanwhile. */
+/* The number of pages in whose order a filter's bits are set: the table's, if it has pages; and how many bytes of the
+ * filter a block of threads holds meanwhile. */
 uint64_t tsr_plan_mark_pages(const tsr_composition *composition);
 uint32_t tsr_plan_mark_bytes(const tsr_composition *composition);
 

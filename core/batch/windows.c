@@ -47,7 +47,7 @@ void tsr_windows_free(const tsr_work *b, tsr_windows *windows) {
   free(windows);
 }
 
-/* ---- What lies in one ------------------------------------------------------------------------ */
+/* ---- What is in one -------------------------------------------------------------------------- */
 
 /* A region's part of a window. */
 typedef struct part {

@@ -28,7 +28,7 @@ static bool is_here(const tsr_member *m, const void *memory) {
   return tsr_device_of(m)->backend->is_device_memory(tsr_device_of(m), memory);
 }
 
-/* Whether tsr_split_put can read items of so many bytes here by its words; rows may have any address. */
+/* Whether tsr_split_put can read items of this size here by its words; rows may have any address. */
 static bool is_aligned(const void *items, uint64_t bytes) {
   const uint64_t word = bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : 1;
   return (uint64_t)(uintptr_t)items % word == 0;

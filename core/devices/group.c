@@ -126,12 +126,15 @@ tsr_status tsr_group_create(uint32_t rank, uint32_t size, const char *id, const 
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "tsr_group_create: rank = %u, size = %u: ranks count from 0 to before size, which is at most %d",
                     rank, size, TSR_DEVICES_MAX);
-  if (!(known.limit_s >= 0))
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_group_create: limit_s = %g: must be a time, or 0 for %d s",
-                    known.limit_s, LIMIT_S);
+  if (!(known.limit_s >= 0) || !(known.late_s >= 0))
+    return tsr_fail(error, TSR_BAD_ARGUMENT,
+                    "tsr_group_create: limit_s = %g, late_s = %g: each must be a time, or 0 for the default of %d s or "
+                    "of 10 times limit_s",
+                    known.limit_s, known.late_s, LIMIT_S);
   tsr_group *made = calloc(1, sizeof *made);
   if (!made) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a group");
-  status = tsr_mesh_open(&made->mesh, rank, size, id, known.limit_s > 0 ? known.limit_s : LIMIT_S, error);
+  const double limit_s = known.limit_s > 0 ? known.limit_s : LIMIT_S;
+  status = tsr_mesh_open(&made->mesh, rank, size, id, limit_s, known.late_s, error);
   if (status)
     tsr_group_destroy(made);
   else

@@ -247,16 +247,17 @@ static tsr_status meet_over_tcp(meeting *m, tsr_error *error) {
   return status ? status : take_calls(m, error);
 }
 
-tsr_status tsr_mesh_open(tsr_mesh *mesh, uint32_t rank, uint32_t size, const char *id, double limit_s,
+tsr_status tsr_mesh_open(tsr_mesh *mesh, uint32_t rank, uint32_t size, const char *id, double limit_s, double late_s,
                          tsr_error *error) {
+  enum { LATER = 10 };
   meeting m = {.mesh = mesh,
                .id = id,
                .is_tcp = strncmp(id, "tcp://", 6) == 0,
                .until = tsr_mesh_now_s() + limit_s,
                .listener = -1};
-  *mesh = (tsr_mesh){.rank = rank, .size = size, .limit_s = limit_s};
+  *mesh = (tsr_mesh){.rank = rank, .size = size, .limit_s = limit_s, .late_s = late_s > 0 ? late_s : LATER * limit_s};
   for (uint32_t i = 0; i < TSR_DEVICES_MAX; i++) mesh->sockets[i] = -1;
   tsr_status status = m.is_tcp ? meet_over_tcp(&m, error) : meet_by_names(&m, error);
   if (m.listener >= 0) close(m.listener);
-  return status;
+  return status ? status : tsr_beat_start(mesh, error);
 }

@@ -151,7 +151,7 @@ static tsr_status load_shard(const tsr_table *t, uint32_t i, const void *from, t
   const head_of_all *h = &s->head;
   char number[16];
   const uint32_t which = t->shards->transport.first + i;                     /* of all; i: of this process */
-  if (which >= h->shards) return tsr_shard_create(t, i, NULL, shard, error); /* a replica, of which there is no copy */
+  if (which >= h->shards) return tsr_shard_create(t, i, NULL, shard, error); /* a replica; there is no copy of it */
   const uint64_t begin = which ? h->ends[which - 1] : sizeof *h + h->text_bytes;
   if (h->ends[which] == begin)
     return tsr_fail(

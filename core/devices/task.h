@@ -73,7 +73,7 @@ tsr_status tsr_task_step(const tsr_task *task, const tsr_member *member, uint32_
                          tsr_leg leg) TSR_MUST_CHECK;
 tsr_status tsr_task_sum(const tsr_task *task, const tsr_member *member, uint64_t *numbers, uint64_t n, tsr_leg leg)
     TSR_MUST_CHECK;
-/* Room for so many bytes; waits where it has to allocate. */
+/* Gives a buffer room for `bytes` bytes; waits if it has to allocate. */
 tsr_status tsr_task_reserve(const tsr_task *task, const tsr_member *member, tsr_buffer *buffer, uint64_t bytes)
     TSR_MUST_CHECK;
 
@@ -91,7 +91,7 @@ tsr_status tsr_task_meet(const tsr_task *task, uint32_t flight, tsr_leg after, t
 /* Waits for the chunk that used this flight, including its answers, and adds up its costs. */
 tsr_status tsr_task_finish_slot(const tsr_task *task, uint32_t flight, tsr_error *error) TSR_MUST_CHECK;
 
-/* ---- Where columns lie ----------------------------------------------------------------------- */
+/* ---- Where columns are ----------------------------------------------------------------------- */
 
 /* The two ends of a column's way, as offsets of buffers in a flight: at the shards, and at the members that own the
  * items. */

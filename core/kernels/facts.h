@@ -22,6 +22,7 @@
  *   falls_back_to_walk  with places_first some pairs take a walk, for want of a place or of an exchange
  *   first_look_cached   writers look through L1 first; a lane alone makes more requests past L1. Not if a bucket is one
  *                       sector and nobody takes a lock
+ *   short_keys          the layout's own: a slot's bits are a key only together with the number of its page
  *   whole_pairs         the layout's own: a bucket that is loaded has the payloads as well
  *   counts_slots        in an empty table, pairs of distinct keys may go to the first bucket of their walk with room
  *   is_filter           the table is a filter
@@ -29,13 +30,14 @@
  *                       before the table
  *   filter_bits         of a filter before the table: bits for each bucket
  *   filter_region       which of the layout's regions has the filter's blocks
- *   chain_first, chain_growth, chain_units   with values = buckets: s_0, lambda, the most units of a run (chain.h)
- *   chain_region        which of the layout's regions has the chains' records
- *   chain_in_order      the allocator hands out units in order, and none twice
- *   value_bytes         size of a value in a chain
+ *   value_list_first, value_list_growth, value_list_units   with values = buckets: s_0, lambda, the most units of a run
+ *                       (value_list.h)
+ *   value_list_region   which of the layout's regions has the lists' records
+ *   value_list_in_order   the allocator hands out units in order, and none twice
+ *   value_bytes         size of a value in a value list
  *   has_meanings        what the substitute key 0 stands for is noted for each bucket or unit, so that reserved keys have
  *                       room beyond their tail buckets (walk.cuh)
- *   meanings_region     which of the scheme's regions has these notes
+ *   meanings_role, meanings_region   which region of which part has these notes
  *   loops               in the links of pages: a thread works on one item after another, so it keeps an item's number */
 #define TSR_CORE_FACTS(F)                                                                                              \
   F(ends_at_empty)                                                                                                     \
@@ -54,19 +56,21 @@
   F(falls_back_to_walk)                                                                                                \
   F(first_look_cached)                                                                                                 \
   F(whole_pairs)                                                                                                       \
+  F(short_keys)                                                                                                        \
   F(counts_slots)                                                                                                      \
   F(is_filter)                                                                                                         \
   F(filter_words)                                                                                                      \
   F(filter_functions)                                                                                                  \
   F(filter_bits)                                                                                                       \
   F(filter_region)                                                                                                     \
-  F(chain_first)                                                                                                       \
-  F(chain_growth)                                                                                                      \
-  F(chain_units)                                                                                                       \
-  F(chain_region)                                                                                                      \
-  F(chain_in_order)                                                                                                    \
+  F(value_list_first)                                                                                                  \
+  F(value_list_growth)                                                                                                 \
+  F(value_list_units)                                                                                                  \
+  F(value_list_region)                                                                                                 \
+  F(value_list_in_order)                                                                                               \
   F(value_bytes)                                                                                                       \
   F(has_meanings)                                                                                                      \
+  F(meanings_role)                                                                                                     \
   F(meanings_region)                                                                                                   \
   F(loops)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Atomics on one address take turns. So items of one key that a warp is about to insert are combined into one before
- * memory is touched, and what 32 lanes bring for a hot key costs one turn instead of 32. Only policies that combine
+ * Atomics on one address take turns. So a warp combines items of one key that it is about to insert into one before
+ * memory is touched. What 32 lanes bring for a hot key then costs one turn instead of 32. Only policies that combine
  * payloads do so: one that leaves a present key alone has nothing to write. On the CPU a thread has one item at a time
  * and nothing to merge here; its range merges neighbouring items (../cpu/range.cuh).
  */

@@ -7,9 +7,9 @@
  * Reserved keys: the two keys whose bits mark empty and erased slots are stored under the substitute key 0. No hasher
  * and no layout ever sees them. Each has the first bucket of its own walk in the tail. In a table that keeps every
  * pair the walk goes on: through the units that continue this bucket if buckets link, and otherwise through the
- * buckets of key 0, in the last page. Lists made in bulk have two lists for them instead. What key 0 stands for
- * follows there from the place in the list, or is noted for the bucket or the unit. A bucket holds pairs under key 0
- * of one user's key only, the first one that came (core/design/0005-tail-buckets.md).
+ * buckets of key 0, in the last page, or with short keys in the page of key 0. Lists made in bulk have two lists for
+ * them instead. What key 0 stands for follows there from the place in the list, or is noted for the bucket or the unit.
+ * A bucket holds pairs under key 0 of one user's key only, the first one that came (core/design/0005-tail-buckets.md).
  *
  * Pages: all buckets that the scheme names for a key are in one page, a run of neighbours. All pages have one size.
  * The scheme sees a page as if it were the table, and the walk adds where it begins (core/design/0014-pages.md).
@@ -72,7 +72,8 @@ TSR_INLINE uint64_t walk_note(const tsr_ctx *c, uint64_t ref) {
   return (uint64_t)((const char *)allocator_address(c, (uint32_t)ref) - first) / TSR_FACT(c, unit_bytes);
 }
 TSR_INLINE uint32_t *walk_notes(const tsr_ctx *c, uint64_t note) {
-  return (uint32_t *)c->t->part[TSR_ROLE_OF_probing].region[TSR_FACT(c, meanings_region)] + note / TSR_MEANINGS_OF_WORD;
+  return (uint32_t *)c->t->part[TSR_FACT(c, meanings_role)].region[TSR_FACT(c, meanings_region)] +
+         note / TSR_MEANINGS_OF_WORD;
 }
 TSR_INLINE uint32_t walk_meaning(const tsr_ctx *c, uint64_t note, uint32_t coherent) {
   return tsr_load32(walk_notes(c, note), coherent) >> note % TSR_MEANINGS_OF_WORD * 2 & 3u;
@@ -205,7 +206,7 @@ TSR_INLINE bool walk_next(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
 TSR_INLINE bool walk_begin(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
   tsr_probe start = {0, {0, 0}, 0, 0, TSR_FACT(c, is_paged) ? tsr_page_of(c, key) : 0};
   if (TSR_FACT(c, has_meanings) && TSR_FACT(c, is_paged) && walk_is_reserved(key))
-    start.page = (uint32_t)c->t->pages - 1; /* also used by bins.cuh */
+    start.page = TSR_FACT(c, short_keys) ? tsr_page_of(c, 0) : (uint32_t)c->t->pages - 1; /* also in bins.cuh */
   *probe = start;
   return walk_next(c, key, probe);
 }
@@ -241,9 +242,8 @@ TSR_INLINE bool walk_has_end(const tsr_ctx *c) {
 }
 
 /* Raises the flag of a bucket that a pair in hand has to pass. Where finds overlap inserts, a thread that sees the pair
- * has come by this bucket and has seen the flag raised. A single word is seen in one order, so nobody who comes after
- * that thread sees it down. The fence is for operations that come after the insert itself: when it ends, the flag is up
- * for all. */
+ * has passed this bucket and has seen the flag raised. A single word is seen in one order, so nobody sees it down after
+ * that thread. The fence is for operations that come after the insert itself: when it ends, the flag is up for all. */
 TSR_INLINE void walk_raise(const tsr_ctx *c, uint64_t ref) {
   layout_raise(c, ref);
   if (TSR_FACT(c, is_mixed)) tsr_fence();
