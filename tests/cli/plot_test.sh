@@ -231,6 +231,20 @@ run report words.csv --out words.html
 expect_status 0
 expect_xml words.html "'Who is faster' in texts, any('plot:' in text or 'in words' in text for text in texts if 'Ours' not in text)" '(True, False)'
 
+case_of "--markdown prints the numbers as a table"
+run plot words.csv --markdown
+expect_status 0
+[[ $(<"$work/out") == '| keys per second | Ours, in words | theirs |
+|---|---:|---:|
+| a | 3.00 red | 1.00 green |
+| the second job | 2.50 blue | - |' ]] || fail "bars: $(<"$work/out")"
+printf 'op,line,x,y\ninsert,a|b,1024,0.25\ninsert,a|b,100000,150\ninsert,c,1024,2\nerase,c,1024,12.34\n' >lines.csv
+run plot lines.csv --markdown
+[[ $(<"$work/out") == '| y by x | insert, 2^10 | insert, 10^5 | erase, 2^10 |
+|---|---:|---:|---:|
+| a\|b | 0.25 | 150 | - |
+| c | 2.00 | - | 12.3 |' ]] || fail "lines: $(<"$work/out")"
+
 case_of "what varies by much stands on a logarithmic axis, and powers of two as far apart as their exponents"
 printf 'spec,op,n,mops\na.ini,insert,%d,%d\n' 1024 1 2048 20 4096 900 | awk '!/spec/ || NR == 1' >wide.csv
 run plot wide.csv --out wide.gp
