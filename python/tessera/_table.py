@@ -948,7 +948,7 @@ class Table:
         return self.items(like=like)[0]
 
     def values(self, *, like: Any = None) -> Any:
-        """All values, as `items` returns them: in the order of `keys` where nothing was inserted or erased meanwhile. Waits."""
+        """All values, as `items` returns them: in the order of `keys` while the table stays as it is. Waits."""
         self._need_values("values")
         return self.items(like=like)[1]
 
@@ -1045,13 +1045,14 @@ class Table:
         if self._row or not width or self._kind == "counter":
             return _UNSIGNED
         names = [name_of(kind, width) for kind in "uif"]
+        choice = " or ".join(map(repr, names))
         if dtype is not None:
             try:
                 made = np.dtype(dtype)
             except TypeError:
-                raise WrongType(f"dtype = {dtype!r}: pass {' or '.join(map(repr, names))}") from None
+                raise WrongType(f"dtype = {dtype!r}: pass {choice}") from None
             if made.name not in names:
-                raise WrongType(f"dtype = {made.name!r}: values are of {8 * width} bits: pass {' or '.join(map(repr, names))}")
+                raise WrongType(f"dtype = {made.name!r}: values are of {8 * width} bits: pass {choice}")
             return made
         kinds = self._value_kinds
         if kinds is None or len(kinds) > 1:
@@ -1060,7 +1061,7 @@ class Table:
                 if kinds is None
                 else f"has values that were inserted as {' and as '.join(name_of(kind, width) for kind in sorted(kinds))}"
             )
-            raise BadArgument(f"right: {why}: pass dtype = {' or '.join(map(repr, names))}")
+            raise BadArgument(f"right: {why}: pass dtype = {choice}")
         return np.dtype(f"{next(iter(kinds), 'u')}{width}")
 
     def _combine(
