@@ -227,8 +227,8 @@ static inline tsr_status tsr_plan_two_buckets(const tsr_shape *shape, const char
   uint32_t lane_bytes = shape->tile_lanes ? shape->bucket_bytes / shape->tile_lanes : 0;
   if (!shape->sm || lane_bytes <= 128) return TSR_OK;
   return tsr_fail(error, TSR_INCOMPATIBLE,
-                  "probing = %s compares two buckets, and a lane would hold %u bytes of each, where its registers have "
-                  "room for 128: raise [layout] tile_lanes or lower bucket_slots",
+                  "probing = %s compares two buckets, and a lane would hold %u bytes of each; its registers hold 128. "
+                  "Raise [layout] tile_lanes or lower bucket_slots",
                   scheme, lane_bytes);
 }
 
@@ -244,8 +244,8 @@ static inline tsr_status tsr_plan_pairs(const tsr_shape *shape, uint32_t slot_by
   if (slot_bytes < 16 || !shape->sm || shape->sm >= 90) return TSR_OK;
   return tsr_fail(
       error, TSR_INCOMPATIBLE,
-      "layout = %s: key_bits = %u and value_bits = %u need atomic words of 128 bits, which compute "
-      "capability 9.0 brought and this device (%u.%u) lacks: use a layout that stores them apart, or narrower ones",
+      "layout = %s: key_bits = %u and value_bits = %u need 128-bit atomics. They need compute capability 9.0, and this "
+      "device has %u.%u: use a layout that stores key and value apart, such as soa, or narrower ones",
       layout, shape->key_bits, shape->value_bits, shape->sm / 10, shape->sm % 10);
 }
 

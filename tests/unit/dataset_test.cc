@@ -329,8 +329,8 @@ TEST_F(Dataset, RawIndicesMustFitTheValues) {
   ASSERT_EQ(truncate(path.c_str(), ((off_t{1} << 32) + 1) * 4), 0);
   EXPECT_EQ(
       fails(path, widths(32, 32)),
-      "t.u32: holds more than 2^32 keys, whose values 0, 1, 2 ... do not fit value_bits = 32: use value_bits = 64, or "
-      "say by --value what each gets");
+      "t.u32: holds more than 2^32 keys, and their numbers in the file do not fit value_bits = 32: use value_bits = "
+      "64, or set the values by --value");
 }
 
 // ---- Any file

@@ -152,8 +152,8 @@ static tsr_status read_mix(const char *text, tsr_bench_options *o, tsr_error *er
   free(shares);
   if (is_right && fabs(sum - 1) <= MIX_TOLERANCE) return TSR_OK;
   return tsr_fail(error, TSR_BAD_ARGUMENT,
-                  "bench: --mix %s: must be four shares that add up to 1, of inserts of new keys, erases, finds of "
-                  "present keys and finds of absent keys, such as .2,.2,.3,.3",
+                  "bench: --mix %s: must be four shares that add up to 1: of inserts of new keys, erases, finds of "
+                  "present keys and finds of absent keys, as 0.2,0.2,0.3,0.3",
                   text);
 }
 
