@@ -222,11 +222,11 @@ while IFS='|' read -r file line; do
   finds "$file:2:.*: write: " breaches_of_words
 done <<'RETIRED'
 core/core.c|int x = HAS_CHAINS(c);
-core/core.c|/* At most that many bytes. */
-core/core.c|const char *text = "the file is elsewhere";
-page.md|14 billion a second
+core/core.c|/* At most so many bytes. */
+core/core.c|const char *text = "the file lies elsewhere";
+page.md|14 thousand million a second
 page.md|at load .8
-page.md|and one more as well.
+page.md|and one more, too.
 RETIRED
 while IFS='|' read -r file line; do
   fresh_checkout
