@@ -95,6 +95,7 @@ typedef struct tsr_table_info {
   const char *code;      /* cpu: "fused: insert" or "function tables: why"; valid until the next call; "" on CUDA */
   uint64_t host_bytes;   /* bytes in host memory, a part of `bytes`, of a table larger than device_bytes; otherwise 0 */
   uint64_t window_bytes; /* device memory through which these pages are streamed, not a part of `bytes` */
+  bool makes_lists;      /* each insert makes all bulk lists anew: insert in few large batches */
 } tsr_table_info;
 /* Fills *info. Does not wait. Its strings live as long as the table. */
 TSR_API_VOID void tsr_table_describe(const tsr_table *table, tsr_table_info *info);

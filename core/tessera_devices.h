@@ -84,9 +84,10 @@ TSR_API tsr_status tsr_phases_stop(tsr_table *table, tsr_phases *phases, tsr_err
  *
  * Calls: all processes make the same calls on the group and its tables in the same order, each with its own number of
  * items, which may be 0. A call returns when all have made it.
- * Failures: if a process dies, makes another call or stands still for limit_s, the call fails in every other process with
- * TSR_IO or TSR_BAD_ARGUMENT; nothing hangs. The same happens if a call fails in one process. Then the group is broken:
- * every further call fails at once. Destroy its tables and the group.
+ * Failures: if a process dies, is stopped for limit_s, makes another call, or makes its call late_s after the others, the
+ * call fails in every other process with TSR_IO or TSR_BAD_ARGUMENT; nothing hangs. The same happens if a call fails in one
+ * process. Then the group is broken: every further call fails at once. Destroy its tables and the group. While a process
+ * compiles or computes, one of its threads tells the others that it is alive.
  * GPUs: each process needs a GPU of its own ([table] device), and NCCL 2.18 or newer, which is loaded when the first table
  * is made and carries the items. limit_s also bounds the work of a GPU before a chunk of a batch can travel.
  * All pairs: tsr_size and tsr_export are about the pairs of all processes, and tsr_join, of two tables of one group, about
@@ -99,7 +100,8 @@ typedef struct tsr_group tsr_group;
 
 typedef struct tsr_group_options { /* all zero = the defaults */
   size_t size;
-  double limit_s; /* seconds that a process waits for another one without progress; 0 = 60 */
+  double limit_s; /* seconds that a process waits for another one without a sign of life; 0 = 60 */
+  double late_s;  /* seconds that it waits for one that is alive and has not made the same call; 0 = 10 limit_s */
 } tsr_group_options;
 
 /* Waits for all `size` processes, at most 64, with ranks 0 to size - 1. One thread at a time uses a group and its tables.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Prefix sums (sum.h). The numbers are cut into tiles, whose totals are added up first, in the same way one level
- * higher; then each tile knows where it begins, and is summed up by itself. 2^39 numbers make four levels.
+ * Prefix sums (sum.h). The numbers are cut into tiles, whose totals are summed first, in the same way one level
+ * higher. Then each tile knows where it begins, and is summed by itself. 2^39 numbers make four levels.
  */
 #include "core/batch/sum.h"
 

@@ -271,6 +271,7 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
       .first_look_cached =
           s->tile_lanes == 1 && !s->is_mixed && (s->guard != TSR_GUARD_CLAIM || s->has_lists || s->bucket_bytes > 32),
       .whole_pairs = s->whole_pairs,
+      .short_keys = s->short_keys,
       .counts_slots =
           (s->guard == TSR_GUARD_NONE || TSR_POLICY_TAKES_ANY(s->duplicates) || TSR_POLICY_MERGES(s->duplicates)) &&
           (s->counts_slots || !has_place) && has_put && !s->statistics,
@@ -333,21 +334,30 @@ static void furnish_as_saved(tsr_composition *t) {
   if (t->is_as_saved && t->shape.lists) offsets->bytes -= TSR_TAIL_RESERVED * sizeof(uint32_t);
 }
 
-/* Two bits for each bucket, or where buckets link for each unit, are another region of the scheme's (kernels/walk.cuh).
- * Keys that come once need none, nor do lists that are made in bulk. A slot of short keys has no bits for another key. */
+/* A region that no part uses yet: the scheme's, or another part's where the scheme has all that there can be. */
+static tsr_region *spare_region(tsr_composition *t, uint32_t *role, uint32_t *number) {
+  static const uint32_t order[] = {TSR_ROLE_PROBING, TSR_ROLE_HASHER, TSR_ROLE_LAYOUT};
+  for (uint32_t i = 0; i < sizeof order / sizeof *order; i++)
+    for (*role = order[i], *number = 0; *number < TSR_REGIONS_MAX; ++*number)
+      if (!t->part[*role].plan.regions[*number].name) return &t->part[*role].plan.regions[*number];
+  return NULL;
+}
+
+/* Two bits for each bucket, or where buckets link for each unit, are another region (kernels/walk.cuh). Keys that come once
+ * need none, nor do lists that are made in bulk. Where pages come to the device in turn, that of key 0 and the tail buckets
+ * are there together only if it is the last one, which short keys do not let us choose. */
 static void furnish_meanings(tsr_composition *t) {
   const tsr_shape *s = &t->shape;
-  tsr_region *regions = t->part[TSR_ROLE_PROBING].plan.regions;
-  uint32_t region = 0;
-  while (region < TSR_REGIONS_MAX && regions[region].name) region++;
-  const bool walks = s->has_link || !t->facts.has_place;
-  if (t->is_as_saved || s->duplicates != TSR_DUPLICATES_KEEP || s->has_lists || s->short_keys || !walks ||
-      region == TSR_REGIONS_MAX)
-    return;
+  const bool walks = s->has_link || !t->facts.has_place, splits = s->short_keys && t->settings.pages.device_bytes;
+  uint32_t role, region;
+  if (t->is_as_saved || s->duplicates != TSR_DUPLICATES_KEEP || s->has_lists || splits || !walks) return;
+  tsr_region *notes = spare_region(t, &role, &region);
+  if (!notes) return;
   const uint64_t noted = s->has_link ? s->units : s->buckets;
   t->facts.has_meanings = 1;
+  t->facts.meanings_role = role;
   t->facts.meanings_region = region;
-  regions[region] = (tsr_region){.name = "meanings", .bytes = (noted / TSR_MEANINGS_OF_WORD + 1) * sizeof(uint32_t)};
+  *notes = (tsr_region){.name = "meanings", .bytes = (noted / TSR_MEANINGS_OF_WORD + 1) * sizeof(uint32_t)};
 }
 
 /* ---- A filter before the table ---------------------------------------------------------------- */

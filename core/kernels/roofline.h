@@ -49,7 +49,8 @@ typedef struct tsr_roofline_run {
   uint64_t chunks;   /* at least 1 */
   uint64_t accesses; /* threads beyond accesses * lanes do nothing */
   uint32_t *sink;    /* one word that nobody reads: keeps the loads alive */
-  uint64_t seed;     /* which random places; another one for each launch of the same kernel keeps caches honest */
+  uint64_t
+      seed; /* seed of the random places; another one for each launch of the same kernel, so that caches do not help */
 } tsr_roofline_run;
 
 #endif

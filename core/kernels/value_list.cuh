@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What values = buckets does (core/design/0022-bucket-lists.md). A key is in the table once, as in a set. Its values are
- * in a value list: runs of the allocator's units (value_list.h, WarpCore IV-C). Each slot has a record of two 64-bit words:
- * how many places were asked for; and the newest run, as its first unit and the number of values that all runs hold.
+ * What values = buckets does (core/design/0022-bucket-lists.md). A key is in the table once, as in a set. Its values
+ * are in a list of runs of the allocator's units (value_list.h, WarpCore IV-C). Each slot has a record of two 64-bit
+ * words: how many places were asked for, and the newest run (its unit, and for how many values the runs so far have
+ * room).
  *
- * An insert takes the numbers of its values by one addition, whoever else does so at that time; the lanes of a warp that
- * have the same key do it together. A number determines the run of its place. The lane with the first number of a run
- * takes the run from the pool, once the run before it is there, and publishes it. The others wait for it as for the holder
- * of a lock. That lane waits only for its predecessor, and all that it does is in the body of the loop in which the others
- * wait. When the pool has no run, it closes the list: a lane whose number has no place hands its value back, and the list
- * stays closed until its key is erased or the table is made anew.
+ * A thread that brings values gets their numbers by one addition, whatever others do at that time; lanes of a warp
+ * with one key share one addition. A number says in which run its place is. The thread with the first number of a run
+ * takes the run from the pool, as soon as the run before it is there, and publishes it. The others wait for that as
+ * for the holder of a lock. It waits only for its predecessor, and all that it does is in the body of the loop in
+ * which they wait. If the pool has no run, it closes the list. Threads whose numbers have no place hand their values
+ * back, and the list stays closed until its key is erased or the table is rebuilt.
  *
- * No value is read before the phase of inserts ends, and a unit was released in an earlier phase, if at all: the order of
- * the phases orders all of this. Within the phase only the links to earlier runs are read, by late lanes. Hence the release
- * of a record that they depend on. A key whose list is empty, because the pool had no unit for its first value, is absent
- * for every find.
+ * Nobody reads a value before the phase of inserts ends, and units are released in earlier phases: the order of phases
+ * orders all of this. Within the phase, only links to earlier runs are read, by threads that were late; hence the
+ * release when a record is published. A key whose list is empty, because the pool had no unit for its first value,
+ * counts as absent.
  */
 #ifndef TSR_VALUE_LIST_CUH
 #define TSR_VALUE_LIST_CUH
@@ -25,10 +26,10 @@
 /* A table of keys has no payload, so that code for other widths needs none of this. */
 #define HAS_VALUE_LISTS(c) (TSR_PAYLOAD_BITS == 0 && TSR_FACT(c, value_list_first))
 
-#define VALUE_LIST_CLOSED (1u << 31) /* in a record: the pool had no run for the values behind these */
+#define VALUE_LIST_CLOSED (1u << 31) /* in a record: the pool had no run for later values */
 
-/* Whether the lanes of a warp bring their values together. Below sm_90 ptxas does not see that they meet again behind an
- * insert (core/design/0008), and would give each collective a routine of its own. */
+/* Whether the lanes of a warp append their values together. Not below sm_90: ptxas does not see that they meet again
+ * behind an insert (core/design/0008), and would make each collective a routine of its own. */
 #if defined(__CUDACC__) && __CUDA_ARCH__ >= 900
 #define VALUE_LIST_LANES_MEET 1
 #else
@@ -88,14 +89,14 @@ TSR_INLINE uint64_t *value_list_record(const tsr_ctx *c, uint64_t place) {
   return (uint64_t *)c->t->part[TSR_ROLE_LAYOUT].region[TSR_FACT(c, value_list_region)] + TSR_VALUE_LIST_WORDS * place;
 }
 
-/* A value list as it is read: how many values it has, and the unit of its newest run. A record's second word is the same with
- * the values that there is room for, and VALUE_LIST_CLOSED. */
+/* A list for reading: how many values it has, and the unit of its newest run. A record's second word is the same with
+ * the number of values that there is room for, and CHAIN_CLOSED. */
 TSR_INLINE uint32_t value_list_count(uint64_t list) { return (uint32_t)list; }
 TSR_INLINE uint32_t value_list_newest(uint64_t list) { return (uint32_t)(list >> 32); }
 TSR_INLINE uint64_t value_list_join(uint32_t unit, uint32_t count) { return (uint64_t)unit << 32 | count; }
 TSR_INLINE uint32_t value_list_room(uint64_t newest) { return (uint32_t)newest & ~VALUE_LIST_CLOSED; }
 
-/* The list beside the place of a slot that was found; 0, an empty one, where none was. */
+/* The list of the slot that was found; 0, an empty one, if none was. */
 TSR_INLINE uint64_t value_list_of(const tsr_ctx *c, uint64_t place, uint32_t found) {
   if (!found) return 0;
   const uint64_t *record = value_list_record(c, place);
@@ -104,7 +105,7 @@ TSR_INLINE uint64_t value_list_of(const tsr_ctx *c, uint64_t place, uint32_t fou
                          asked < value_list_room(newest) ? (uint32_t)asked : value_list_room(newest));
 }
 
-/* Of the thread that has erased the key. */
+/* For the thread that has erased the key. */
 TSR_INLINE void value_list_forget(const tsr_ctx *c, uint64_t place) {
   tsr_store64(value_list_record(c, place), 0);
   tsr_store64(value_list_record(c, place) + 1, 0);
@@ -112,7 +113,7 @@ TSR_INLINE void value_list_forget(const tsr_ctx *c, uint64_t place) {
 
 /* ---- Lanes of one key ------------------------------------------------------------------------ */
 
-/* Of a lane: the lowest lane with its key, how many such lanes are before it, and how many there are. */
+/* For a lane: the lowest lane with its key, how many such lanes are before it, and how many there are. */
 typedef struct value_list_group {
   uint32_t leader, rank, lanes;
 } value_list_group;
@@ -159,8 +160,8 @@ TSR_INLINE uint32_t value_list_any(const tsr_ctx *c, uint32_t predicate) {
 
 /* ---- Appending ------------------------------------------------------------------------------- */
 
-/* The same for all lanes of a warp at once, where units come one after the other and never come back: an addition to one
- * counter for each lane would take longer than all else. Each lane has its units, or none has any. */
+/* The same for all lanes of a warp at once, if units come in order and never come back: an addition to one counter per
+ * lane would take longer than everything else. Either each lane gets its units, or none gets any. */
 TSR_INLINE uint32_t value_list_allocate_together(const tsr_ctx *c, uint32_t units, uint32_t opens) {
   uint32_t own = TSR_NO_HANDLE;
 #ifdef __CUDACC__
@@ -197,8 +198,8 @@ TSR_INLINE uint32_t value_list_allocate(const tsr_ctx *c, uint64_t place, uint32
   return own;
 }
 
-/* The unit of the run in which the number of a lane that is `late` is, below the room of this record; `unit` for others.
- * Collective over the warp. Bounded by the runs that were opened since the number was given out. */
+/* The unit of the run that holds the number of a `late` lane, a number below the room of this record; for other lanes
+ * `unit`. Collective over the warp. Bounded by the runs that were opened since the number was given out. */
 TSR_INLINE uint32_t value_list_look_back(const tsr_ctx *c, const uint64_t *record, uint32_t number, uint32_t unit,
                                          uint32_t late) {
   uint64_t newest = value_list_join(unit, 1);
@@ -215,8 +216,8 @@ TSR_INLINE uint32_t value_list_look_back(const tsr_ctx *c, const uint64_t *recor
   return unit;
 }
 
-/* Appends the values of the lanes with `mine` to the value lists beside `place`, which are one list in each group; returns 0
- * where the pool has no run, or the list no number. Bounded: who waits does so for one who opens a run. */
+/* Appends the values of the lanes with `mine` to the lists of `place`; each group of lanes has one list. Returns 0 if
+ * the pool has no run, or the list no number. Bounded: a thread waits only for one that opens a run. */
 TSR_INLINE uint32_t value_list_append(const tsr_ctx *c, const value_list_group *group, uint64_t place, uint64_t value,
                                       uint32_t mine) {
   uint64_t *record = value_list_record(c, place);
@@ -256,20 +257,21 @@ TSR_INLINE uint32_t value_list_append(const tsr_ctx *c, const value_list_group *
 
 /* ---- Reading and releasing ------------------------------------------------------------------- */
 
-/* Writes the values of a value list to values[at] and so on, as far as they come before `end`; the newest come first, as many
- * at a time as the tile has lanes. Of a tile, whose lanes have the same list; collective. Bounded by the list. */
+/* Writes the values of a list to values[at] and so on, as far as they come before `end`. The newest come first, as
+ * many at a time as the tile has lanes. The lanes of a tile have the same list. Collective. Bounded by the list. */
 TSR_INLINE void value_list_copy(const tsr_ctx *c, uint64_t handle, void *values, uint64_t at, uint64_t end) {
   uint32_t unit = value_list_newest(handle), left = c->active && values ? value_list_count(handle) : 0;
   tsr_value_list_run run = tsr_value_list_run_of(value_list_sizes(c), left ? left - 1 : 0);
   TSR_NO_UNROLL
   while (tsr_warp_any(c, left != 0)) {
-    const uint32_t of_run = left - run.begin; /* that are left of it; 0 when nothing is */
+    const uint32_t of_run = left - run.begin; /* values of the run that are left; 0 at the end */
     const uint32_t turn = of_run < TSR_FACT(c, tile_lanes) ? of_run : TSR_FACT(c, tile_lanes);
     const uint32_t i = left - turn + c->lane;
     if ((c->lane < turn) & (at + i < end))
       value_list_put_value(c, values, at + i, value_list_read(c, unit, run.links + i - run.begin));
     left -= turn;
-    /* by selects, or ptxas would not see that lanes meet again (core/design/0008): a run before this one is looked up */
+    /* looks up the run before this one, by selects; otherwise ptxas would not see that lanes meet again
+     * (core/design/0008) */
     const uint32_t ends = (uint32_t)(left == run.begin) & run.links;
     const tsr_value_list_run before = tsr_value_list_run_of(value_list_sizes(c), ends ? left - 1 : 0);
     if (ends) unit = tsr_load32((const uint32_t *)value_list_place(c, unit, 0), 0);

@@ -38,6 +38,7 @@ void tsr_single_describe(const tsr_table *t, tsr_table_info *info) {
                        .host_bytes = tsr_composition_host_bytes(t->store.composition),
                        .window_bytes = tsr_composition_window_bytes(t->store.composition),
                        .statistics = shape->statistics != 0,
+                       .makes_lists = shape->has_lists != 0,
                        .code = t->backend->program_describe && code ? t->backend->program_describe(code->program) : ""};
 }
 

@@ -164,6 +164,7 @@ class TableInfo(Structure):
         ("code", c_char_p),
         ("host_bytes", c_uint64),
         ("window_bytes", c_uint64),
+        ("makes_lists", ctypes.c_bool),
     ]
 
 

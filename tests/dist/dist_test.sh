@@ -116,7 +116,7 @@ for command in $commands; do
   grep -q "^\.BR tessera..$command (1)" "$pages/tessera.1" || fail "tessera.1 does not name $command"
   env -i "$tessera" "$command" --help | sed -nE 's/^  (-[^ ]+)( .*)?$/\1/p' >options
   [[ -s options || $command == version ]] || fail "$command has no options"
-  while read -r option; do tr -d '\\' <"$page" | grep -qE -- "^$option( |\$)" || fail "$command has no $option"; done <options
+  while read -r option; do tr -d '\\' <"$page" | grep -qE "^\.B $option( |\$)" || fail "$command has no $option"; done <options
 done
 for status in 0 1 2 3 130 143; do grep -q "^\.B $status\$" "$pages/tessera.1" || fail "no exit status $status"; done
 
@@ -125,7 +125,7 @@ case_of "groff and mandoc find nothing wrong with the manual pages"
 for page in "$pages"/*.1; do
   ! command -v groff >/dev/null || said=$(groff -mandoc -ww -z "$page" 2>&1) || true
   [[ ! ${said-} ]] || fail "groff says: $said"
-  ! command -v mandoc >/dev/null || said=$(mandoc -Tlint "$page" | grep -v 'missing date') || true
+  ! command -v mandoc >/dev/null || said=$(mandoc -Tlint -W warning "$page" | grep -v 'missing date') || true
   [[ ! ${said-} ]] || fail "mandoc says: $said"
 done
 

@@ -138,6 +138,7 @@ static tsr_status count_all(count_job *job, tsr_error *error) {
 static tsr_status put_out(const count_job *job, tsr_error *error) {
   tsr_pairs pairs = {.count = 0};
   tsr_status status = tsr_pairs_export(job->table, &pairs, error);
+  if (status == TSR_OK) tsr_pairs_say_stopped(&pairs, job->spec);
   if (status == TSR_OK) tsr_pairs_keep(&pairs, job->least);
   if (status == TSR_OK && job->is_sorted) status = tsr_pairs_sort(&pairs, error);
   if (status == TSR_OK && job->out) status = tsr_pairs_write(&pairs, (uint32_t)job->letters, job->out, error);

@@ -64,7 +64,12 @@ static void note(join_job *job, uint32_t side, const tsr_stream_file *file, tsr_
   tsr_say_what_was_read(file->path, &file->options, &facts, job->is_quiet);
 }
 
+static tsr_status insert(void *table, const tsr_chunk *batch, tsr_error *error) {
+  return tsr_insert(table, batch->count, batch->keys, batch->values, NULL, error);
+}
+
 static tsr_status fill(join_job *job, tsr_stream *stream, tsr_gather *gather, const char *path, tsr_error *error) {
+  tsr_table *table = gather->context;
   tsr_progress progress;
   tsr_chunk chunk = {.count = 0};
   uint64_t done = 0;
@@ -81,11 +86,11 @@ static tsr_status fill(join_job *job, tsr_stream *stream, tsr_gather *gather, co
   tsr_progress_end(&progress);
   char advice[TSR_FULL_ADVICE_BYTES];
   tsr_report report = {.size = 0};
-  if (status == TSR_OK) status = tsr_table_report(gather->table, &report, error);
+  if (status == TSR_OK) status = tsr_table_report(table, &report, error);
   if (status == TSR_OK && report.not_placed)
-    status = tsr_fail(
-        error, TSR_NO_MEMORY, "%s: %" PRIu64 " pairs found no room in the table, so that rows would be missing: %s",
-        path, report.not_placed, tsr_advice_when_full(gather->table, "let it grow: --set table.growth=double", advice));
+    status = tsr_fail(error, TSR_NO_MEMORY,
+                      "%s: %" PRIu64 " pairs found no room in the table, so that rows would be missing: %s", path,
+                      report.not_placed, tsr_advice_when_full(table, "let it grow: --set table.growth=double", advice));
   job->overflows += report.overflows;
   if (status == TSR_OK && report.overflows)
     tsr_say("%s: %" PRIu64 " sum%s of duplicates = add passed the largest value; these values are wrong. Use --set "
@@ -124,8 +129,10 @@ static tsr_status read_table(join_job *job, uint32_t side, tsr_table **table, ts
     if (!options.capacity) options.capacity = 1; /* no key: a table of nothing has room for one */
   }
   if (status == TSR_OK) status = tsr_table_create(job->spec, &options, table, error);
-  tsr_gather gather = {
-      .table = *table, .key_bytes = file.options.key_bits / 8, .value_bytes = file.options.value_bits / 8};
+  tsr_gather gather = {.insert = insert,
+                       .context = *table,
+                       .key_bytes = file.options.key_bits / 8,
+                       .value_bytes = file.options.value_bits / 8};
   if (status == TSR_OK) status = fill(job, stream, &gather, path, error);
   tsr_gather_free(&gather);
   if (status == TSR_OK) note(job, side, &file, stream);

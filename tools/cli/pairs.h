@@ -20,6 +20,9 @@ typedef struct tsr_pairs {
 /* Copies all pairs. The caller frees. Status: as of tsr_export, and TSR_NO_MEMORY. */
 TSR_MUST_CHECK tsr_status tsr_pairs_export(tsr_table *table, tsr_pairs *pairs, tsr_error *error);
 
+/* Says how many counts or sums of a table made of `spec` stopped at the largest number, if it has such: they may be larger. */
+void tsr_pairs_say_stopped(const tsr_pairs *pairs, const tsr_spec *spec);
+
 /* Keeps those whose value is at least `least`. pre: there are values. */
 void tsr_pairs_keep(tsr_pairs *pairs, uint64_t least);
 
