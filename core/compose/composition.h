@@ -31,7 +31,8 @@ typedef struct tsr_composition {
   uint64_t lock_bytes;    /* 0 without guard */
   uint32_t lock_shift;
   bool is_as_saved;      /* its memory is laid out as 0.1.0 did: compose.h */
-  uint64_t window_pages; /* 0: the table is on the device; else its pages in the host's memory, that many in a window */
+  uint64_t window_pages; /* 0: the table is on the device; otherwise its pages are in host memory, this many in a
+                          * window */
 } tsr_composition;
 
 /* ---- Regions --------------------------------------------------------------------------------- */
@@ -105,7 +106,7 @@ uint32_t tsr_block_bytes(uint32_t sm);
 /* Of the filter that the table is, or that stands before it. */
 uint64_t tsr_composition_filter_blocks(const tsr_composition *composition);
 
-/* ---- Tables that are in the host's memory ---------------------------------------------------- */
+/* ---- Tables in host memory ------------------------------------------------------------------- */
 
 /* Where runs of pages are while they are on the device: one comes, one is worked on, one goes. */
 enum { TSR_WINDOWS = 3, TSR_WINDOW_ALIGNED_BYTES = 256 };

@@ -56,10 +56,10 @@ static tsr_status check_units(const tsr_composition *t, const tsr_spec *spec, ts
                          s->bucket_bytes, t->part[TSR_ROLE_ALLOCATOR].plugin->name, s->unit_bytes);
 }
 
-/* A lane has registers for 256 bytes of a bucket. Where the lanes of a tile share one, and so keep what each asks of the
- * others, two kernels leave it room for half of that: inserts of a scheme that moves pairs, and then goes along the walk
- * to the stash; and inserts into a page, whose blocks have more threads. Those into a page that look for their key and
- * then choose among buckets leave a quarter (tests/codegen/matrix_test.cc). */
+/* A lane has registers for 256 bytes of a bucket. Where the lanes of a tile share one, and so keep what each asks of
+ * the others, two kernels have room for half of that. One inserts by a scheme that moves pairs, and then goes along
+ * the walk to the stash. The other inserts into a page, whose blocks have more threads. Inserts into a page that
+ * look for their key and then choose among buckets leave a quarter (tests/codegen/matrix_test.cc). */
 static tsr_status check_registers(const tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
   const tsr_shape *s = &t->shape;
   const bool moves_to_stash = s->moves_pairs && s->guard == TSR_GUARD_LOCK && t->settings.stash;

@@ -286,8 +286,9 @@ static tsr_status not_found(const char *path, const char *directories, uint32_t 
   return status;
 }
 
-/* What was found stays loaded, so it is found again without a look at the folders: a growing table, a sweep and a test of
- * many compositions ask for the same few plugins thousands of times, and looking takes most of the time of composing. */
+/* What was found stays loaded, so it is found again without a look at the folders. A growing table, a sweep and a
+ * test of many compositions ask for the same few plugins thousands of times, and looking takes most of the time of
+ * composing. */
 typedef struct known_plugin {
   struct known_plugin *next;
   const tsr_plugin *plugin;

@@ -6,8 +6,8 @@
 
 #include <math.h>
 
-/* Who gives few units at once gives them from the rest of a group of that many (allocator.cuh, memory blocks): a run of a
- * quarter of it leaves a quarter unused at most. */
+/* An allocator that gives few units at once gives them from the rest of a group of this many (allocator.cuh, memory
+ * blocks). A run of a quarter of the group leaves at most a quarter unused. */
 enum { AT_ONCE_SHARE = 4 };
 
 bool tsr_has_value_lists(const tsr_settings *settings) { return settings->values.kind == TSR_VALUES_BUCKETS; }
@@ -24,9 +24,9 @@ tsr_value_list tsr_value_list_of(const tsr_settings *settings, const tsr_shape *
   return list;
 }
 
-/* U(N), the units of a value list of N values, is at most a + b N for all N, where a is the largest U(N) - b N: and that is
- * among the value lists whose newest run has one value. So keys x a + values x b units are enough, whatever b is, as long as
- * it is not less than what a value takes in the longest runs; the least of these bounds is taken. */
+/* U(N), the units of a list of N values, is at most a + b N for all N, where a is the largest U(N) - b N. That is
+ * among the lists whose newest run has one value. So keys x a + values x b units are enough for any b that is not
+ * less than what a value takes in the longest runs. The least of these bounds is taken. */
 static uint64_t room_of(tsr_value_list list, uint64_t keys, uint64_t values) {
   double values_of[TSR_VALUE_LIST_STEPS + 2], units_of[TSR_VALUE_LIST_STEPS + 2],
       best = (double)values * list.units_max;

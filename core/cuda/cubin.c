@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads what a cubin says of its kernels (tsr_cubin_inspect in link.h). A cubin is an ELF file: kernels and functions
- * are its symbols, and section .nv.info holds their registers and frames. It may come from the cache, and so from a file
+ * Reads a cubin's kernels (tsr_cubin_inspect in link.h). A cubin is an ELF file: kernels and functions are its
+ * symbols, and section .nv.info holds their registers and frames. It may come from the cache, and so from a file
  * that somebody damaged; therefore each offset is checked before it is followed.
  */
 #include <elf.h>

@@ -277,8 +277,8 @@ static tsr_status fuse(const glue *g, const tsr_composition *const *tables, size
  * more, ptxas can often save those. */
 enum { MEDIUM_REGISTERS = 48, SAVED_REGISTERS = 8 };
 
-/* A hash of all that the cubin depends on. has_operations: their headers as well. pre: the toolkit is loaded, whose
- * version counts as well. */
+/* A hash of all that the cubin depends on. has_operations: the headers of operations as well. pre: the toolkit is
+ * loaded, whose version counts too. */
 static tsr_cache_key cache_key(const glue *g, const tsr_composition *const *tables, size_t count,
                                const tsr_kernels *kernels, bool has_operations, uint32_t sm) {
   tsr_cache_key key = tsr_cache_key_start(sm);
@@ -324,10 +324,11 @@ static const tsr_kernel_info *find_kernel(const tsr_link *link, const char *name
   return kernel;
 }
 
-/* The compact variant of a kernel is the faster one, because more of its blocks fit on a multiprocessor; but ptxas may spill a
- * register or two to reach it, and a spill in a walk costs more than those blocks gain. So a kernel that spills is linked
- * again in the next variant. And so is one that takes a few registers more than five blocks leave it: where the next variant
- * saves them without a spill it is kept, else the compact one. A kernel that waits twice takes the next variant at once. */
+/* Links again kernels for which the compact variant is not the best. It mostly is, because more of its blocks fit on a
+ * multiprocessor. But ptxas may spill a register or two to reach it, and a spill in a walk costs more than those
+ * blocks gain. So a kernel that spills is linked again in the next variant. So is one that takes a few registers more
+ * than five blocks leave it; where the next variant saves them without a spill it is kept, otherwise the compact one. A
+ * kernel that waits twice takes the next variant at once. */
 static tsr_status relink_roomier(const glue *g, const tsr_composition *const *tables, size_t count,
                                  const tsr_kernels *kernels, uint32_t sm, tsr_link *link, tsr_error *error) {
   const char *names[KERNELS_MAX];

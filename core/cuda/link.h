@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes machine code of compositions: NVRTC compiles the glue, and nvJitLink fuses it with the parts' LTO-IR and the
- * kernels into a cubin. This needs two libraries of the toolkit, but no GPU. Cubins are cached on disk (cache.h). Several
- * threads may link at a time.
+ * Makes machine code of compositions. NVRTC compiles the glue, and nvJitLink fuses it with the parts' LTO-IR and the
+ * kernels into a cubin. This needs two libraries of the toolkit, but no GPU. Cubins are cached on disk (cache.h).
+ * Several threads may link at a time.
  */
 #ifndef TSR_CUDA_LINK_H
 #define TSR_CUDA_LINK_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cleaning (clean.h). The host knows bounds: each erased key makes at most one slot erased, each inserted one takes at most
- * one empty slot. Only when these say that more slots could be erased than empty, and enough keys were erased to pay for
- * it, are the slots counted, for which the host waits. Read next: growth.c.
+ * Cleaning (clean.h). The host knows bounds: each erased key makes at most one slot erased, each inserted one takes
+ * at most one empty slot. The slots are counted, for which the host waits, only when these bounds allow more erased
+ * than empty slots, and enough keys were erased to pay for it. Read next: growth.c.
  */
 #include "core/table/clean.h"
 
@@ -10,7 +10,7 @@
 #include "core/table/order.h"
 #include "core/table/rebuild.h"
 
-/* In a graph of a mixed table anything may run at any time, beside the rebuild too. */
+/* In a graph of a mixed table anything may run at any time, also during the rebuild. */
 static bool may_be_cleaned(const tsr_table *t) {
   const bool is_mixed = t->store.composition->shape.concurrency == TSR_CONCURRENCY_MIXED;
   return !tsr_composition_why_uncleaned(t->store.composition) && !(t->store.in_graph && is_mixed);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A table's beginning and end, in the two steps that loading a file needs apart. Read next: rebuild.h.
+ * A table's beginning and end. The beginning is two steps, because loading a file needs them apart. Read next:
+ * rebuild.h.
  */
 #ifndef TSR_TABLE_CREATE_H
 #define TSR_TABLE_CREATE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Filters as tables (filter.h): what is in their blocks, read by the host in pieces, and the union of two. Both are rare
- * beside inserts and finds, and so need no kernels.
+ * Filters as tables (filter.h): what is in their blocks, read by the host in pieces, and the union of two. Both are
+ * rare compared with inserts and finds, so they need no kernels.
  */
 #include "core/table/filter.h"
 

@@ -213,7 +213,7 @@ static tsr_status operate_begun(tsr_table *t, const tsr_request *r, tsr_error *e
 
 tsr_status tsr_single_operate(tsr_table *t, const tsr_request *asked, tsr_error *error) {
   tsr_request r = *asked;
-  if (r.n == 0 && r.op != TSR_BULK_retrieve) return TSR_OK; /* retrieving writes an offset even for no key */
+  if (r.n == 0 && r.op != TSR_BULK_retrieve) return TSR_OK; /* retrieving writes an offset for no key as well */
   tsr_status status = tsr_call_begin(t, &r, error);
   if (status == TSR_OK) status = tsr_clean(t, &r, error);
   return status ? status : operate_begun(t, &r, error);

@@ -211,7 +211,7 @@ void tsr_pool_destroy(tsr_pool *p) {
   if (!p) return;
   if (p->device) {
     const tsr_backend *b = p->device->backend;
-    if (p->is_system && p->program) { /* the places come from malloc, so nothing else would free them */
+    if (p->is_system && p->program) { /* the places come from malloc, so only this frees them */
       tsr_pool_result result = {0};
       tsr_status status = tsr_pool_operate(p, TSR_POOL_RELEASE, false, &result, NULL);
       (void)status;

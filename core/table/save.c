@@ -437,7 +437,7 @@ static tsr_status read_region(const stream *s, const tsr_table *t, const tsr_sav
   return status;
 }
 
-/* Whether the parts at hand read the memory as those did that wrote it, and look for a key where it is. */
+/* Whether the parts at hand read the memory as the parts did that wrote it, and look for each key where it is. */
 static tsr_status check_sample(const stream *s, const front *f, tsr_table *t) {
   sample taken;
   void *found = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a table of one store tells of itself (single.h): what it is, its pairs, how it uses its memory, what its operations
+ * What a table of one store reports (single.h): what it is, its pairs, how it uses its memory, what its operations
  * counted; and lists, packed. Nothing here takes keys: a scan goes over all buckets.
  */
 #include <string.h>
@@ -13,7 +13,7 @@
 
 /* ---- What it is ------------------------------------------------------------------------------ */
 
-/* Of all memory. Outside the store there may be more than the composition plans, since what is there stays. */
+/* Of all memory. Outside the store there may be more than the composition plans, since memory that was made stays. */
 static uint64_t bytes_of(const tsr_table *t) {
   return tsr_composition_store_bytes(t->store.composition) + t->values->memory(t);
 }

@@ -494,7 +494,8 @@ TEST(KernelRows, HoldWideKeys) {
   ASSERT_TRUE(table);
   std::vector<uint64_t> hashes, asked, rows;
   for (uint64_t i = 0; i < 2 * n; i++) {
-    const uint64_t low = device::key_of(i, 64), high = device::key_of(i / 2, 64); // half of which another one has as well
+    const uint64_t low = device::key_of(i, 64),
+                   high = device::key_of(i / 2, 64); // half of which another one has as well
     hashes.push_back((low ^ high) & 255);
     asked.insert(asked.end(), {low, high});
     if (i < n) rows.insert(rows.end(), {low, high, i + 1, 0});

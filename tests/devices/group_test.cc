@@ -570,7 +570,7 @@ TEST_F(Silent, ARankStandsStill) {
 
 // It compiles, or does something else, for three times the limit, and its beats tell that it is there.
 TEST_F(Silent, ABusyRankIsWaitedFor) {
-  if (backend() != "cpu") GTEST_SKIP() << "on GPUs the limit bounds work, too";
+  if (backend() != "cpu") GTEST_SKIP() << "on GPUs the limit bounds work as well";
   const std::vector<int> statuses = live(3, [](uint32_t rank, const std::string &id) {
     tsr_group *group = nullptr;
     tsr_table *table = nullptr;

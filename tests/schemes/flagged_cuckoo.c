@@ -19,5 +19,4 @@ static tsr_status flagged_cuckoo_plan(const void *config, const tsr_shape *shape
   return TSR_OK;
 }
 
-TSR_PLUGIN(flagged_cuckoo_plan, "Cuckoo hashing in which a full bucket tells whether a key of it is elsewhere.",
-           "own");
+TSR_PLUGIN(flagged_cuckoo_plan, "Cuckoo hashing in which a full bucket tells whether a key of it is elsewhere.", "own");
