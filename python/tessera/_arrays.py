@@ -49,8 +49,7 @@ def _items(array: Any, mask: Any) -> Any:
 
 def _not_contiguous(name: str) -> BadArgument:
     return BadArgument(
-        f"{name}: its items are not one behind the other in order: make it contiguous (numpy.ascontiguousarray, "
-        "or .contiguous() of a tensor), which copies it"
+        f"{name}: is not contiguous: pass a copy, by numpy.ascontiguousarray or by .contiguous() of a tensor"
     )
 
 
@@ -217,7 +216,7 @@ class TorchAdapter(Adapter):
         elif array.is_cpu:
             device = HOST
         else:
-            raise BadArgument(f"{name}: is on {array.device}; tables live on the CPU or on CUDA devices")
+            raise BadArgument(f"{name}: is on {array.device}; tables are on the CPU or on CUDA devices")
         if array.layout is not self.torch.strided:
             raise WrongType(f"{name}: is a tensor of layout {array.layout}: pass a dense one")
         if not array.is_contiguous():
@@ -552,7 +551,7 @@ def look_at_dlpack(array: Any, name: str, written: bool, stream: int) -> Memory:
         capsule = array.__dlpack__(stream=stream or 1)  # 1: the default stream, to which 0 is not allowed to stand
     else:
         raise BadArgument(
-            f"{name}: is on a device of DLPack's type {int(where)}; tables live on the CPU or on CUDA devices"
+            f"{name}: is on a device of DLPack's type {int(where)}; tables are on the CPU or on CUDA devices"
         )
     tensor = _DLTensor.from_address(_get_pointer(capsule, b"dltensor"))
     shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
@@ -573,7 +572,7 @@ def look_at_cuda_interface(array: Any, name: str, written: bool) -> Memory:
     try:
         interface = array.__cuda_array_interface__
     except Exception as error:
-        raise BadArgument(f"{name}: says no place in GPU memory: {error}") from None
+        raise BadArgument(f"{name}: its __cuda_array_interface__ cannot be read: {error}") from None
     pointer, read_only = interface["data"]
     if written and read_only:
         raise _read_only(name)

@@ -270,7 +270,7 @@ class Table:
         if self._devices is not None and device not in self._devices:
             lives = self._place()
             raise BadArgument(
-                f"{name}: is on GPU {device}, and this table lives on {lives}: copy the array, or create the table "
+                f"{name}: is on GPU {device}, and this table is on {lives}: copy the array, or create the table "
                 f"with [table] backend = cuda and device = {device}"
             )
         if not self._uses_device:

@@ -663,8 +663,8 @@ class ArgumentsTest(unittest.TestCase):
         self.refused(tessera.BadArgument, "do not fit into 32 bits", find, [1 << 32])
         self.refused(tessera.BadArgument, "do not fit into 32 bits", find, [-1, 1 << 31])
         self.refused(tessera.BadArgument, "do not fit into 32 bits", find, -(1 << 31) - 1)
-        self.refused(ValueError, "are not one behind the other", find, self.keys[::2])
-        self.refused(ValueError, "are not one behind the other", find, np.zeros((3, 3), np.uint32).T)
+        self.refused(ValueError, "is not contiguous", find, self.keys[::2])
+        self.refused(ValueError, "is not contiguous", find, np.zeros((3, 3), np.uint32).T)
 
     def test_keys_of_many_makes(self):
         two = [1, 2]
@@ -720,7 +720,7 @@ class ArgumentsTest(unittest.TestCase):
         self.refused(ValueError, "out: is read-only", get, self.keys, out=read_only)
         self.refused(ValueError, "out: has 9 items: pass an array of 10", get, self.keys, out=out[:9])
         self.refused(TypeError, "out: is uint64: pass an array of uint32", get, self.keys, out=np.zeros(10, np.uint64))
-        self.refused(ValueError, "one behind the other", get, self.keys, out=np.zeros(20, np.uint32)[::2])
+        self.refused(ValueError, "is not contiguous", get, self.keys, out=np.zeros(20, np.uint32)[::2])
         self.refused(TypeError, "out: is list: pass an array", get, self.keys, out=[0] * 10)
         self.refused(ValueError, "out: shares memory with keys", get, self.keys, out=self.keys)
         self.refused(TypeError, "a tuple of two arrays", find, self.keys, out=out)
