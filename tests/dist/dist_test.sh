@@ -223,7 +223,7 @@ refuses 'triangular.so: is not called ROLE_NAME.so' conform triangular.so
 cp "$(ldd "$(command -v bash)" | sed -n 's/.*=> \(.*libc\.so[^ ]*\).*/\1/p')" layout_libc.so
 refuses 'layout_libc.so: is no plugin: it exports no tsr_plugin_entry' conform layout_libc.so
 with=(TESSERA_CONFORM="$work/absent")
-refuses 'is no program' conform "third party/probing_triangular.so"
+refuses 'is not a program' conform "third party/probing_triangular.so"
 with=()
 mkdir -p empty_tmp
 with=(TMPDIR="$work/empty_tmp" GTEST_FILTER='*P01*')
