@@ -33,13 +33,51 @@ class Memory(NamedTuple):
 _memory = partial(tuple.__new__, Memory)  # Memory(...) takes three times as long
 
 
+_NAMES = {
+    "u": "uint",
+    "i": "int",
+    "f": "float",
+    "c": "complex",
+    "b": "bool",
+    "M": "datetime64",
+    "m": "timedelta64",
+    "O": "object",
+    "U": "str",
+    "S": "bytes",
+    "V": "a record",
+}
+_SWAPPED = "byte-swapped "
+
+
 def name_of(kind: str, width: int) -> str:
     """As the array's library calls the type; PyTorch's names come with their width."""
-    if kind.startswith("torch."):
-        return kind
-    return {"u": "uint", "i": "int", "f": "float", "b": "bool"}.get(kind, kind) + (
-        str(8 * width) if kind != "b" else ""
-    )
+    if kind.startswith(_SWAPPED):
+        return _SWAPPED + name_of(kind[len(_SWAPPED) :], width)
+    return _NAMES.get(kind, kind) + (str(8 * width) if kind in "uifc" else "")
+
+
+def way_out(name: str, what: str, kind: str, width: int, wanted: int) -> str:
+    """How items of a type that a table does not take become ones that it takes: whole numbers of `wanted` bytes. `what`:
+    keys or values; name: of the argument."""
+    bits = 8 * wanted
+    either = f"pass uint{bits} or int{bits}"
+    if kind in ("u", "i") and width > wanted:
+        return f'{either}, or create the table with settings={{"table.{what[:-1]}_bits": {8 * width}}}'
+    if kind in ("u", "i", "b") or kind.startswith("torch."):
+        return f"{either}; {name}.to(torch.int{bits})" if "torch" in kind else f"{either}: {name}.astype('int{bits}')"
+    if kind.startswith(_SWAPPED):
+        return f"{either} of this machine's byte order: {name}.astype({name}.dtype.newbyteorder('='))"
+    if kind == "f":
+        return f"{either}: {name}.astype('int{bits}') converts whole numbers; nulls became NaN: fill or drop them"
+    if kind in ("M", "m") and width == wanted:
+        return f"{either}: {name}.view('int{bits}') has the same bits"
+    if kind in ("O", "U", "S"):
+        return (
+            f"{either}: number what is no number first, as pandas.factorize does, and fill or drop nulls"
+            if what == "keys"
+            else f"{either}: store the number of each row, and look it up in an array"
+        )
+    return f"{either}: of a record pass one field" if kind == "V" else either
 
 
 def _items(array: Any, mask: Any) -> Any:
@@ -545,7 +583,10 @@ def look_at_dlpack(array: Any, name: str, written: bool, stream: int) -> Memory:
         )
     where, device = array.__dlpack_device__()
     if int(where) in (DLPACK_CPU, DLPACK_CUDA_HOST):
-        capsule = array.__dlpack__()
+        try:
+            capsule = array.__dlpack__()
+        except Exception as error:  # of pyarrow, where there are nulls
+            raise BadArgument(f"{name}: {str(error).rstrip('.')}: fill or drop nulls, or pass an array of NumPy") from None
         device = HOST
     elif int(where) in (DLPACK_CUDA, DLPACK_CUDA_MANAGED):
         capsule = array.__dlpack__(stream=stream or 1)  # 1: the default stream, to which 0 is not allowed to stand
@@ -689,8 +730,11 @@ def _fitting(array: np.ndarray, name: str, width: int) -> np.ndarray:
     if array.dtype.kind not in "iu" and not all(
         isinstance(number, (int, np.integer)) and not isinstance(number, bool) for number in array.flat
     ):
-        raise WrongType(f"{name}: holds more than whole numbers: pass an array of uint{bits} or int{bits}")
+        if name == "values" and all(isinstance(number, (int, float)) for number in array.flat):
+            raise WrongType(f"{name}: holds more than whole numbers: pass numpy.array({name}, 'float{bits}')")
+        raise WrongType(f"{name}: holds more than whole numbers: {way_out(name, name, 'O', 8, width)}")
     low, high = int(array.min()), int(array.max())
     if low < -(1 << bits - 1) or high >= 1 << bits or (low < 0 and high >= 1 << bits - 1):
-        raise BadArgument(f"{name}: {low} .. {high} do not fit into {bits} bits")
+        wider = f': create the table with settings={{"table.{name[:-1]}_bits": 64}}' if bits == 32 else ""
+        raise BadArgument(f"{name}: {low} .. {high} do not fit into {bits} bits{wider}")
     return array.astype(f"{'i' if low < 0 else 'u'}{width}")

@@ -29,7 +29,7 @@ from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, NoReturn, Opti
 import numpy as np
 
 from tessera import _library as lib
-from tessera._arrays import HOST, NUMPY, Adapter, Memory, adapter_of, from_numbers, name_of
+from tessera._arrays import HOST, NUMPY, Adapter, Memory, OtherAdapter, adapter_of, from_numbers, name_of, way_out
 from tessera._library import BadArgument, Busy, Closed, Error, Full, OverflowWarning, WrongType, library
 from tessera._spec import Spec, SpecSource, options
 
@@ -277,12 +277,19 @@ class Table:
             self._uses_device = True
             self._stream = adapter.stream(device)
 
-    def _keys(self, keys: Any, name: str = "keys") -> Tuple[Adapter, Any, Memory]:
+    def _keys_array(self, keys: Any, name: str) -> Tuple[Adapter, Any, Memory]:
+        """Keys as an array of a library that can make arrays for results, too."""
         adapter = adapter_of(keys)
         if adapter is None:
             keys = from_numbers(keys, name, self._key_width)
             adapter = NUMPY
         memory = adapter.look(keys, name, False)
+        if type(adapter) is OtherAdapter and memory.device == HOST:
+            return NUMPY, np.from_dlpack(keys), memory
+        return adapter, keys, memory
+
+    def _keys(self, keys: Any, name: str = "keys") -> Tuple[Adapter, Any, Memory]:
+        adapter, keys, memory = self._keys_array(keys, name)
         if memory.width != self._key_width or memory.kind not in "ui":
             self._wrong_type(memory, name, "keys", self._key_width)
         self._note(memory, adapter, name)
@@ -294,9 +301,8 @@ class Table:
         got = name_of(memory.kind, memory.width)
         if not width:
             raise BadArgument(f"{name}: a {self._kind} has no values")
-        raise WrongType(
-            f"{name}: is {got}, and this table has {8 * width}-bit {what}: pass uint{8 * width} or int{8 * width}"
-        )
+        fix = way_out(name, what, memory.kind, memory.width, width)
+        raise WrongType(f"{name}: is {got}, and this table has {8 * width}-bit {what}: {fix}")
 
     def _values(self, values: Any, name: str, adapter: Adapter, keys: Any, memory: Memory) -> Tuple[Any, int]:
         """What is offered for keys: the array, to keep it alive, and its address; None and 0 for a set, and where a
@@ -932,7 +938,7 @@ class Table:
         self[keys] = values
 
     def _array(self, keys: Any) -> Any:
-        return from_numbers(keys, "keys", self._key_width) if adapter_of(keys) is None else keys
+        return self._keys_array(keys, "keys")[1]
 
     def _need_all(self, keys: Any, mask: Any) -> None:
         adapter = adapter_of(keys)
@@ -1309,8 +1315,7 @@ def _unpickled(saved: bytes, plugins: Any, on_busy: str, value_kinds: Optional[S
 def _not_one_axis(shape: Tuple[int, ...]) -> BadArgument:
     return BadArgument(
         f"keys: has shape {tuple(shape)}, and a key is one number: pass keys of one axis (keys.reshape(-1), where each "
-        "number is a key), or values of the same shape; of several columns make one key, as of two of 32 bits by "
-        "(first << 32) | second"
+        "number is a key), or values of the same shape. Two columns of 32 bits make one key by (first << 32) | second"
     )
 
 
