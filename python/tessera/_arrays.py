@@ -10,11 +10,35 @@ import math
 from contextlib import nullcontext
 from functools import partial
 from ctypes import POINTER, Structure, c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p, py_object
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple, Type
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Protocol, Sequence, Set, Tuple, Type, TypeVar, Union
 
 import numpy as np
 
 from tessera._library import BadArgument, WrongType
+
+NumPyArray = np.ndarray[Any, np.dtype[Any]]
+
+
+class Column(Protocol):
+    """A Series of pandas or polars, or an array of pyarrow: results are NumPy's."""
+
+    def to_numpy(self) -> Any: ...
+
+
+class ByDlpack(Protocol):
+    @property
+    def __dlpack__(self) -> Any: ...
+
+
+class ByCuda(Protocol):
+    @property
+    def __cuda_array_interface__(self) -> Any: ...
+
+
+#: What NumPy has, or makes an array of: results are NumPy's.
+Numbers = Union[NumPyArray, int, "np.integer[Any]", Sequence[int], Column]
+#: An array of another library, such as a torch.Tensor: results are arrays of that.
+ArrayT = TypeVar("ArrayT", bound=Union[ByDlpack, ByCuda])
 
 HOST = -1  #: the device of an array in host memory; others are numbers of GPUs
 
@@ -168,7 +192,7 @@ class Adapter:
 
 
 class NumPyAdapter(Adapter):
-    def look(self, array: np.ndarray, name: str, written: bool) -> Memory:
+    def look(self, array: NumPyArray, name: str, written: bool) -> Memory:
         flags = array.flags
         if not flags.c_contiguous:
             raise _not_contiguous(name)
@@ -180,24 +204,24 @@ class NumPyAdapter(Adapter):
             kind = "byte-swapped " + kind
         return _memory((array.__array_interface__["data"][0], array.size, kind, dtype.itemsize, HOST, array.shape))
 
-    def empty(self, like: Any, shape: Tuple[int, ...], kind: str, width: int) -> np.ndarray:
+    def empty(self, like: Any, shape: Tuple[int, ...], kind: str, width: int) -> NumPyArray:
         return np.empty(shape, _NUMPY_TYPES[kind, width])
 
-    def full(self, like: Any, shape: Tuple[int, ...], kind: str, width: int, value: int) -> np.ndarray:
+    def full(self, like: Any, shape: Tuple[int, ...], kind: str, width: int, value: int) -> NumPyArray:
         return np.full(shape, value, _NUMPY_TYPES[kind, width])
 
-    def address(self, made: np.ndarray) -> int:
+    def address(self, made: NumPyArray) -> int:
         return int(made.__array_interface__["data"][0])
 
-    def is_code(self, codes: np.ndarray, code: int) -> Any:
+    def is_code(self, codes: NumPyArray, code: int) -> Any:
         mask = codes.view(_BOOL)
         np.equal(codes.view(_BYTE), _CODES[code], mask)
         return mask
 
-    def select(self, array: np.ndarray, mask: np.ndarray) -> Any:
+    def select(self, array: NumPyArray, mask: NumPyArray) -> Any:
         return _items(array, mask)[mask.reshape(-1)]
 
-    def sort(self, keys: np.ndarray) -> np.ndarray:
+    def sort(self, keys: NumPyArray) -> NumPyArray:
         return np.sort(keys)
 
 
@@ -707,7 +731,7 @@ def adapter_of(array: Any) -> Optional[Adapter]:
     return known
 
 
-def from_numbers(numbers: Any, name: str, width: int) -> np.ndarray:
+def from_numbers(numbers: Any, name: str, width: int) -> NumPyArray:
     """A NumPy array of whole numbers, from a number, a list or what else NumPy makes an array of (a Series of pandas,
     without a copy where its type is right). Whole numbers in lists may be negative or not, and must fit into the width.
     """
@@ -723,7 +747,7 @@ def from_numbers(numbers: Any, name: str, width: int) -> np.ndarray:
     return _fitting(array, name, width)
 
 
-def _fitting(array: np.ndarray, name: str, width: int) -> np.ndarray:
+def _fitting(array: NumPyArray, name: str, width: int) -> NumPyArray:
     bits = 8 * width
     if array.size == 0:
         return np.empty(array.shape, f"u{width}")
