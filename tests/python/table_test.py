@@ -851,6 +851,21 @@ class SilenceTest(unittest.TestCase):
             with self.assertRaisesRegex(tessera.WrongType, "dtype = 'nothing'"):
                 left.join(right, "sum", dtype="nothing")
             right.clear()
+            right.insert([1, 1], [5, 6])  # may be signed or unsigned
+            right.erase_pairs([1], np.array([5], np.uint64))
+            right.insert(np.array([1]), np.array([-7]))
+            right.insert([1], 8)
+            self.assertEqual(left.join(right, "sum")[2].tolist(), [7])
+            right.insert([1], [1 << 63])
+            with self.assertRaisesRegex(tessera.BadArgument, "as int64 and as uint64"):
+                left.join(right, "sum")
+            right.clear()
+            right.insert([1], 8)
+            self.assertEqual(left.join(right, "sum")[2].dtype, np.uint64)
+            right.insert([1], np.array([0.5]))
+            with self.assertRaisesRegex(tessera.BadArgument, "as float64 and as int:"):
+                left.join(right, "sum")
+            right.clear()
             right.insert([1, 1], np.array([-1.5, 3]))
             with self.assertRaisesRegex(tessera.BadArgument, "saturate = True: stops unsigned sums"):
                 left.join(right, "sum", saturate=True)
@@ -949,6 +964,11 @@ class SilenceTest(unittest.TestCase):
             table.clear()
             table.insert(keys, keys)
             self.assertEqual(len(table), 1000)
+        with Table("mixed", settings={**CPU, "table.duplicates": "promise_unique"}, capacity=100) as table:
+            with self.assertRaisesRegex(tessera.BadArgument, "check = True: apply does not look"):
+                table.apply([Op.INSERT] * 2, [1, 1], [1, 2])
+            table.apply([Op.INSERT] * 2, [1, 2], [1, 2], check=False)
+            self.assertEqual(len(table), 2)
 
     def test_traces_of_pytorch_are_refused(self):
         try:
