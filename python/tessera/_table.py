@@ -185,7 +185,7 @@ class Table:
         self._is_signed = False  # values to be added had a sign: then sums that pass 2^value_bits may be right
         self._stream = self._read = self._read_end = 0  # of the call that runs
         self._uses_device = self._waits = False
-        self._value_kinds: Optional[Set[str]] = set()  # "u", "i", "f", _ANY: what was inserted; None: a file does not say
+        self._value_kinds: Optional[Set[str]] = set()  # what was inserted: "u", "i", "f", _ANY; None: unknown
         self._is_fresh = True  # nothing was inserted yet, so no key is repeated
         self._spare: Any = None  # of an insert: for which adapter and memory, arrays for what has no room, addresses
 
@@ -688,7 +688,9 @@ class Table:
             size, slots = self._size(handle), self._info().slots
             advice = "create the table with a larger capacity or growth = double, or rehash it"
             if size < slots // 4:
-                advice = f"only {size} of {slots} slots hold a pair, so the keys meet in few buckets: use another hasher"
+                advice = (
+                    f"only {size} of {slots} slots hold a pair, so the keys meet in few buckets: use another hasher"
+                )
             raise Full(
                 f"{number} pair{'s' * (number > 1)} found no room: {advice}",
                 keys,
@@ -733,7 +735,9 @@ class Table:
     # ---- Looking up --------------------------------------------------------------------------------------------------
 
     @overload
-    def find(self, keys: Numbers, *, missing: Union[int, float] = 0, out: Any = None) -> Tuple[NumPyArray, NumPyArray]: ...
+    def find(
+        self, keys: Numbers, *, missing: Union[int, float] = 0, out: Any = None
+    ) -> Tuple[NumPyArray, NumPyArray]: ...
     @overload
     def find(self, keys: ArrayT, *, missing: Union[int, float] = 0, out: Any = None) -> Tuple[ArrayT, ArrayT]: ...
     def find(self, keys: Any, *, missing: Union[int, float] = 0, out: Any = None) -> Tuple[Any, Any]:
@@ -1196,7 +1200,9 @@ class Table:
         adapter, like = self._like(like)
         sign, _ = self._sign_of(like, adapter)
         if adapter is not NUMPY:
-            raise BadArgument(f"like: values of {dtype} are combined on the host: leave it out, and copy what is returned")
+            raise BadArgument(
+                f"like: values of {dtype} are combined on the host: leave it out, and copy what is returned"
+            )
         keys, bits, _ = other._join(right, left, self, "semi", 0, False, None)
         wide = np.dtype(np.int64 if dtype.kind == "i" else np.float64)
         values = bits.view(dtype).astype(wide)
@@ -1212,7 +1218,14 @@ class Table:
         return keys[starts].view(f"{sign}{self._key_width}"), None, combined
 
     def _join(
-        self, left: c_void_p, right: c_void_p, other: "Table", kind: JoinKind, missing: Union[int, float], saturate: bool, like: Any
+        self,
+        left: c_void_p,
+        right: c_void_p,
+        other: "Table",
+        kind: JoinKind,
+        missing: Union[int, float],
+        saturate: bool,
+        like: Any,
     ) -> Tuple[Any, Any, Any]:
         adapter, like = self._like(like)
         sign, device = self._sign_of(like, adapter)
@@ -1235,7 +1248,9 @@ class Table:
             rows.missing = other._missing(missing, kind_of_values, width)
         if kind in _AGGREGATES:
             kind_of_values = "i" if kind == "count" else sign
-            right_values, at, _ = self._result(None, "aggregates", adapter, like, (count.value,), "ui", kind_of_values, 8)
+            right_values, at, _ = self._result(
+                None, "aggregates", adapter, like, (count.value,), "ui", kind_of_values, 8
+            )
             rows.aggregates = at
         overflowed = c_uint64()
         if kind == "sum":
