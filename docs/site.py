@@ -4,6 +4,8 @@
 import re
 
 ITEM = re.compile(r"([-*]|\d+\.) ")
+INLINE = re.compile(r"(?<!<pre>)(?<!</span>)<code>[^<]*</code>")  # not in <pre>
+OPTION = re.compile(r"(?<=[\s>=])--?\w[\w-]*")
 BLOCK = re.compile(r"([-*]|\d+\.) |[\s|#<>]")  # what a list may follow at once
 
 
@@ -31,5 +33,6 @@ def on_page_markdown(markdown, **_):
 
 
 def on_page_content(html, **_):
-    """A wide table scrolls by itself, not with the page."""
+    """A wide table scrolls by itself, not with the page. An option such as --set is not broken behind its dashes."""
+    html = INLINE.sub(lambda code: OPTION.sub(r'<span class="option">\g<0></span>', code[0]), html)
     return html.replace("<table>", '<div class="table"><table>').replace("</table>", "</table></div>")
