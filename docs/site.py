@@ -33,6 +33,8 @@ def on_page_markdown(markdown, **_):
 
 
 def on_page_content(html, **_):
-    """A wide table scrolls by itself, not with the page. An option such as --set is not broken behind its dashes."""
+    """A wide table scrolls by itself, not with the page; a picture leads to itself, to be seen in its own size. An option
+    such as --set is not broken behind its dashes."""
     html = INLINE.sub(lambda code: OPTION.sub(r'<span class="option">\g<0></span>', code[0]), html)
+    html = re.sub(r'(<img [^>]*src="([^"]+)"[^>]*>)', r'<a href="\2">\1</a>', html)
     return html.replace("<table>", '<div class="table"><table>').replace("</table>", "</table></div>")
