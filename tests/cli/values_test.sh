@@ -121,7 +121,7 @@ for rule in one 0 ordinal; do
 done
 run run "$specs/quickstart.ini" "${cpu[@]}" --insert keys.tsv
 expect_status 1
-expect_err 'keys.tsv:1: has a key but no value: write .key value., or say by --value'
+expect_err 'keys.tsv:1: has a key but no value: write .key value.; .tessera run. gives such keys a value by --value one'
 
 case_of "--value that makes no sense is refused"
 run "${adds[@]}" --insert keys.tsv --value two

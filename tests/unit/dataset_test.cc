@@ -166,9 +166,9 @@ TEST_F(Dataset, TsvValuesAreOptionalWhenNotWanted) {
   tsr_dataset_options options = widths(32, 32);
   options.want_values = false;
   EXPECT_EQ(reads(folder + "/t.tsv", options).keys, (Numbers{1, 2, 4}));
-  EXPECT_EQ(
-      fails(folder + "/t.tsv", widths(32, 32)),
-      "t.tsv:1: has a key but no value: write `key value`, or say by --value of `tessera run` what such a key gets");
+  EXPECT_EQ(fails(folder + "/t.tsv", widths(32, 32)),
+            "t.tsv:1: has a key but no value: write `key value`; `tessera run` gives such keys a value by --value one, "
+            "ordinal or a number");
 }
 
 TEST_F(Dataset, TsvWidthsAreExact) {
@@ -399,6 +399,11 @@ TEST_F(Dataset, RefusesOptionsThatDoNotFit) {
   EXPECT_EQ(fails(write("t.dat", "1"), widths(32, 32), TSR_BAD_ARGUMENT).substr(0, 50),
             "'t.dat': its ending does not say what it holds: al");
   EXPECT_EQ(fails("", widths(32, 32), TSR_BAD_ARGUMENT).substr(0, 6), "'': it");
+  EXPECT_EQ(fails(folder + "/nosuch", widths(32, 32), TSR_NOT_FOUND),
+            "'nosuch': cannot be opened: No such file or directory");
+  EXPECT_EQ(fails(write("t.parquet", "PAR1"), widths(32, 32), TSR_BAD_ARGUMENT),
+            "'t.parquet': its name says Parquet, which is not read: write its columns as .csv or .npy, for example by "
+            "pandas");
   EXPECT_EQ(
       fails(write("t.tsv", "1"), kmers(5), TSR_BAD_ARGUMENT),
       "t.tsv: is no FASTA or FASTQ file, and k-mers are read from those only: name such a file, or read numbers by "
