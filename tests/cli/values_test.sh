@@ -112,7 +112,7 @@ for file in keys.tsv keys.fa keys.u32; do
   [[ $file != keys.fa ]] || letters=(--kmers 8)
   run "${adds[@]}" "${letters[@]}" --insert "$file" --save table.tsr
   ((status != 0)) || fail "$file: it adds up something"
-  expect_err 'say by --value '
+  expect_err 'by --value '
   [[ ! -e table.tsr ]] || fail "$file: it is saved"
 done
 for rule in one 0 ordinal; do
