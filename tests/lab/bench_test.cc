@@ -511,7 +511,7 @@ TEST(Bench, KeysWithoutAPlaceAreNotedAndTheRestIsRight) {
   Outcome outcome = bench({path, "--n", "4096", "--loads", "1", "--repeat", "1", "--set", "probing.max_chain=1",
                            "--set", "probing.hash_functions=2"});
   EXPECT_EQ(outcome.status, 1);
-  EXPECT_NE(outcome.err.find("of 4096 keys found no place and were handed back"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("of 4096 keys found no room and were handed back"), std::string::npos) << outcome.err;
   auto rows = outcome.rows();
   ASSERT_EQ(rows.size(), 5u) << outcome.err;
   EXPECT_EQ(rows[0][11], "no");

@@ -318,7 +318,7 @@ static const tsr_option describe_options[] = {
     TSR_OPTION_PLUGINS,
     TSR_OPTION_END};
 
-const tsr_command tsr_list_command = {{"list", "[ROLE]",
+const tsr_command tsr_list_command = {{"list", "[ROLE|recipes]",
                                        "Lists the plugins, or those of one role; `list recipes` lists the recipes.",
                                        list_options, NULL},
                                       run_list};

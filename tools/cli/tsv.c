@@ -452,10 +452,10 @@ static tsr_status give_value(const tsr_tsv *t) {
   const uint64_t ordinal = t->before + t->count;
   const uint32_t bits = t->options->value_bits;
   if (!is_given_a_value(t))
-    return tsr_fail(t->error, TSR_IO,
-                    "%s:%llu: has a key but no value: write `key value`; `tessera run` gives such keys a value by "
-                    "--value one, ordinal or a number",
-                    t->path, (unsigned long long)t->line);
+    return tsr_fail(
+        t->error, TSR_IO,
+        "%s:%llu: has a key but no value: write `key value`, or set the value of such keys by --value of `tessera run`",
+        t->path, (unsigned long long)t->line);
   if (t->options->value_rule == TSR_VALUE_ORDINAL && bits == 32 && ordinal > UINT32_MAX)
     return tsr_refuse_ordinal(t->path, t->error);
   const bool is_constant = t->options->value_rule == TSR_VALUE_CONSTANT;
