@@ -71,7 +71,7 @@ for tool in gzip bzip2 xz zstd; do
   expect_err "plain.tsv.$ending: is not $tool or is damaged behind byte 0 of its text"
 done
 echo 1 >x.tsv.lz4
-refuses "'x.tsv.lz4': .*: for others .lz4 -dc FILE" "${adds[@]}" --insert x.tsv.lz4
+refuses "'x.tsv.lz4': .*: For other compressions pipe the text in: .lz4 -dc FILE" "${adds[@]}" --insert x.tsv.lz4
 
 case_of "pipes are opened when it is their turn"
 mkfifo first.tsv second.tsv
