@@ -8,7 +8,7 @@
  * what happened. tessera_tools.h has what fewer programs need; tessera_devices.h and tessera_kernels.h build on that one.
  *
  * Widths: keys are uint32_t or uint64_t by the spec's key_bits, values likewise by value_bits; a set or multiset has none.
- * A counter's values are its counts, as uint32_t those of 8 and 16 bits, too. With value_bytes a value is so many bytes.
+ * A counter's values are its counts, as uint32_t those of 8 and 16 bits as well. With value_bytes a value is that many bytes.
  * Errors: every fallible call returns a tsr_status and writes one sentence to *error (may be NULL); outputs are written
  * on success only. The library never prints, exits or changes signal handlers.
  * Threads: a tsr_spec and a tsr_table may be used by one thread at a time; different ones by different threads at once.
@@ -107,7 +107,7 @@ enum {
   TSR_ERASED = 8
 };
 
-/* Optional parts of an operation; NULL or all zero = none. Arrays hold n items and lie, like the keys, in host or
+/* Optional parts of an operation; NULL or all zero = none. Arrays hold n items and are, like the keys, in host or
  * device memory (each on its own). With host arrays on CUDA the call copies through device buffers and returns when all
  * is done. Device arrays must stay valid until the work is done (tsr_table_wait, or the caller's own stream order).
  * Calls may be captured into a CUDA graph: tessera_tools.h says how. */
@@ -149,7 +149,7 @@ TSR_API tsr_status tsr_count_all(tsr_table *table, uint64_t n, const void *keys,
                                  tsr_error *error);
 /* All values of each key. offsets gets n + 1 numbers, always: the values of keys[i] are values[offsets[i]] up to before
  * values[offsets[i + 1]], in no order, and offsets[n] is the number of all. values has room for `room` values; those that
- * lie beyond are not written, so offsets[n] > room says that there are more. To learn the room that is needed, call it
+ * are beyond are not written, so offsets[n] > room says that there are more. To learn the room that is needed, call it
  * with room = 0 and values = NULL, which only counts. Results as of tsr_count_all; in the report it is one find a key.
  * Where a pair is erased while it runs (concurrency = mixed only), call->missing may stand for its value.
  * TSR_UNSUPPORTED for a set. */
@@ -159,7 +159,7 @@ TSR_API tsr_status tsr_find_all(tsr_table *table, uint64_t n, const void *keys, 
  * in a multiset or multimap exactly once: there, each may have erased some of its pairs. The report counts pairs. */
 TSR_API tsr_status tsr_erase(tsr_table *table, uint64_t n, const void *keys, const tsr_call *call, tsr_error *error);
 /* Removes for each i one pair of keys[i]: one that has the value values[i], or where values is NULL (always of a set or
- * multiset) any one; k equal items remove k pairs, if there are so many. Results: TSR_ERASED or TSR_MISSING. Counts as
+ * multiset) any one; k equal items remove k pairs, if there are that many. Results: TSR_ERASED or TSR_MISSING. Counts as
  * an erase. */
 TSR_API tsr_status tsr_erase_pairs(tsr_table *table, uint64_t n, const void *keys, const void *values,
                                    const tsr_call *call, tsr_error *error);
@@ -253,7 +253,7 @@ typedef struct tsr_report { /* since the table was created or tsr_table_report_r
   uint64_t insert_histogram[TSR_REPORT_BINS], find_histogram[TSR_REPORT_BINS], erase_histogram[TSR_REPORT_BINS];
   uint64_t insert_scratch_bytes; /* the most device memory that one insert page by page took for a while */
   uint64_t cleanings;            /* inserts that rebuilt the table first, to be rid of erased slots (clean = auto) */
-  uint64_t erased_slots;         /* there are at most so many now; tsr_table_usage counts them */
+  uint64_t erased_slots;         /* there are at most that many now; tsr_table_usage counts them */
   /* duplicates = add with overflow = report: how often a sum passed the largest value: for each key the true sum of its
    * values / 2^value_bits. 0 means that all sums are right. Where an insert was done again, because pairs had found no
    * room, some may count twice. */

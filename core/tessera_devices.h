@@ -6,7 +6,7 @@
  * differs:
  *
  * Waiting: an operation returns when its work is done, on all devices, and begins after what call->stream has.
- * Arrays: they lie in the host's memory or on any of the devices, each on its own, or are split among them (tsr_call_parts);
+ * Arrays: they are in the host's memory or on any of the devices, each on its own, or are split among them (tsr_call_parts);
  * tsr_memory_allocate gives memory of the first one. Each device holds buffers for three chunks ([devices] chunk) until
  * the table is destroyed.
  * Capacity: of all devices together. Each shard is made for its part and some more, since a hash does not deal evenly; one
@@ -52,7 +52,7 @@ typedef struct tsr_batch_part {
 } tsr_batch_part;
 
 /* One batch whose arrays are split among the devices: part i is dealt with by the i-th device of the table (in a group:
- * of this process, which has one), so that no GPU has to hold or send all. Its arrays may lie anywhere; those in the memory
+ * of this process, which has one), so that no GPU has to hold or send all. Its arrays may be anywhere; those in the memory
  * of its own device are read and written where they are. Lengths may differ. call: which, as TSR_PREPARE_INSERT, up to
  * TSR_PREPARE_APPLY. Means what the call of all parts together would, and waits; answers are in the order of each part. */
 TSR_API tsr_status tsr_call_parts(tsr_table *table, uint32_t call, uint32_t count, const tsr_batch_part *parts,

@@ -132,7 +132,7 @@ static void pages_range(const tsr_cpu_table *table, const void *argument, uint64
 
 /* ---- As data --------------------------------------------------------------------------------- */
 
-/* A page's index on a GPU: keys, whether a left pair of each has come, and how many right pairs, if that counts. */
+/* A page's index on a GPU: keys, whether each has a left pair, and how many right pairs, if that counts. */
 static void fit_index(const tsr_shape *table, const void *argument, tsr_grid *grid) {
   const tsr_match *m = argument;
   const uint32_t groups = TSR_MATCH_INDEX_BYTES / m->bytes.key;

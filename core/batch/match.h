@@ -64,7 +64,7 @@ enum {
   TSR_MATCH_ROWS = TSR_BLOCK_THREADS, /* of a block */
 };
 
-/* Numbers of 4 or 8 bytes, the first of which is at `at`. */
+/* Numbers of 4 or 8 bytes; the first is at `at`. */
 typedef struct tsr_numbers {
   const void *at; /* NULL: there are none */
   uint32_t bytes, stride_bytes;
@@ -173,7 +173,7 @@ TSR_STEP_FUNCTION uint32_t tsr_match_set_bits(uint32_t *at, uint32_t bits) {
 TSR_STEP_FUNCTION uint64_t tsr_match_add(uint64_t *to, uint64_t value) {
   return __atomic_fetch_add(to, value, __ATOMIC_RELAXED);
 }
-/* The loop ends: an exchange fails only when another thread has come nearer to the end. */
+/* The loop ends: an exchange fails only when another thread is nearer to the end. */
 TSR_STEP_FUNCTION void tsr_match_choose(uint64_t *to, uint32_t fold, uint64_t value) {
   uint64_t seen = __atomic_load_n(to, __ATOMIC_RELAXED);
   while (((fold == TSR_FOLD_MIN && value < seen) || (fold == TSR_FOLD_MAX && value > seen)) &&

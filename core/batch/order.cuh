@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The partition: a tile of items is brought into the order of the pages, or the lists, of their keys. Read next: hot.cuh,
+ * The partition: puts a tile of items in the order of the pages, or the lists, of their keys. Read next: hot.cuh,
  * whose items the first pass takes out; place.cuh.
  */
 #ifndef TSR_BATCH_ORDER_CUH
@@ -175,7 +175,7 @@ struct tile_bins {
  * once. */
 enum { BIN_SHIFT = 16 };
 #define NO_PLACE 0xFFFFFFFFu /* for an item past the end, or whose key is hot */
-static_assert(TILE_ITEMS < (1 << BIN_SHIFT) - 1, "a place in a bin has so many bits");
+static_assert(TILE_ITEMS < (1 << BIN_SHIFT) - 1, "a place in a bin has that many bits");
 static __device__ __forceinline__ uint32_t place_in_bin(tile_bins *bins, uint32_t bin) {
   return bin << BIN_SHIFT | atomicAdd(&bins->count[bin], 1u);
 }

@@ -34,7 +34,7 @@ typedef struct tsr_partition {
   tsr_hot hot; /* keys whose items the first pass takes out; none unless the caller says so */
 } tsr_partition;
 
-/* Whether the caller of an insert is told what became of each item. */
+/* Whether the caller of an insert wants to know what became of each item. */
 bool tsr_wants_answers(const tsr_bulk *bulk);
 /* What the plan of a batch of n items for a store as it is depends on. */
 tsr_batch tsr_store_batch(const tsr_store *store, uint32_t op, uint64_t n, bool has_answers);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The plan of a batch that is inserted page by page (place.h): partition it by the pages of its keys, then work on each
- * page once, then give the rest the ordinary way. Why: ../design/0014-pages.md. Read next: lists.c.
+ * The plan of a batch that is inserted page by page (place.h). Partition it by the pages of its keys, work on each
+ * page once, then insert the rest the ordinary way. Why: ../design/0014-pages.md. Read next: lists.c.
  */
 #include "core/batch/place.h"
 

@@ -39,7 +39,7 @@
  *   spans_list   makes one list of the spans' pairs
  * Lists that are made in bulk (lists.cuh); items: the pages:
  *   lists        those of a page
- *   large_count, large_sum, large_place   the same for pages with so many items that all blocks work on them; items:
+ *   large_count, large_sum, large_place   the same for pages that all blocks work on, for their many items; items:
  *                the most large pages that there can be
  *   any_count, any_begin, any_place       all lists by random access; items: those of the batch, of any_begin the lists
  *                and one more */

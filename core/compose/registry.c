@@ -132,7 +132,7 @@ static const char *broken_row(const tsr_plugin *plugin, const tsr_parameter *row
   if (!row->doc || !*row->doc) return "has no doc";
   if (row->initial < row->minimum || row->initial > row->maximum) return "has a default outside its range";
   if (row->type == TSR_PARAMETER_U32 && row->maximum > UINT32_MAX) return "has a range beyond its type";
-  if (row->offset % bytes || row->offset + bytes > plugin->config_bytes) return "lies outside the config struct";
+  if (row->offset % bytes || row->offset + bytes > plugin->config_bytes) return "is outside the config struct";
   for (const tsr_parameter *other = plugin->parameters; other < row; other++)
     if (strcmp(other->name, row->name) == 0) return "is there twice";
   return NULL;
@@ -286,8 +286,9 @@ static tsr_status not_found(const char *path, const char *directories, uint32_t 
   return status;
 }
 
-/* What was found stays loaded, so it is found again without a look at the folders: a growing table, a sweep and a test of
- * many compositions ask for the same few plugins thousands of times, and looking takes most of the time of composing. */
+/* What was found stays loaded, so it is found again without a look at the folders. A growing table, a sweep and a
+ * test of many compositions ask for the same few plugins thousands of times, and looking takes most of the time of
+ * composing. */
 typedef struct known_plugin {
   struct known_plugin *next;
   const tsr_plugin *plugin;

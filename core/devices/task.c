@@ -228,7 +228,7 @@ tsr_status tsr_task_finish_slot(const tsr_task *task, uint32_t flight, tsr_error
   return status ? status : add_times(task, flight, error);
 }
 
-/* ---- Where columns lie ----------------------------------------------------------------------- */
+/* ---- Where columns are ----------------------------------------------------------------------- */
 
 /* shards, members: the offsets of these columns in a flight. i: the number of the column. */
 static tsr_way way_of(size_t shards, size_t members, uint32_t i, uint32_t bytes) {

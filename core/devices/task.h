@@ -91,7 +91,7 @@ tsr_status tsr_task_meet(const tsr_task *task, uint32_t flight, tsr_leg after, t
 /* Waits for the chunk that used this flight, including its answers, and adds up its costs. */
 tsr_status tsr_task_finish_slot(const tsr_task *task, uint32_t flight, tsr_error *error) TSR_MUST_CHECK;
 
-/* ---- Where columns lie ----------------------------------------------------------------------- */
+/* ---- Where columns are ----------------------------------------------------------------------- */
 
 /* The two ends of a column's way, as offsets of buffers in a flight: at the shards, and at the members that own the
  * items. */

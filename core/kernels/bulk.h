@@ -76,7 +76,7 @@ typedef struct tsr_tally {
   uint64_t not_placed; /* insert, find_or_insert, apply */
   uint64_t tombstones; /* count: slots that hold an erased pair */
   uint64_t units;      /* count: in use; flush: released */
-  uint64_t keys;       /* count: with a chain */
+  uint64_t keys;       /* count: with a value list */
 
   uint64_t asked[TSR_CLASSES], answered[TSR_CLASSES]; /* apply: keys of each class, and its hits */
 

@@ -30,10 +30,11 @@
  *                       before the table
  *   filter_bits         of a filter before the table: bits for each bucket
  *   filter_region       which of the layout's regions has the filter's blocks
- *   chain_first, chain_growth, chain_units   with values = buckets: s_0, lambda, the most units of a run (chain.h)
- *   chain_region        which of the layout's regions has the chains' records
- *   chain_in_order      the allocator hands out units in order, and none twice
- *   value_bytes         size of a value in a chain
+ *   value_list_first, value_list_growth, value_list_units   with values = buckets: s_0, lambda, the most units of a run
+ *                       (value_list.h)
+ *   value_list_region   which of the layout's regions has the lists' records
+ *   value_list_in_order   the allocator hands out units in order, and none twice
+ *   value_bytes         size of a value in a value list
  *   has_meanings        what the substitute key 0 stands for is noted for each bucket or unit, so that reserved keys have
  *                       room beyond their tail buckets (walk.cuh)
  *   meanings_role, meanings_region   which region of which part has these notes
@@ -62,11 +63,11 @@
   F(filter_functions)                                                                                                  \
   F(filter_bits)                                                                                                       \
   F(filter_region)                                                                                                     \
-  F(chain_first)                                                                                                       \
-  F(chain_growth)                                                                                                      \
-  F(chain_units)                                                                                                       \
-  F(chain_region)                                                                                                      \
-  F(chain_in_order)                                                                                                    \
+  F(value_list_first)                                                                                                  \
+  F(value_list_growth)                                                                                                 \
+  F(value_list_units)                                                                                                  \
+  F(value_list_region)                                                                                                 \
+  F(value_list_in_order)                                                                                               \
   F(value_bytes)                                                                                                       \
   F(has_meanings)                                                                                                      \
   F(meanings_role)                                                                                                     \

@@ -70,9 +70,9 @@ TSR_INLINE locked_survey survey(const tsr_ctx *c, tsr_key key) {
   return found;
 }
 
-/* Combines or claims in the surveyed bucket, by a look of its own. The key may be there now although the survey has not
- * seen it: an insert may have claimed a slot without the lock, if the bucket's erased slots were taken in between.
- * Returns what happened, or TSR_RESULT_NONE if the bucket has changed. */
+/* Combines or claims in the surveyed bucket, by a look of its own. The key may be there now although the survey has
+ * not seen it. An insert may have claimed a slot without the lock, if the bucket's erased slots were taken in
+ * between. Returns what happened, or TSR_RESULT_NONE if the bucket has changed. */
 TSR_INLINE uint32_t write_in(const tsr_ctx *c, const locked_survey *s, uint32_t policy, tsr_key key,
                              tsr_payload *payload) {
   tsr_bucket b = {
@@ -117,7 +117,7 @@ TSR_INLINE uint32_t insert_held(const tsr_ctx *c, tsr_key *key, tsr_payload *pay
     uint32_t grows = is_new && (!found.has_target || walk_is_stash(c, found.target));
     if (TSR_FACT(c, has_link) && tsr_warp_any(c, grows)) {
       tsr_ctx growing = tsr_masked(c, grows);
-      again = walk_is_unit(list_append(&growing, *key, found.end)) && grows;
+      again = walk_is_unit(link_append(&growing, *key, found.end)) && grows;
     }
     uint32_t writes = todo && !again && found.has_target, is_full = todo && !again && !found.has_target;
     result = is_full ? TSR_RESULT_NOT_PLACED : result;

@@ -13,7 +13,7 @@
 enum {
   OP_FIND,
   OP_CONTAINS, /* as find, without reading the payload */
-  OP_LOCATE,   /* as contains, and where its slot is (chain.cuh) */
+  OP_LOCATE,   /* as contains, and where its slot is (value_list.cuh) */
   OP_COUNT,    /* how many pairs the key has */
   OP_NOTE,     /* the same, and the payload of one of them */
   OP_RETRIEVE, /* the payloads of all of them */
@@ -57,7 +57,7 @@ typedef struct tsr_op {
   uint32_t policy;
   uint32_t any_payload; /* OP_ERASE_PAIR: the payload does not matter */
   uint64_t pairs;       /* counted or erased so far */
-  /* OP_RETRIEVE: the next payload goes to payloads[at], as long as that is before `end`. In a table with chains `at` is
+  /* OP_RETRIEVE: the next payload goes to payloads[at], as long as that is before `end`. In a table with value lists `at` is
    * the place of the slot that was found, claimed or erased. */
   uint64_t at, end;
   void *payloads;

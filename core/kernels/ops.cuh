@@ -125,20 +125,20 @@ TSR_INLINE void work_for_later(const tsr_ctx *c, uint32_t mine, tsr_item *item) 
 TSR_INLINE uint32_t list_value_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
   const uint64_t unknown = ~(uint64_t)0;
   tsr_item item = item_of(a, i, mine);
-  const uint32_t rank = chain_group_of(c, item.key, mine).rank; /* of all lanes, behind no `mine &&` */
+  const uint32_t rank = value_list_group_of(c, item.key, mine).rank; /* of all lanes, behind no `mine &&` */
   const uint32_t leads = mine && rank == 0;
   item.policy = TSR_FACT(c, duplicates);
   item.at = unknown;
   insert(c, &item, leads);
   const uint32_t is_there = is_in_table(item.result);
   run(c, &item, leads && is_there && item.at == unknown, OP_LOCATE, 1, 0);
-  const chain_group group =
-      chain_group_of(c, item.key, mine); /* read again, so that no register keeps it during the walk */
-  const uint64_t at = chain_from_leader(c, &group, leads && is_there ? item.at : unknown);
+  const value_list_group group =
+      value_list_group_of(c, item.key, mine); /* read again, so that no register keeps it during the walk */
+  const uint64_t at = value_list_from_leader(c, &group, leads && is_there ? item.at : unknown);
   const uint32_t appends = mine && at != unknown;
   i = item_again(c, i);
-  const uint32_t appended =
-      chain_append(c, &group, appends ? at : 0, chain_value_at(c, a->values, item_place(a, i), appends), appends);
+  const uint32_t appended = value_list_append(c, &group, appends ? at : 0,
+                                              value_list_value_at(c, a->values, item_place(a, i), appends), appends);
   item.result = !mine ? TSR_RESULT_NONE : appended ? TSR_RESULT_INSERTED : TSR_RESULT_NOT_PLACED;
   hand_back(c, a, i, &item);
   put_result(a, i, mine, item.result);
@@ -489,7 +489,7 @@ TSR_INLINE uint32_t bulk_flush(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, 
     uint32_t active = todo >> turn & 1u;
     if (!tsr_warp_any(c, active)) continue;
     tsr_ctx flushing = tsr_masked(c, active);
-    released += list_flush(&flushing, tsr_shuffle64(c, i, turn));
+    released += link_flush(&flushing, tsr_shuffle64(c, i, turn));
   }
   if (c->lane == 0 && released) IO_ADD(&a->tally->units, released);
   return 0;

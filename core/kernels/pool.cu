@@ -16,7 +16,7 @@ static __device__ __forceinline__ void pool_add(uint64_t *total, uint32_t own, u
   if (threadIdx.x == 0 && *block) atomicAdd((unsigned long long *)total, (unsigned long long)*block);
 }
 
-/* In two of the forms of the bulk kernels (launch.cu). */
+/* In two of the variants of the bulk kernels (launch.cu). */
 #define POOL_KERNEL_AS(op, name, bounds)                                                                               \
   extern "C" __global__ void bounds name(const __grid_constant__ tsr_pool_run a) {                                     \
     __shared__ uint32_t block[5];                                                                                      \

@@ -13,7 +13,7 @@
 
 #include "core/kernels/decide.cuh"
 #include "core/kernels/io.cuh"
-#include "core/kernels/lists.cuh"
+#include "core/kernels/links.cuh"
 
 /* How a write went. */
 enum {
@@ -63,13 +63,13 @@ TSR_INLINE uint32_t erase(const tsr_ctx *c, tsr_op *op, uint32_t kind, const tsr
   TSR_NO_UNROLL
   while (tsr_warp_any(c, slots != 0)) {
     uint32_t slot = slots ? tsr_lowest(slots) : 0, wanted = slots != 0;
-    /* The first lane decides for its tile: where payloads are read apart from keys, another thread may erase this one
-     * between the looks of two lanes, and they would not agree. */
+    /* The first lane decides for its tile. Where payloads are read apart from keys, another thread may erase this
+     * one between the looks of two lanes, and they would not agree. */
     if (one && !op->any_payload && !tsr_shuffle32(c, layout_payload(c, b, slot) == op->payload, 0)) wanted = 0;
     tsr_ctx writing = tsr_masked(c, wanted);
     uint32_t gone = layout_erase(&writing, b, slot) && wanted;
     erased += gone;
-    if (TSR_FACT(c, chain_first) && gone) op->at = place_of(c, op->probe.ref, slot);
+    if (TSR_FACT(c, value_list_first) && gone) op->at = place_of(c, op->probe.ref, slot);
     if (TSR_FACT(c, duplicates) != TSR_DUPLICATES_KEEP) {
       lost = wanted && !gone;
       break;
@@ -132,7 +132,7 @@ TSR_INLINE uint32_t write(const tsr_ctx *c, tsr_op *op, uint32_t kind, tsr_actio
   if (kind == OP_MIXED) return write_mixed(c, op, a, b);
   if (op_erases(kind)) return erase(c, op, kind, b, a.slots);
   if (kind == OP_FIND && tsr_warp_any(c, a.takes)) op->payload = layout_payload(c, b, slot); /* told where taken */
-  if ((kind == OP_LOCATE && a.takes) || (kind == OP_INSERT && TSR_FACT(c, chain_first) && (a.combines | a.claims)))
+  if ((kind == OP_LOCATE && a.takes) || (kind == OP_INSERT && TSR_FACT(c, value_list_first) && (a.combines | a.claims)))
     op->at = place_of(c, op->probe.ref, slot);
   const bool may_combine = kind == OP_COMBINE || (op_inserts(kind) && op_guard(c, kind) != TSR_GUARD_NONE);
   if (may_combine && tsr_warp_any(c, a.combines)) {
@@ -171,7 +171,7 @@ TSR_INLINE void append_unit(const tsr_ctx *c, tsr_op *op, uint32_t kind) {
   uint32_t appends = op->result == NEEDS_UNIT;
   if (!TSR_FACT(c, has_link) || !op_inserts(kind) || !tsr_warp_any(c, appends)) return;
   tsr_ctx appending = tsr_masked(c, appends);
-  uint32_t link = list_append(&appending, op->key, op->probe.ref);
+  uint32_t link = link_append(&appending, op->key, op->probe.ref);
   op->walking |= walk_advance(c, op->key, &op->probe, link, appends);
   op->result = appends ? decide_at_end(c, op, kind) : op->result;
 }

@@ -74,17 +74,17 @@ typedef void tsr_step_range(const tsr_cpu_table *table, const void *argument, ui
 /* The whole step on the CPU, which divides its work itself. */
 typedef void tsr_step_whole(const tsr_cpu_table *table, const void *argument, uint64_t n);
 
-enum { TSR_ROOMIER_FORMS = 2 };
+enum { TSR_ROOMIER_VARIANTS = 2 };
 
 typedef struct tsr_steps tsr_steps;
 
 typedef struct tsr_step {
   const tsr_steps *set;
   const char *kernel; /* its name contains no other's, because the linker matches parts of names */
-  /* Its further forms, each of which may use more registers than the one before; NULL ends them. */
-  const char *roomier[TSR_ROOMIER_FORMS];
-  /* If a lane alone holds a bucket of this size, ptxas saves registers in the first form by loading the last of them
-   * late, and the next form is taken (core/design/0008-tiles-in-step.md). 0: never. */
+  /* Its further variants. Each may use more registers than the one before; NULL ends them. */
+  const char *roomier[TSR_ROOMIER_VARIANTS];
+  /* If a lane alone holds a bucket of this size, ptxas saves registers in the first variant by loading the last of them
+   * late, and the next variant is taken (core/design/0008-tiles-in-step.md). 0: never. */
   uint32_t late_bytes;
   tsr_step_range *range; /* NULL: `whole` does it; or both are NULL, and there is nothing to do on the CPU */
   tsr_step_whole *whole;

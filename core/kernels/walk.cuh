@@ -206,7 +206,7 @@ TSR_INLINE bool walk_next(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
 TSR_INLINE bool walk_begin(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
   tsr_probe start = {0, {0, 0}, 0, 0, TSR_FACT(c, is_paged) ? tsr_page_of(c, key) : 0};
   if (TSR_FACT(c, has_meanings) && TSR_FACT(c, is_paged) && walk_is_reserved(key))
-    start.page = TSR_FACT(c, short_keys) ? tsr_page_of(c, 0) : (uint32_t)c->t->pages - 1; /* bins.cuh, too */
+    start.page = TSR_FACT(c, short_keys) ? tsr_page_of(c, 0) : (uint32_t)c->t->pages - 1; /* also in bins.cuh */
   *probe = start;
   return walk_next(c, key, probe);
 }

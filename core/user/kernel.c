@@ -53,7 +53,7 @@ static tsr_status check_tables(const char *kernel, tsr_table *const *tables, siz
       return tsr_compatible_refuse(TSR_HAS_CALL_KERNEL, TSR_HAS_DEVICES, kernel, error);
     if (t->backend != tables[0]->backend ||
         t->store.composition->settings.target.device != tables[0]->store.composition->settings.target.device)
-      return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: its tables lie on different devices: a kernel runs on one", kernel);
+      return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: its tables are on different devices: a kernel runs on one", kernel);
     for (size_t j = 0; j < i; j++)
       if (tables[j] == t)
         return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: one table was given under two names: declare it once", kernel);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libtessera.so by ctypes: where it lies, its structs, its functions, and its errors as exceptions.
+"""libtessera.so by ctypes: where it is, its structs, its functions, and its errors as exceptions.
 
 The declarations are those of tessera.h and tessera_tools.h, which are the manual; tests/python/structs_test.py compares
 every struct with the compiler's. Read next: _table.py.

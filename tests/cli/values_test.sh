@@ -168,7 +168,7 @@ sort -n keys.tsv | cmp all.tsv - || fail "of a multiset"
 run run "$specs/warpcore_multi.ini" "${cpu[@]}" --set table.capacity=10000 --insert keys.tsv --value ordinal --export all.tsv --sorted
 awk '{ print $1 "\t" NR - 1 }' keys.tsv | sort -n -k 1,1 -k 2,2 | cmp all.tsv - || fail "of a multimap"
 
-case_of "a saved table is exported, too"
+case_of "a saved table is exported as well"
 run "${adds[@]}" --insert keys.tsv --value one --save table.tsr
 run "${adds[@]}" --load table.tsr --export - --sorted
 expect_status 0

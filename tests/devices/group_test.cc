@@ -312,7 +312,7 @@ TEST_P(Group, SavesAndLoads) {
             std::vector<int>(size, 0));
 }
 
-// A file of one process with as many devices is a group's, too.
+// A file of one process with as many devices is a group's as well.
 TEST(Loading, TheFileOfOneProcess) {
   const std::string id = new_id(), path = id + ".tsr";
   const auto life = [&](uint32_t rank, const std::string &) {
@@ -516,7 +516,7 @@ TEST(Failing, ARankIsKilled) {
   EXPECT_EQ(statuses, with(1, 128 + SIGKILL));
 }
 
-// The same over TCP: the end of a stream is told there, too.
+// The same over TCP: the end of a stream is told there as well.
 TEST(Failing, ARankIsKilledOverTcp) {
   const auto life = [](uint32_t rank, const std::string &id) {
     tsr_group *group = nullptr;
@@ -570,7 +570,7 @@ TEST_F(Silent, ARankStandsStill) {
 
 // It compiles, or does something else, for three times the limit, and its beats tell that it is there.
 TEST_F(Silent, ABusyRankIsWaitedFor) {
-  if (backend() != "cpu") GTEST_SKIP() << "on GPUs the limit bounds work, too";
+  if (backend() != "cpu") GTEST_SKIP() << "on GPUs the limit bounds work as well";
   const std::vector<int> statuses = live(3, [](uint32_t rank, const std::string &id) {
     tsr_group *group = nullptr;
     tsr_table *table = nullptr;

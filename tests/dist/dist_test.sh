@@ -246,7 +246,7 @@ with=()
 # block WORDS: the first block of README with these words behind its fence.
 block() { awk -v begin="\`\`\`$1" '/^```/ && inside { exit } inside { print } $0 == begin { inside = 1 }' "$home/README.md"; }
 
-case_of "pkg-config knows the package where it lies"
+case_of "pkg-config knows the package where it is"
 export PKG_CONFIG_PATH=$home/lib/pkgconfig
 [[ tessera\ $(pkg-config --modversion tessera) == "$version" ]] || fail "it tells another version"
 

@@ -660,8 +660,8 @@ class ArgumentsTest(unittest.TestCase):
         self.refused(tessera.BadArgument, "do not fit into 32 bits", find, [1 << 32])
         self.refused(tessera.BadArgument, "do not fit into 32 bits", find, [-1, 1 << 31])
         self.refused(tessera.BadArgument, "do not fit into 32 bits", find, -(1 << 31) - 1)
-        self.refused(ValueError, "do not lie one behind the other", find, self.keys[::2])
-        self.refused(ValueError, "do not lie one behind the other", find, np.zeros((3, 3), np.uint32).T)
+        self.refused(ValueError, "are not one behind the other", find, self.keys[::2])
+        self.refused(ValueError, "are not one behind the other", find, np.zeros((3, 3), np.uint32).T)
 
     def test_keys_of_many_makes(self):
         two = [1, 2]

@@ -163,19 +163,19 @@ static void say_counted(const count_job *job) {
 /* ---- The command ----------------------------------------------------------------------------- */
 
 static const tsr_option options[] = {
-    {"--kmers", "K", false, "Letters of a k-mer, 1 to 32."},
+    {"--kmers", "K", false, "Letters per k-mer, 1 to 32."},
     {"--canonical", NULL, false, "Counts a k-mer and its reverse complement as one, the smaller."},
     {"--histogram", NULL, false,
-     "Prints lines `count number`: so many k-mers occur so often. What it does without --out."},
+     "Prints lines `count number`: that many k-mers occur so often. What it does without --out."},
     {"--out", "FILE", false,
-     "Where the k-mers and their counts go, a line each; '-' is standard output. The ending says the form, as of run "
-     "--out; an array has numbers in place of letters."},
-    {"--sorted", NULL, false, "Sorts these lines by the k-mers' letters; else they have no order."},
-    {"--min", "N", false, "Leaves k-mers that occur less often out of both."},
+     "Where the k-mers and their counts go, a line each; '-' is standard output. The ending chooses the format, as for "
+     "run --out; an array has numbers in place of letters."},
+    {"--sorted", NULL, false, "Sorts the lines of --out by the k-mers' letters. Otherwise they have no order."},
+    {"--min", "N", false, "Leaves out k-mers that occur less often."},
     {"--spec", "SPEC", false,
-     "What table counts, instead of specs/count.ini; its capacity is where it begins to grow."},
+     "The table that counts, in place of specs/count.ini. It starts with the spec's capacity and grows."},
     TSR_OPTION_STRICT,
-    {"--quiet", NULL, false, "Says nothing but errors and what is wrong."},
+    {"--quiet", NULL, false, "Prints errors and warnings only."},
     TSR_OPTION_SET,
     TSR_OPTION_PLUGINS,
     TSR_OPTION_END};

@@ -13,12 +13,12 @@
 #include "tools/lab/experiment.h"
 
 static const tsr_option options[] = {
-    {"--list", NULL, false, "Tells which experiments there are."},
+    {"--list", NULL, false, "Lists the experiments."},
     {"--all", NULL, false, "All of them, one after the other."},
-    {"--small", NULL, false, "With few keys, to try them: seconds in all, also on the cpu backend."},
+    {"--small", NULL, false, "With few keys, to try them: seconds for all, also on the cpu backend."},
     {"--out", "FOLDER", false,
-     "Where NAME.csv goes, and is gone on with, NAME.paper.csv and the picture NAME.svg, for each; the working "
-     "directory, else."},
+     "Where NAME.csv, NAME.paper.csv and the picture NAME.svg of each go. Otherwise the working directory. An "
+     "experiment continues a NAME.csv that is there."},
     TSR_OPTION_SET,
     TSR_OPTION_PLUGINS,
     TSR_OPTION_END};
@@ -160,5 +160,5 @@ static tsr_exit run(const tsr_arguments *arguments) {
 
 const tsr_command tsr_experiment_command = {
     {"experiment", "[NAME...]",
-     "Runs experiments of the papers, or those of FILE.ini, and sets the results beside theirs.", options, NULL},
+     "Runs experiments of the papers, or those of FILE.ini, and compares the results with theirs.", options, NULL},
     run};

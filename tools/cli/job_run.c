@@ -112,7 +112,7 @@ static tsr_status check_value(const tsr_job *job, tsr_error *error) {
   return TSR_OK;
 }
 
-/* The library would refuse these, too, but after all files that come before were read. */
+/* The library would refuse these as well, but after all files that come before were read. */
 static tsr_status check_filter(const tsr_job *job, tsr_error *error) {
   const char *asked = job->outputs.pairs ? "--export" : job->outputs.has_histogram ? "--histogram" : NULL;
   if (!job->kind.is_filter) return TSR_OK;

@@ -283,28 +283,25 @@ static tsr_status put_out(join_job *job, tsr_error *error) {
 
 static const tsr_option options[] = {
     {"--kind", "KIND", false,
-     "Which rows: inner (a left and a right pair of one key; the default), left (those, and left pairs without a right "
-     "one), semi or anti (left pairs whose keys the right file has, or has not); or keys, each once: union, intersect "
-     "or difference (of the left file alone)."},
+     "Which rows. inner, the default: every left pair with every right pair of its key. left: those, and left pairs "
+     "without a right one. semi, anti: left pairs whose key the right file has, or has not. union, intersect, "
+     "difference: keys, each once; difference has those of the left file alone."},
     {"--aggregate", "WHAT", false,
-     "Instead of rows of pairs: for each key that both files have, the sum, min, max or count of its right values."},
+     "In place of rows of pairs: for each key of both files the sum, min, max or count of its right values."},
     {"--saturate", NULL, false,
-     "With --aggregate sum: a sum past 2^64 - 1 stops there. Without it such a sum is wrong, and the exit status is "
-     "3."},
+     "With --aggregate sum: sums stop at 2^64 - 1. Without it a larger sum is wrong, and the exit status is 3."},
     {"--out", "FILE", false,
-     "Where the rows go: key, left value, right value, '-' for none (in an array of a left join, a last column is 1 "
-     "or, "
-     "without a right pair, 0). '-', standard output, is the default."},
+     "Where the rows go: key, left value, right value or '-'. In an array of a left join a last column is 1, or 0 "
+     "without a right pair. '-', standard output, is the default."},
     {"--key", "COLUMN[,RIGHT]", false,
-     "Which column of text is the key, by name or number, in both files or in the left and the right one."},
-    {"--value", "COLUMN[,RIGHT]", false, "The same of the values."},
+     "The column of text that is the key, by name or number: of both files, or of the left and the right one."},
+    {"--value", "COLUMN[,RIGHT]", false, "The same for the value."},
     TSR_OPTIONS_OF_ROWS,
-    {"--count", NULL, false, "Prints how many rows there are instead."},
+    {"--count", NULL, false, "Prints the number of rows only."},
     {"--spec", "SPEC", false,
-     "What tables both files are read into, instead of specs/join.ini. Tables of lists or pages and of one capacity "
-     "meet "
-     "page by page, as of specs/hashgraph_v2.ini with --set table.capacity=N."},
-    {"--quiet", NULL, false, "Says nothing but errors and what is wrong."},
+     "The tables that both files are read into, in place of specs/join.ini. Two tables with pages or bulk lists and of "
+     "one capacity are joined page by page, as with specs/hashgraph_v2.ini --set table.capacity=N."},
+    {"--quiet", NULL, false, "Prints errors and warnings only."},
     TSR_OPTION_SET,
     TSR_OPTION_PLUGINS,
     TSR_OPTION_END};
@@ -422,5 +419,4 @@ static tsr_exit run_join(const tsr_arguments *arguments) {
   return tsr_say_error(status, &error);
 }
 
-const tsr_command tsr_join_command = {
-    {"join", "LEFT RIGHT", "Rows of the pairs of two files that have one key.", options, NULL}, run_join};
+const tsr_command tsr_join_command = {{"join", "LEFT RIGHT", "Joins two files by key.", options, NULL}, run_join};

@@ -39,7 +39,7 @@ static bool says(const tsr_spec *spec, const char *key, const char *word) {
   return value && strcmp(value, word) == 0;
 }
 
-/* Whether such a table's values stop at the largest number, which has so many bits. */
+/* The bits of the number at which such a table's values stop; 0: they do not stop. */
 static uint32_t bits_of_stop(const tsr_spec *spec, uint32_t value_bits) {
   const char *bits = tsr_spec_get(spec, "table", "value_bits");
   if (says(spec, "kind", "counter")) return bits ? (uint32_t)strtoul(bits, NULL, 10) : value_bits;

@@ -21,10 +21,10 @@ TSR_MUST_CHECK tsr_status tsr_place_sdk(char folder[TSR_PLACE_BYTES], tsr_error 
 /* The program behind `tessera conform`: $TESSERA_CONFORM, or tessera-conform beside this program. */
 TSR_MUST_CHECK tsr_status tsr_place_kit(char path[TSR_PLACE_BYTES], tsr_error *error);
 
-/* lib/tessera beside bin/ of an installed program: where its plugins lie; false if there is no such folder. */
+/* lib/tessera beside bin/ of an installed program: where its plugins are; false if there is no such folder. */
 bool tsr_place_plugins(char folder[TSR_PLACE_BYTES]);
 
-/* The Tessera checkout that `path` lies in: the nearest folder above that has a WORKSPACE and plugins/plugin.h. */
+/* The Tessera checkout that `path` is in: the nearest folder above that has a WORKSPACE and plugins/plugin.h. */
 bool tsr_place_checkout(const char *path, char folder[TSR_PLACE_BYTES]);
 
 /* Joins two parts of a path by '/'; false if the result is too long. `path` may be `folder`. */

@@ -14,12 +14,14 @@
 #include "tools/lab/tune.h"
 
 static const tsr_option options[] = {
-    {"--out", "FILE", false, "The winner's INI; else NAME.tuned.ini here, after the file's name."},
-    {"--csv", "FILE", false, "All that was measured, where an interrupted search goes on; else NAME.tune.csv here."},
+    {"--out", "FILE", false, "The winner's INI. Otherwise NAME.tuned.ini here, after the file's name."},
+    {"--csv", "FILE", false,
+     "All measurements; an interrupted search continues from them. Otherwise NAME.tune.csv here."},
     {"--space", "FILE", false,
-     "Whose [sweep] and [variants] are searched; else those of the workload's file, or space.ini of the recipes."},
-    {"--seconds", "S", false, "After which the best so far is the winner; the same call goes on then; no bound."},
-    {"--link", "SM", false, "Links for sm_90 and so on what would be measured, without a GPU, and measures nothing."},
+     "The file whose [sweep] and [variants] are searched. Otherwise the workload's file, or space.ini of the recipes."},
+    {"--seconds", "S", false,
+     "When to stop and take the best so far; the same call continues the search. No limit by default."},
+    {"--link", "SM", false, "Only links what would be measured, for sm_90 and so on, without a GPU."},
     TSR_OPTION_SET,
     TSR_OPTION_PLUGINS,
     TSR_OPTION_END};

@@ -23,7 +23,7 @@ typedef struct place {
   char name[NAME_MAX + 1]; /* in the folder; empty for a file that is there */
 } place;
 
-/* links: so many more are followed, for those to nothing may lead to one another. */
+/* links: that many more are followed, for those to nothing may lead to one another. */
 static bool find_place(const char *path, uint32_t links, place *found) {
   char folder[2 * PATH_MAX], to[PATH_MAX];
   struct stat facts;

@@ -12,7 +12,7 @@
 #include "tools/lab/plot_gnuplot.h"
 #include "tools/lab/reshape.h"
 
-/* Light and dark follow the reader's system. Of gnuplot's colours black and the greys follow, too; the others can be seen
+/* Light and dark follow the reader's system. Of gnuplot's colours black and the greys follow as well; the others can be seen
  * on both grounds. */
 static const char style[] =
     ":root{color-scheme:light dark;--ground:#fff;--card:#f6f7f8;--ink:#1c1e21;--faint:#5b6168;--line:#d5d9dd;"
