@@ -16,7 +16,7 @@ def program() -> str:
     """The path of the program: the package's, or $TESSERA_PROGRAM."""
     path = os.environ.get("TESSERA_PROGRAM") or os.path.join(lib.PREFIX, "bin", "tessera")
     if not os.access(path, os.X_OK):
-        raise lib.NotFound(f"{path}: is no program: set TESSERA_PROGRAM to the path of one")
+        raise lib.NotFound(f"{path}: is not a program: set TESSERA_PROGRAM to the path of tessera")
     return path
 
 

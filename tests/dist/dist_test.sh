@@ -115,7 +115,7 @@ for command in $commands; do
   page=$pages/tessera-$command.1
   grep -q "^\.BR tessera..$command (1)" "$pages/tessera.1" || fail "tessera.1 does not name $command"
   env -i "$tessera" "$command" --help | sed -nE 's/^  (-[^ ]+)( .*)?$/\1/p' >options
-  [[ -s options || $command == version ]] || fail "$command has no options"
+  [[ -s options || $command == version || $command == complete ]] || fail "$command has no options"
   while read -r option; do tr -d '\\' <"$page" | grep -qE "^\.B $option( |\$)" || fail "$command has no $option"; done <options
 done
 for status in 0 1 2 3 130 143; do grep -q "^\.B $status\$" "$pages/tessera.1" || fail "no exit status $status"; done
@@ -129,21 +129,11 @@ for page in "$pages"/*.1; do
   [[ ! ${said-} ]] || fail "mandoc says: $said"
 done
 
-# completes WORD... : what bash offers for the last word.
-completes() {
-  env -i PATH="$home/bin:$PATH" bash --norc -c 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
-    compopt() { :; }; _tessera "$1" "${!#}" "${COMP_WORDS[COMP_CWORD - 1]}"; printf "%s\n" "${COMPREPLY[@]}"' \
-    complete "$home/share/bash-completion/completions/tessera" tessera "$@" 2>&1
-}
-
-case_of "bash completes commands, options, plugins and keys"
-[[ $(completes r) == $'run\nreport\nroofline' ]] || fail "r: $(completes r)"
-[[ $(completes run --ins) == --insert ]] || fail "run --ins: $(completes run --ins)"
-[[ $(completes bench --lo) == --loads ]] || fail "bench --lo: $(completes bench --lo)"
-[[ $(completes describe probing/cuc) == probing/cuckoo ]] || fail "describe: $(completes describe probing/cuc)"
-[[ $(completes run x.ini --set table.load) == table.load_factor= ]] || fail "--set: $(completes run x.ini --set table.load)"
-[[ $(completes new pr) == probing ]] || fail "new pr: $(completes new pr)"
-[[ $(completes run spec) == "" ]] || fail "offers no file names for run spec: $(completes run spec)"
+case_of "completion is installed where bash, zsh and fish look for it"
+for place in bash-completion/completions/tessera zsh/site-functions/_tessera fish/vendor_completions.d/tessera.fish; do
+  grep -q 'complete --' "$home/share/$place" || fail "$place"
+done
+env -i "$tessera" complete -- run quickst | grep -q '^quickstart	' || fail "the installed program knows no recipe"
 
 # ---- A plugin of a third party ---------------------------------------------------------------------------------------
 
@@ -233,7 +223,7 @@ refuses 'triangular.so: is not called ROLE_NAME.so' conform triangular.so
 cp "$(ldd "$(command -v bash)" | sed -n 's/.*=> \(.*libc\.so[^ ]*\).*/\1/p')" layout_libc.so
 refuses 'layout_libc.so: is no plugin: it exports no tsr_plugin_entry' conform layout_libc.so
 with=(TESSERA_CONFORM="$work/absent")
-refuses 'is no program' conform "third party/probing_triangular.so"
+refuses 'is not a program' conform "third party/probing_triangular.so"
 with=()
 mkdir -p empty_tmp
 with=(TMPDIR="$work/empty_tmp" GTEST_FILTER='*P01*')

@@ -159,6 +159,6 @@ static tsr_exit run(const tsr_arguments *arguments) {
 }
 
 const tsr_command tsr_experiment_command = {
-    {"experiment", "[NAME...]",
+    {"experiment", "[EXPERIMENT...]",
      "Runs experiments of the papers, or those of FILE.ini, and compares the results with theirs.", options, NULL},
     run};

@@ -282,11 +282,11 @@ static tsr_status put_out(join_job *job, tsr_error *error) {
 /* ---- The command ----------------------------------------------------------------------------- */
 
 static const tsr_option options[] = {
-    {"--kind", "KIND", false,
+    {"--kind", "inner|left|semi|anti|union|intersect|difference", false,
      "Which rows. inner, the default: every left pair with every right pair of its key. left: those, and left pairs "
      "without a right one. semi, anti: left pairs whose key the right file has, or has not. union, intersect, "
      "difference: keys, each once; difference has those of the left file alone."},
-    {"--aggregate", "WHAT", false,
+    {"--aggregate", "sum|min|max|count", false,
      "In place of rows of pairs: for each key of both files the sum, min, max or count of its right values."},
     {"--saturate", NULL, false,
      "With --aggregate sum: sums stop at 2^64 - 1. Without it a larger sum is wrong, and the exit status is 3."},

@@ -13,9 +13,9 @@
   { "--strict", NULL, false, "Refuses a file without any key. Otherwise it is an empty input." }
 /* clang-format off */
 #define TSR_OPTIONS_OF_ROWS                                                                                            \
-  {"--separator", "C", false, "What separates the columns of text: a character, 'tab' or 'blank'. Otherwise the file's "\
+  {"--separator", "C|tab|blank", false, "What separates the columns of text: a character, 'tab' or 'blank'. Otherwise the file's "\
    "ending or its first row decides."},                                                                                \
-  {"--null", "WHAT", false, "What to do with a row whose key or value is empty, \\N or -: 'refuse' (the default) or "  \
+  {"--null", "refuse|skip", false, "What to do with a row whose key or value is empty, \\N or -: 'refuse' (the default) or "  \
    "'skip'."},                                                                                                         \
   {"--signed", NULL, false, "Reads and writes negative numbers, in two's complement. Values that a table counts, adds "\
    "up or compares must not be negative."},                                                                            \

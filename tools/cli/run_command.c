@@ -30,11 +30,11 @@ static const tsr_option options[] = {
     {"--key", "COLUMN", false,
      "The column of text that is the key: a name in the first row, or a number from 1. Files of more than two columns "
      "need --key or --value."},
-    {"--value", "WHAT", false,
+    {"--value", "COLUMN|ordinal|one|N", false,
      "The column that is the value, by name or as @2. Or the value of keys that are read without one: 'ordinal' (the "
      "key's number in the file), 'one', or a number; a table that adds needs it."},
     TSR_OPTIONS_OF_ROWS,
-    {"--on-full", "WHAT", false,
+    {"--on-full", "grow|report|stop", false,
      "What to do when a pair does not fit: 'grow' the table, 'report' it at the end, or 'stop'. Otherwise the spec's "
      "growth decides, or the table grows if it can."},
     {"--unplaced", "FILE", false,

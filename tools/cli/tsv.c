@@ -454,7 +454,7 @@ static tsr_status give_value(const tsr_tsv *t) {
   if (!is_given_a_value(t))
     return tsr_fail(
         t->error, TSR_IO,
-        "%s:%llu: has a key but no value: write `key value`, or say by --value of `tessera run` what such a key gets",
+        "%s:%llu: has a key but no value: write `key value`, or set the value of such keys by --value of `tessera run`",
         t->path, (unsigned long long)t->line);
   if (t->options->value_rule == TSR_VALUE_ORDINAL && bits == 32 && ordinal > UINT32_MAX)
     return tsr_refuse_ordinal(t->path, t->error);
