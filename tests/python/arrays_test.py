@@ -85,8 +85,16 @@ class ArraysTest(unittest.TestCase):
         self.assertEqual(self.table.get([100, 101]).tolist(), [7, 8])
         out = np.zeros(2, np.uint32)
         self.assertEqual(self.table.get(ByDlpack(np.array([1, 2], np.uint32)), out=out).tolist(), [10, 20])
-        with self.assertRaisesRegex(tessera.BadArgument, "results cannot be made as arrays of .*ByDlpack"):
-            self.table.get(ByDlpack(values))
+        found = self.table.get(ByDlpack(values))
+        self.assertEqual((type(found), found.tolist()), (np.ndarray, [70, 80]))
+        self.assertEqual(self.table[ByDlpack(values)].tolist(), [70, 80])
+
+        class WithNulls(ByDlpack):
+            def __dlpack__(self, **options):
+                raise RuntimeError("there are nulls")
+
+        with self.assertRaisesRegex(tessera.BadArgument, "keys: there are nulls: fill or drop nulls"):
+            self.table.get(WithNulls(values))
         with self.assertRaisesRegex(tessera.BadArgument, "DLPack does not say whether"):
             self.table.get(values, out=ByDlpack(values))
 
