@@ -24,12 +24,42 @@ import warnings
 import weakref
 from contextlib import ExitStack, contextmanager
 from ctypes import byref, c_uint64, c_void_p
-from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, NoReturn, Optional, Set, Tuple, Union
+from typing import (
+    Any,
+    Dict,
+    FrozenSet,
+    Iterator,
+    List,
+    Literal,
+    Mapping,
+    NoReturn,
+    Optional,
+    Set,
+    Tuple,
+    Union,
+    get_args,
+    overload,
+)
 
 import numpy as np
 
 from tessera import _library as lib
-from tessera._arrays import HOST, NUMPY, Adapter, Memory, adapter_of, from_numbers, name_of
+from tessera._arrays import (
+    HOST,
+    NUMPY,
+    Adapter,
+    ArrayT,
+    ByCuda,
+    ByDlpack,
+    Memory,
+    Numbers,
+    NumPyArray,
+    OtherAdapter,
+    adapter_of,
+    from_numbers,
+    name_of,
+    way_out,
+)
 from tessera._library import BadArgument, Busy, Closed, Error, Full, OverflowWarning, WrongType, library
 from tessera._spec import Spec, SpecSource, options
 
@@ -60,7 +90,8 @@ class Op(enum.IntEnum):
     FIND = 3
 
 
-_JOINS = ("inner", "left", "semi", "anti", "union", "intersect", "difference", "sum", "min", "max", "count")
+JoinKind = Literal["inner", "left", "semi", "anti", "union", "intersect", "difference", "sum", "min", "max", "count"]
+_JOINS: Tuple[JoinKind, ...] = get_args(JoinKind)
 _JOINS_OF_PAIRS, _AGGREGATES = _JOINS[:4], _JOINS[7:]
 
 _NOT_PLACED = int(Code.NOT_PLACED)
@@ -95,7 +126,7 @@ class Table:
         capacity: int = 0,
         seed: int = 0,
         plugins: Any = None,
-        on_busy: str = "wait",
+        on_busy: Literal["wait", "raise"] = "wait",
     ) -> None:
         self._prepare(plugins, on_busy)
         made = Spec(spec, settings)
@@ -113,7 +144,7 @@ class Table:
         backend: Optional[str] = None,
         device: Union[int, str, None] = None,
         plugins: Any = None,
-        on_busy: str = "wait",
+        on_busy: Literal["wait", "raise"] = "wait",
     ) -> "Table":
         """The table that `save` wrote, as it was, or on another backend ("auto", "cuda", "cpu") or GPU (of a table of
         several, "0,1"). Load only files that you trust."""
@@ -134,7 +165,7 @@ class Table:
 
     # ---- Its life ----------------------------------------------------------------------------------------------------
 
-    def _prepare(self, plugins: Any, on_busy: str) -> None:
+    def _prepare(self, plugins: Any, on_busy: Literal["wait", "raise"]) -> None:
         if _forked:
             raise Closed(_FORKED)
         if on_busy not in ("wait", "raise"):
@@ -277,12 +308,19 @@ class Table:
             self._uses_device = True
             self._stream = adapter.stream(device)
 
-    def _keys(self, keys: Any, name: str = "keys") -> Tuple[Adapter, Any, Memory]:
+    def _keys_array(self, keys: Any, name: str) -> Tuple[Adapter, Any, Memory]:
+        """Keys as an array of a library that can make arrays for results, too."""
         adapter = adapter_of(keys)
         if adapter is None:
             keys = from_numbers(keys, name, self._key_width)
             adapter = NUMPY
         memory = adapter.look(keys, name, False)
+        if type(adapter) is OtherAdapter and memory.device == HOST:
+            return NUMPY, np.from_dlpack(keys), memory
+        return adapter, keys, memory
+
+    def _keys(self, keys: Any, name: str = "keys") -> Tuple[Adapter, Any, Memory]:
+        adapter, keys, memory = self._keys_array(keys, name)
         if memory.width != self._key_width or memory.kind not in "ui":
             self._wrong_type(memory, name, "keys", self._key_width)
         self._note(memory, adapter, name)
@@ -294,9 +332,8 @@ class Table:
         got = name_of(memory.kind, memory.width)
         if not width:
             raise BadArgument(f"{name}: a {self._kind} has no values")
-        raise WrongType(
-            f"{name}: is {got}, and this table has {8 * width}-bit {what}: pass uint{8 * width} or int{8 * width}"
-        )
+        fix = way_out(name, what, memory.kind, memory.width, width)
+        raise WrongType(f"{name}: is {got}, and this table has {8 * width}-bit {what}: {fix}")
 
     def _values(self, values: Any, name: str, adapter: Adapter, keys: Any, memory: Memory) -> Tuple[Any, int]:
         """What is offered for keys: the array, to keep it alive, and its address; None and 0 for a set, and where a
@@ -478,6 +515,26 @@ class Table:
 
     # ---- Inserting ---------------------------------------------------------------------------------------------------
 
+    @overload
+    def insert(
+        self,
+        keys: Union[Numbers, ByDlpack, ByCuda],
+        values: Any = None,
+        *,
+        wait: Literal[True] = True,
+        check: Optional[bool] = None,
+        out: None = None,
+    ) -> None: ...
+    @overload
+    def insert(
+        self,
+        keys: Union[Numbers, ByDlpack, ByCuda],
+        values: Any = None,
+        *,
+        wait: bool,
+        check: Optional[bool] = None,
+        out: Optional[Tuple[Any, Any, Any]] = None,
+    ) -> Any: ...
     def insert(
         self,
         keys: Any,
@@ -651,7 +708,7 @@ class Table:
             elif out is not None:
                 raise BadArgument(f"out: a {self._kind} has no values: leave it out")
             made, places = self._handed_back(None, adapter, keys, memory)
-            self._set_call(*places, missing=bits)
+            self._set_call(places[0], places[1], places[2], missing=bits)
             if library.tsr_find_or_insert(
                 handle,
                 memory.size,
@@ -669,6 +726,10 @@ class Table:
 
     # ---- Looking up --------------------------------------------------------------------------------------------------
 
+    @overload
+    def find(self, keys: Numbers, *, missing: Union[int, float] = 0, out: Any = None) -> Tuple[NumPyArray, NumPyArray]: ...
+    @overload
+    def find(self, keys: ArrayT, *, missing: Union[int, float] = 0, out: Any = None) -> Tuple[ArrayT, ArrayT]: ...
     def find(self, keys: Any, *, missing: Union[int, float] = 0, out: Any = None) -> Tuple[Any, Any]:
         """(values, mask): values (...) uint, the value of each key, or `missing`; in a multimap any one of its values.
         mask (...) bool, whether the key is there. out: (values, mask), any of them None; values may be of floats."""
@@ -693,6 +754,12 @@ class Table:
         finally:
             self._end()
 
+    @overload
+    def get(self, keys: int, missing: Union[int, float] = 0, *, out: None = None) -> Any: ...
+    @overload
+    def get(self, keys: Numbers, missing: Union[int, float] = 0, *, out: Any = None) -> NumPyArray: ...
+    @overload
+    def get(self, keys: ArrayT, missing: Union[int, float] = 0, *, out: Any = None) -> ArrayT: ...
     def get(self, keys: Any, missing: Union[int, float] = 0, *, out: Any = None) -> Any:
         """The values of `find` alone: the fastest look-up. values (...) uint; a number for a number."""
         handle = self._begin()
@@ -713,6 +780,10 @@ class Table:
         finally:
             self._end()
 
+    @overload
+    def contains(self, keys: Numbers, *, out: Any = None) -> NumPyArray: ...
+    @overload
+    def contains(self, keys: ArrayT, *, out: Any = None) -> ArrayT: ...
     def contains(self, keys: Any, *, out: Any = None) -> Any:
         """mask (...) bool: whether each key is there; of a filter, whether it may be."""
         handle = self._begin()
@@ -727,6 +798,10 @@ class Table:
         finally:
             self._end()
 
+    @overload
+    def count(self, keys: Numbers, *, out: Any = None) -> NumPyArray: ...
+    @overload
+    def count(self, keys: ArrayT, *, out: Any = None) -> ArrayT: ...
     def count(self, keys: Any, *, out: Any = None) -> Any:
         """counts (...) int64: the number of pairs of each key; 0 or 1 but in a multiset or multimap."""
         handle = self._begin()
@@ -741,6 +816,10 @@ class Table:
         finally:
             self._end()
 
+    @overload
+    def find_all(self, keys: Numbers, *, out: Any = None) -> Tuple[NumPyArray, NumPyArray]: ...
+    @overload
+    def find_all(self, keys: ArrayT, *, out: Any = None) -> Tuple[ArrayT, ArrayT]: ...
     def find_all(self, keys: Any, *, out: Any = None) -> Tuple[Any, Any]:
         """(offsets, values): all values of each key, in no order. offsets (n + 1) int64; the values of the i-th key
         are values[offsets[i]:offsets[i + 1]]. values (offsets[n]) uint.
@@ -787,6 +866,10 @@ class Table:
 
     # ---- Erasing, and operations of all kinds ------------------------------------------------------------------------
 
+    @overload
+    def erase(self, keys: Numbers, *, out: Any = None) -> NumPyArray: ...
+    @overload
+    def erase(self, keys: ArrayT, *, out: Any = None) -> ArrayT: ...
     def erase(self, keys: Any, *, out: Any = None) -> Any:
         """Removes keys, with all their pairs. mask (...) bool: whether there was something to remove; of equal keys in
         one call one is told so, in a multiset or multimap at least one."""
@@ -893,6 +976,12 @@ class Table:
             raise WrongType("`in` asks for one whole number: table.contains(keys) answers for an array of them")
         return bool(self.contains(key))
 
+    @overload
+    def __getitem__(self, keys: int) -> Any: ...
+    @overload
+    def __getitem__(self, keys: Numbers) -> NumPyArray: ...
+    @overload
+    def __getitem__(self, keys: ArrayT) -> ArrayT: ...
     def __getitem__(self, keys: Any) -> Any:
         """As `get`, but raises `Missing`, a KeyError, where a key is absent. Waits."""
         one = isinstance(keys, (int, np.integer))
@@ -934,7 +1023,7 @@ class Table:
         self[keys] = values
 
     def _array(self, keys: Any) -> Any:
-        return from_numbers(keys, "keys", self._key_width) if adapter_of(keys) is None else keys
+        return self._keys_array(keys, "keys")[1]
 
     def _need_all(self, keys: Any, mask: Any) -> None:
         adapter = adapter_of(keys)
@@ -945,10 +1034,18 @@ class Table:
                 f"the key {absent} is not in the table: table.get answers absent keys with a value of your own"
             )
 
+    @overload
+    def keys(self, *, like: Optional[NumPyArray] = None) -> NumPyArray: ...
+    @overload
+    def keys(self, *, like: ArrayT) -> ArrayT: ...
     def keys(self, *, like: Any = None) -> Any:
         """All keys, as `items` returns them. Waits."""
         return self.items(like=like)[0]
 
+    @overload
+    def values(self, *, like: Optional[NumPyArray] = None) -> NumPyArray: ...
+    @overload
+    def values(self, *, like: ArrayT) -> ArrayT: ...
     def values(self, *, like: Any = None) -> Any:
         """All values, as `items` returns them: in the order of `keys` while the table stays as it is. Waits."""
         self._need_values("values")
@@ -958,6 +1055,10 @@ class Table:
         """All keys, as numbers; of a multiset or multimap once for each pair. Waits."""
         return iter(self.items()[0].tolist())
 
+    @overload
+    def items(self, *, like: Optional[NumPyArray] = None) -> Tuple[NumPyArray, Any]: ...
+    @overload
+    def items(self, *, like: ArrayT) -> Tuple[ArrayT, Any]: ...
     def items(self, *, like: Any = None) -> Tuple[Any, Any]:
         """(keys, values): all pairs, in no order, as two arrays (n) uint; values is None for a set. Arrays of NumPy, or
         of the library and device of the array `like`. Waits."""
@@ -995,7 +1096,7 @@ class Table:
     def join(
         self,
         right: "Table",
-        kind: str = "inner",
+        kind: JoinKind = "inner",
         *,
         missing: Union[int, float] = 0,
         saturate: bool = False,
@@ -1050,7 +1151,7 @@ class Table:
         choice = " or ".join(map(repr, names))
         if dtype is not None:
             try:
-                made = np.dtype(dtype)
+                made: "np.dtype[Any]" = np.dtype(dtype)
             except TypeError:
                 raise WrongType(f"dtype = {dtype!r}: pass {choice}") from None
             if made.name not in names:
@@ -1080,7 +1181,7 @@ class Table:
         order = np.argsort(keys, kind="stable")
         keys, values = keys[order], values[order]
         starts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if keys.size else np.empty(0, np.intp)
-        combine = {"sum": np.add, "min": np.minimum, "max": np.maximum}[kind]
+        combine: np.ufunc = {"sum": np.add, "min": np.minimum, "max": np.maximum}[kind]
         combined = combine.reduceat(values, starts) if keys.size else values
         if kind == "sum" and wide.kind == "i" and keys.size:
             passed = int((np.abs(np.add.reduceat(values.astype(np.float64), starts)) >= 2.0**63).sum())
@@ -1089,7 +1190,7 @@ class Table:
         return keys[starts].view(f"{sign}{self._key_width}"), None, combined
 
     def _join(
-        self, left: c_void_p, right: c_void_p, other: "Table", kind: str, missing: int, saturate: bool, like: Any
+        self, left: c_void_p, right: c_void_p, other: "Table", kind: JoinKind, missing: Union[int, float], saturate: bool, like: Any
     ) -> Tuple[Any, Any, Any]:
         adapter, like = self._like(like)
         sign, device = self._sign_of(like, adapter)
@@ -1298,7 +1399,7 @@ class Table:
         return report
 
 
-def _unpickled(saved: bytes, plugins: Any, on_busy: str, value_kinds: Optional[Set[str]]) -> Table:
+def _unpickled(saved: bytes, plugins: Any, on_busy: Any, value_kinds: Optional[Set[str]]) -> Table:
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "table")
         with open(path, "wb") as file:
@@ -1311,8 +1412,7 @@ def _unpickled(saved: bytes, plugins: Any, on_busy: str, value_kinds: Optional[S
 def _not_one_axis(shape: Tuple[int, ...]) -> BadArgument:
     return BadArgument(
         f"keys: has shape {tuple(shape)}, and a key is one number: pass keys of one axis (keys.reshape(-1), where each "
-        "number is a key), or values of the same shape; of several columns make one key, as of two of 32 bits by "
-        "(first << 32) | second"
+        "number is a key), or values of the same shape. Two columns of 32 bits make one key by (first << 32) | second"
     )
 
 
