@@ -635,7 +635,8 @@ def look_at_dlpack(array: Any, name: str, written: bool, stream: int) -> Memory:
 
 
 def look_at_cuda_interface(array: Any, name: str, written: bool) -> Memory:
-    """Where an array is, by __cuda_array_interface__. That does not tell on which GPU: DLPack does, or the driver."""
+    """Where an array is, by __cuda_array_interface__. That does not tell on which GPU: DLPack does, or the driver. If it
+    names a stream, work on that one may not have ended: the table's own stream knows nothing of it."""
     try:
         interface = array.__cuda_array_interface__
     except Exception as error:
@@ -655,9 +656,25 @@ def look_at_cuda_interface(array: Any, name: str, written: bool) -> Memory:
         raise BadArgument(f"{name}: has a mask, which tables do not know: pass an array without one")
     if size and not pointer:
         raise BadArgument(f"{name}: has no memory: it was freed")
+    stream = interface.get("stream")
+    if stream is not None:
+        _wait_for(int(stream), name)
     device = int(array.__dlpack_device__()[1]) if hasattr(array, "__dlpack_device__") else _device_of(pointer)
     kind = dtype.kind if dtype.isnative else "byte-swapped " + dtype.kind
     return _memory((pointer, size, kind, dtype.itemsize, device, shape))
+
+
+def _wait_for(stream: int, name: str) -> None:
+    """Waits for the work of a CUDA stream. The driver has names for two: 1 is the legacy default stream, 2 the thread's."""
+    if stream == 0:
+        raise BadArgument(f"{name}: names stream 0, which __cuda_array_interface__ does not allow: use None, 1 or 2")
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return
+    status = driver.cuStreamSynchronize(c_void_p(stream))
+    if status:
+        raise BadArgument(f"{name}: its stream {stream} cannot be waited for: CUDA error {status}")
 
 
 def _device_of(pointer: int) -> int:

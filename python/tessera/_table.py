@@ -688,9 +688,9 @@ class Table:
             size, slots = self._size(handle), self._info().slots
             advice = "create the table with a larger capacity or growth = double, or rehash it"
             if size < slots // 4:
-                advice = (
-                    f"only {size} of {slots} slots hold a pair, so the keys meet in few buckets: use another hasher"
-                )
+                advice = f"only {size} of {slots} slots hold a pair, since keys meet in few buckets; use another hasher"
+                if self._duplicates == "promise_unique":
+                    advice += ", or duplicates = first if keys repeat"
             raise Full(
                 f"{number} pair{'s' * (number > 1)} found no room: {advice}",
                 keys,

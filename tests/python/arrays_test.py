@@ -4,6 +4,7 @@ comes by DLPack or __cuda_array_interface__. Arrays on a GPU: tests/device/pytho
 
 import importlib
 import unittest
+from unittest import mock
 
 import numpy as np
 
@@ -111,6 +112,16 @@ class ArraysTest(unittest.TestCase):
             self.table.get(OnGpu(data=(0, False)))
         with self.assertRaisesRegex(tessera.WrongType, "keys: is float64"):
             self.table.get(OnGpu(typestr="<f8"))
+
+    def test_a_stream_that_an_array_names_is_waited_for(self):
+        waited = []
+        with mock.patch.object(_arrays, "_wait_for", lambda stream, name: waited.append(stream)):
+            for stream in (None, 1, 2, 0x7F00):
+                _arrays.look_at_cuda_interface(OnGpu(stream=stream), "keys", False)
+            _arrays.look_at_cuda_interface(OnGpu(), "keys", False)
+        self.assertEqual(waited, [1, 2, 0x7F00])
+        with self.assertRaisesRegex(tessera.BadArgument, "keys: names stream 0"):
+            _arrays.look_at_cuda_interface(OnGpu(stream=0), "keys", False)
 
     @unittest.skipUnless(has("torch"), "PyTorch cannot be imported")
     def test_pytorch(self):
