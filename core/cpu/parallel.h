@@ -20,6 +20,8 @@ void tsr_parallel_each(uint64_t n, void (*body)(void *argument, uint64_t begin, 
 
 /* The threads of such a team. */
 uint64_t tsr_parallel_threads(void);
+/* Those that it would have if this process were allowed to start them. */
+uint64_t tsr_parallel_threads_wanted(void);
 
 #ifdef __cplusplus
 }
