@@ -216,7 +216,7 @@ expect_err '^tessera: bench: --keys file:.*: cannot be read: Is a directory$'
 case_of "--plugins names folders that can be read"
 for command in list 'describe probing/cuckoo' "check $specs/quickstart.ini" "run $specs/quickstart.ini --insert pairs.tsv"; do
   # shellcheck disable=SC2086
-  refuses "'absent': cannot be searched for plugins: No such file" $command --plugins "$rooms:absent"
+  refuses "'absent': cannot be searched for plugins: No such file" $command --plugins "$plugin_folders:absent"
 done
 refuses "'pairs.tsv': cannot be searched for plugins: Not a directory" list --plugins pairs.tsv
 
@@ -499,7 +499,7 @@ TSR_NVCC='' bash "$root/plugins/build_plugin.sh" --role probing --name my_evicti
 TESSERA_PLUGINS="" run list --plugins parts
 expect_out '^5 plugins$'
 expect_err '^tessera: 5 carry no device code'
-mine=(--plugins "parts:$rooms" --set table.layout=my_layout --set table.probing=my_probing --set table.hasher=my_hasher)
+mine=(--plugins "parts:$plugin_folders" --set table.layout=my_layout --set table.probing=my_probing --set table.hasher=my_hasher)
 for recipe in demo u64_map; do
   run run "$specs/$recipe.ini" "${cpu[@]}" "${mine[@]}" --set table.duplicates=min --set table.capacity=20 \
     --insert pairs.tsv --find queries.tsv --erase gone.tsv --find queries.tsv --out mine.tsv
@@ -513,12 +513,12 @@ run run "$specs/slab_hash.ini" "${cpu[@]}" "${mine[@]::2}" --set table.allocator
   --set table.capacity=1000 --insert pairs.tsv --find queries.tsv --out mine.tsv
 expect_status 0
 
-run run "$specs/demo.ini" "${cpu[@]}" --plugins "parts:$rooms" --set table.probing=my_evicting \
+run run "$specs/demo.ini" "${cpu[@]}" --plugins "parts:$plugin_folders" --set table.probing=my_evicting \
   --set table.capacity=20 --insert pairs.tsv --find queries.tsv --erase gone.tsv --find queries.tsv --out mine.tsv
 expect_status 0
 expect_rows mine.tsv '1 5' '2 20' '3 30' '9 -' '4294967295 7' '1 5' '2 -' '3 30' '9 -' '4294967295 7'
 
-case_of "new in a room of a checkout needs no rule"
+case_of "new in a folder of a checkout needs no rule"
 mkdir -p checkout/plugins checkout/probing/deep
 touch checkout/WORKSPACE checkout/plugins/plugin.h checkout/probing/BUILD
 cd checkout/probing/deep || exit 1
