@@ -108,6 +108,23 @@ class Adapter:
             return None
         return int(self.select(keys, ~mask)[0])
 
+    def first_of(self, keys: Any, mask: Any) -> Optional[int]:
+        """The first key where mask is true; None if there is none."""
+        return self.first(keys, ~mask)
+
+    def lowest(self, values: Any) -> int:
+        """The lowest of signed numbers; 0 of none."""
+        return int(values.min()) if math.prod(values.shape) else 0
+
+    def repeated(self, keys: Any) -> Optional[int]:
+        """A key that is there more than once; None if there is none."""
+        ordered = self.sort(keys.reshape(-1))
+        return self.first(ordered[1:], ordered[1:] != ordered[:-1])
+
+    def sort(self, keys: Any) -> Any:
+        """A sorted copy of keys of one axis, in any order that puts equal ones next to each other."""
+        return NUMPY.sort(np.asarray(keys))
+
 
 # ---- NumPy -----------------------------------------------------------------------------------------------------------
 
@@ -142,6 +159,9 @@ class NumPyAdapter(Adapter):
     def select(self, array: np.ndarray, mask: np.ndarray) -> Any:
         return _items(array, mask)[mask.reshape(-1)]
 
+    def sort(self, keys: np.ndarray) -> np.ndarray:
+        return np.sort(keys)
+
 
 _SPARES, _SPARE_ITEMS = 16, 4096  # sets of arrays that JAX makes at a time, and the most items of one
 _BOOL, _BYTE = np.dtype(np.bool_), np.dtype(np.uint8)
@@ -175,6 +195,8 @@ class TorchAdapter(Adapter):
         self.empty_like = torch.empty_like  # takes half the time of torch.empty
         # 0-dimensional, on the CPU: comparing with a number of Python's takes four times as long
         self.codes = [torch.tensor(code, dtype=torch.uint8, device="cpu") for code in range(9)]
+        #: what torch.jit.trace records into; None outside of it
+        self.tracing: Callable[[], Any] = getattr(getattr(torch, "_C", None), "_get_tracing_state", lambda: None)
         raw = getattr(getattr(torch, "_C", None), "_cuda_getCurrentRawStream", None)
         self.current_stream: Callable[[int], int] = raw or (
             lambda device: torch.cuda.current_stream(device).cuda_stream
@@ -184,6 +206,11 @@ class TorchAdapter(Adapter):
         return self.current_stream(device)
 
     def look(self, array: Any, name: str, written: bool) -> Memory:
+        if self.tracing() is not None:
+            raise BadArgument(
+                f"{name}: torch.jit.trace cannot record what a table does: call the table outside of the traced module, "
+                "and pass what it returns"
+            )
         if array.is_cuda:
             device = array.get_device()
         elif array.is_cpu:
@@ -234,6 +261,9 @@ class TorchAdapter(Adapter):
 
     def select(self, array: Any, mask: Any) -> Any:
         return self._signed(_items(array, mask))[mask.reshape(-1)].view(array.dtype)
+
+    def sort(self, keys: Any) -> Any:
+        return self._signed(keys).sort().values
 
     def synchronize(self, device: int) -> None:
         if device != HOST:
@@ -292,6 +322,10 @@ class CuPyAdapter(Adapter):
             return Adapter.pair(self, like, memory, kind, width)
         values, mask = self.ndarray(memory.shape, _NUMPY_TYPES[kind, width]), self.ndarray(memory.shape, _BOOL)
         return values, values.data.ptr, mask, mask.data.ptr
+
+    def sort(self, keys: Any) -> Any:
+        with self._on(keys):
+            return self.cupy.sort(keys)
 
     def _on(self, array: Any) -> Any:
         """A block in which the array's GPU is the current one."""
@@ -414,6 +448,9 @@ class JaxAdapter(Adapter):
     def is_code(self, codes: Any, code: int) -> Any:
         return self.equal(codes, code)
 
+    def sort(self, keys: Any) -> Any:
+        return self.jax.numpy.sort(keys)
+
     def select(self, array: Any, mask: Any) -> Any:
         return _items(array, mask)[mask.reshape(-1)]
 
@@ -457,6 +494,15 @@ class NumbaAdapter(Adapter):
 
     def first(self, keys: Any, mask: Any) -> Optional[int]:
         return NUMPY.first(keys.copy_to_host(), mask.copy_to_host())
+
+    def first_of(self, keys: Any, mask: Any) -> Optional[int]:
+        return NUMPY.first_of(keys.copy_to_host(), mask.copy_to_host())
+
+    def lowest(self, values: Any) -> int:
+        return NUMPY.lowest(values.copy_to_host())
+
+    def repeated(self, keys: Any) -> Optional[int]:
+        return NUMPY.repeated(keys.copy_to_host())
 
     def select(self, array: Any, mask: Any) -> Any:
         chosen = NUMPY.select(array.copy_to_host(), mask.copy_to_host())
@@ -624,6 +670,8 @@ def from_numbers(numbers: Any, name: str, width: int) -> np.ndarray:
     """A NumPy array of whole numbers, from a number, a list or what else NumPy makes an array of (a Series of pandas,
     without a copy where its type is right). Whole numbers in lists may be negative or not, and must fit into the width.
     """
+    if hasattr(numbers, "columns"):
+        raise WrongType(f"{name}: is a {type(numbers).__name__}: pass one column, as frame['id'].to_numpy()")
     array = np.asarray(numbers)
     if isinstance(numbers, np.ndarray) or hasattr(numbers, "__array__"):
         return np.ascontiguousarray(array) if not isinstance(numbers, np.generic) else _fitting(array, name, width)
