@@ -57,7 +57,7 @@ def bench(
         done = subprocess.run([*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if done.returncode:
         sentence = done.stderr.strip().splitlines()[-1:] or [f"ended with status {done.returncode}"]
-        raise lib.Error(f"bench: {sentence[0]}")
+        raise lib.Error(f"bench: {lib.in_python(sentence[0])}")
     lines = [line for line in done.stdout.splitlines() if line and not line.startswith("#")]
     return [{name: _number(value) for name, value in row.items()} for row in csv.DictReader(lines)]
 

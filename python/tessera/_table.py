@@ -24,12 +24,42 @@ import warnings
 import weakref
 from contextlib import ExitStack, contextmanager
 from ctypes import byref, c_uint64, c_void_p
-from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, NoReturn, Optional, Set, Tuple, Union
+from typing import (
+    Any,
+    Dict,
+    FrozenSet,
+    Iterator,
+    List,
+    Literal,
+    Mapping,
+    NoReturn,
+    Optional,
+    Set,
+    Tuple,
+    Union,
+    get_args,
+    overload,
+)
 
 import numpy as np
 
 from tessera import _library as lib
-from tessera._arrays import HOST, NUMPY, Adapter, Memory, adapter_of, from_numbers, name_of
+from tessera._arrays import (
+    HOST,
+    NUMPY,
+    Adapter,
+    ArrayT,
+    ByCuda,
+    ByDlpack,
+    Memory,
+    Numbers,
+    NumPyArray,
+    OtherAdapter,
+    adapter_of,
+    from_numbers,
+    name_of,
+    way_out,
+)
 from tessera._library import BadArgument, Busy, Closed, Error, Full, OverflowWarning, WrongType, library
 from tessera._spec import Spec, SpecSource, options
 
@@ -60,11 +90,13 @@ class Op(enum.IntEnum):
     FIND = 3
 
 
-_JOINS = ("inner", "left", "semi", "anti", "union", "intersect", "difference", "sum", "min", "max", "count")
+JoinKind = Literal["inner", "left", "semi", "anti", "union", "intersect", "difference", "sum", "min", "max", "count"]
+_JOINS: Tuple[JoinKind, ...] = get_args(JoinKind)
 _JOINS_OF_PAIRS, _AGGREGATES = _JOINS[:4], _JOINS[7:]
 
 _NOT_PLACED = int(Code.NOT_PLACED)
 _UNSIGNED = np.dtype(np.uint64)
+_ANY = "n"  # the kind of Python's numbers that are neither negative nor large
 
 
 class Missing(Error, KeyError):
@@ -95,7 +127,7 @@ class Table:
         capacity: int = 0,
         seed: int = 0,
         plugins: Any = None,
-        on_busy: str = "wait",
+        on_busy: Literal["wait", "raise"] = "wait",
     ) -> None:
         self._prepare(plugins, on_busy)
         made = Spec(spec, settings)
@@ -113,7 +145,7 @@ class Table:
         backend: Optional[str] = None,
         device: Union[int, str, None] = None,
         plugins: Any = None,
-        on_busy: str = "wait",
+        on_busy: Literal["wait", "raise"] = "wait",
     ) -> "Table":
         """The table that `save` wrote, as it was, or on another backend ("auto", "cuda", "cpu") or GPU (of a table of
         several, "0,1"). Load only files that you trust."""
@@ -134,7 +166,7 @@ class Table:
 
     # ---- Its life ----------------------------------------------------------------------------------------------------
 
-    def _prepare(self, plugins: Any, on_busy: str) -> None:
+    def _prepare(self, plugins: Any, on_busy: Literal["wait", "raise"]) -> None:
         if _forked:
             raise Closed(_FORKED)
         if on_busy not in ("wait", "raise"):
@@ -153,7 +185,7 @@ class Table:
         self._is_signed = False  # values to be added had a sign: then sums that pass 2^value_bits may be right
         self._stream = self._read = self._read_end = 0  # of the call that runs
         self._uses_device = self._waits = False
-        self._value_kinds: Optional[Set[str]] = set()  # "u", "i", "f": what was inserted; None: a file does not say
+        self._value_kinds: Optional[Set[str]] = set()  # what was inserted: "u", "i", "f", _ANY; None: unknown
         self._is_fresh = True  # nothing was inserted yet, so no key is repeated
         self._spare: Any = None  # of an insert: for which adapter and memory, arrays for what has no room, addresses
 
@@ -277,12 +309,19 @@ class Table:
             self._uses_device = True
             self._stream = adapter.stream(device)
 
-    def _keys(self, keys: Any, name: str = "keys") -> Tuple[Adapter, Any, Memory]:
+    def _keys_array(self, keys: Any, name: str) -> Tuple[Adapter, Any, Memory]:
+        """Keys as an array of a library that can also make arrays for results."""
         adapter = adapter_of(keys)
         if adapter is None:
             keys = from_numbers(keys, name, self._key_width)
             adapter = NUMPY
         memory = adapter.look(keys, name, False)
+        if type(adapter) is OtherAdapter and memory.device == HOST:
+            return NUMPY, np.from_dlpack(keys), memory
+        return adapter, keys, memory
+
+    def _keys(self, keys: Any, name: str = "keys") -> Tuple[Adapter, Any, Memory]:
+        adapter, keys, memory = self._keys_array(keys, name)
         if memory.width != self._key_width or memory.kind not in "ui":
             self._wrong_type(memory, name, "keys", self._key_width)
         self._note(memory, adapter, name)
@@ -294,13 +333,14 @@ class Table:
         got = name_of(memory.kind, memory.width)
         if not width:
             raise BadArgument(f"{name}: a {self._kind} has no values")
-        raise WrongType(
-            f"{name}: is {got}, and this table has {8 * width}-bit {what}: pass uint{8 * width} or int{8 * width}"
-        )
+        fix = way_out(name, what, memory.kind, memory.width, width)
+        raise WrongType(f"{name}: is {got}, and this table has {8 * width}-bit {what}: {fix}")
 
-    def _values(self, values: Any, name: str, adapter: Adapter, keys: Any, memory: Memory) -> Tuple[Any, int]:
+    def _values(
+        self, values: Any, name: str, adapter: Adapter, keys: Any, memory: Memory, stored: bool = True
+    ) -> Tuple[Any, int]:
         """What is offered for keys: the array, to keep it alive, and its address; None and 0 for a set, and where a
-        counter counts each key once."""
+        counter counts each key once. stored: whether the table will keep them."""
         if values is None:
             if self._value_width and self._kind != "counter":
                 raise BadArgument(f"{name}: a {self._kind} needs a value for each key: pass an array like keys")
@@ -311,10 +351,12 @@ class Table:
             raise BadArgument(f"{name}: a {self._kind} has no values: leave them out")
         if self._row:
             return self._rows(values, name, memory)
+        fits_all = False  # whether the bits are the same as a signed and as an unsigned number
         if isinstance(values, (int, np.integer)) and not isinstance(values, bool):
             values, kind = int(values), memory.kind
-            if len(memory.shape) > 1:
+            if len(memory.shape) > 1 and stored:
                 raise _not_one_axis(memory.shape)
+            fits_all = 0 <= values < 1 << 8 * self._value_width - 1
             if values < 0 and self._kind == "counter":
                 raise _negative(name, values)
             if kind == "u" and values < 0:
@@ -323,8 +365,11 @@ class Table:
             values = adapter.full(keys, memory.shape, kind, self._value_width, values)
         theirs = adapter_of(values)
         if theirs is None:
+            is_array = hasattr(values, "__array__")
             values = from_numbers(values, name, self._value_width)
             theirs = NUMPY
+            fits_all = not is_array and not (values.size and int(values.max()) >> 8 * self._value_width - 1)
+            fits_all = fits_all and values.dtype.kind == "u"
         found = theirs.look(values, name, False)
         if found.size != memory.size:
             raise BadArgument(f"{name}: has {found.size} items, and keys {memory.size}: pass one for each key")
@@ -354,8 +399,8 @@ class Table:
             )
         self._is_signed |= found.kind == "i" and self._duplicates == "add"
         self._note(found, theirs, name)
-        if self._value_kinds is not None:
-            self._value_kinds.add(found.kind)
+        if stored and self._value_kinds is not None:
+            self._value_kinds.add(_ANY if fits_all else found.kind)
         return values, found.pointer
 
     def _rows(self, values: Any, name: str, memory: Memory) -> Tuple[Any, int]:
@@ -478,6 +523,26 @@ class Table:
 
     # ---- Inserting ---------------------------------------------------------------------------------------------------
 
+    @overload
+    def insert(
+        self,
+        keys: Union[Numbers, ByDlpack, ByCuda],
+        values: Any = None,
+        *,
+        wait: Literal[True] = True,
+        check: Optional[bool] = None,
+        out: None = None,
+    ) -> None: ...
+    @overload
+    def insert(
+        self,
+        keys: Union[Numbers, ByDlpack, ByCuda],
+        values: Any = None,
+        *,
+        wait: bool,
+        check: Optional[bool] = None,
+        out: Optional[Tuple[Any, Any, Any]] = None,
+    ) -> Any: ...
     def insert(
         self,
         keys: Any,
@@ -623,7 +688,9 @@ class Table:
             size, slots = self._size(handle), self._info().slots
             advice = "create the table with a larger capacity or growth = double, or rehash it"
             if size < slots // 4:
-                advice = f"only {size} of {slots} slots hold a pair, so the keys meet in few buckets: use another hasher"
+                advice = f"only {size} of {slots} slots hold a pair, since keys meet in few buckets; use another hasher"
+                if self._duplicates == "promise_unique":
+                    advice += ", or duplicates = first if keys repeat"
             raise Full(
                 f"{number} pair{'s' * (number > 1)} found no room: {advice}",
                 keys,
@@ -649,7 +716,7 @@ class Table:
             elif out is not None:
                 raise BadArgument(f"out: a {self._kind} has no values: leave it out")
             made, places = self._handed_back(None, adapter, keys, memory)
-            self._set_call(*places, missing=bits)
+            self._set_call(places[0], places[1], places[2], missing=bits)
             if library.tsr_find_or_insert(
                 handle,
                 memory.size,
@@ -667,6 +734,12 @@ class Table:
 
     # ---- Looking up --------------------------------------------------------------------------------------------------
 
+    @overload
+    def find(
+        self, keys: Numbers, *, missing: Union[int, float] = 0, out: Any = None
+    ) -> Tuple[NumPyArray, NumPyArray]: ...
+    @overload
+    def find(self, keys: ArrayT, *, missing: Union[int, float] = 0, out: Any = None) -> Tuple[ArrayT, ArrayT]: ...
     def find(self, keys: Any, *, missing: Union[int, float] = 0, out: Any = None) -> Tuple[Any, Any]:
         """(values, mask): values (...) uint, the value of each key, or `missing`; in a multimap any one of its values.
         mask (...) bool, whether the key is there. out: (values, mask), any of them None; values may be of floats."""
@@ -691,6 +764,12 @@ class Table:
         finally:
             self._end()
 
+    @overload
+    def get(self, keys: int, missing: Union[int, float] = 0, *, out: None = None) -> Any: ...
+    @overload
+    def get(self, keys: Numbers, missing: Union[int, float] = 0, *, out: Any = None) -> NumPyArray: ...
+    @overload
+    def get(self, keys: ArrayT, missing: Union[int, float] = 0, *, out: Any = None) -> ArrayT: ...
     def get(self, keys: Any, missing: Union[int, float] = 0, *, out: Any = None) -> Any:
         """The values of `find` alone: the fastest look-up. values (...) uint; a number for a number."""
         handle = self._begin()
@@ -711,6 +790,10 @@ class Table:
         finally:
             self._end()
 
+    @overload
+    def contains(self, keys: Numbers, *, out: Any = None) -> NumPyArray: ...
+    @overload
+    def contains(self, keys: ArrayT, *, out: Any = None) -> ArrayT: ...
     def contains(self, keys: Any, *, out: Any = None) -> Any:
         """mask (...) bool: whether each key is there; of a filter, whether it may be."""
         handle = self._begin()
@@ -725,6 +808,10 @@ class Table:
         finally:
             self._end()
 
+    @overload
+    def count(self, keys: Numbers, *, out: Any = None) -> NumPyArray: ...
+    @overload
+    def count(self, keys: ArrayT, *, out: Any = None) -> ArrayT: ...
     def count(self, keys: Any, *, out: Any = None) -> Any:
         """counts (...) int64: the number of pairs of each key; 0 or 1 but in a multiset or multimap."""
         handle = self._begin()
@@ -739,6 +826,10 @@ class Table:
         finally:
             self._end()
 
+    @overload
+    def find_all(self, keys: Numbers, *, out: Any = None) -> Tuple[NumPyArray, NumPyArray]: ...
+    @overload
+    def find_all(self, keys: ArrayT, *, out: Any = None) -> Tuple[ArrayT, ArrayT]: ...
     def find_all(self, keys: Any, *, out: Any = None) -> Tuple[Any, Any]:
         """(offsets, values): all values of each key, in no order. offsets (n + 1) int64; the values of the i-th key
         are values[offsets[i]:offsets[i + 1]]. values (offsets[n]) uint.
@@ -785,6 +876,10 @@ class Table:
 
     # ---- Erasing, and operations of all kinds ------------------------------------------------------------------------
 
+    @overload
+    def erase(self, keys: Numbers, *, out: Any = None) -> NumPyArray: ...
+    @overload
+    def erase(self, keys: ArrayT, *, out: Any = None) -> ArrayT: ...
     def erase(self, keys: Any, *, out: Any = None) -> Any:
         """Removes keys, with all their pairs. mask (...) bool: whether there was something to remove; of equal keys in
         one call one is told so, in a multiset or multimap at least one."""
@@ -807,7 +902,7 @@ class Table:
             adapter, keys, memory = self._keys(keys)
             values_at = 0
             if values is not None:
-                values, values_at = self._values(values, "values", adapter, keys, memory)
+                values, values_at = self._values(values, "values", adapter, keys, memory, False)
             mask, at, _ = self._beside(out, "out", adapter, keys, memory, "bu", "b", 1)
             self._set_call(present=at)
             if library.tsr_erase_pairs(
@@ -820,16 +915,30 @@ class Table:
             self._end()
 
     def apply(
-        self, operations: Any, keys: Any, values: Any = None, *, missing: Union[int, float] = 0, out: Any = None
+        self,
+        operations: Any,
+        keys: Any,
+        values: Any = None,
+        *,
+        missing: Union[int, float] = 0,
+        check: bool = True,
+        out: Any = None,
     ) -> Tuple[Any, Any]:
         """Does operations[i] (an `Op`) with keys[i], all at once, each as if at one moment; only with concurrency =
         mixed. operations: (...) uint8. values: (...) uint, what inserts and replaces offer.
 
         (values, codes): values (...) uint, what the finds found, or `missing`; other items are not written (None for a
         set). codes (...) uint8: a `Code` for each item; where it is NOT_PLACED, the item's own pair has no room, since
-        mixed tables move no pairs. out: (values, codes), any of them None."""
+        mixed tables move no pairs. out: (values, codes), any of them None. check: with duplicates = promise_unique it is
+        False: nobody looks whether keys are repeated."""
         handle = self._begin()
         try:
+            if self._promises and check:
+                raise BadArgument(
+                    "check = True: apply does not look whether keys are repeated, and duplicates = promise_unique: pass "
+                    "check = False where they are distinct, or create the table with "
+                    'settings={"table.duplicates": "first"}'
+                )
             adapter, keys, memory = self._keys(keys)
             theirs = adapter_of(operations)
             if theirs is None:
@@ -844,7 +953,8 @@ class Table:
             values_at, results, results_at, bits = 0, None, 0, 0
             out_values, out_codes = _pair(out)
             if self._value_width:
-                values, values_at = self._values(0 if values is None else values, "values", adapter, keys, memory)
+                offered, stored = (0, False) if values is None else (values, True)
+                values, values_at = self._values(offered, "values", adapter, keys, memory, stored)
                 results, results_at, kind = self._beside(
                     out_values, "out[0]", adapter, keys, memory, "uif", memory.kind, self._value_width
                 )
@@ -891,6 +1001,12 @@ class Table:
             raise WrongType("`in` asks for one whole number: table.contains(keys) answers for an array of them")
         return bool(self.contains(key))
 
+    @overload
+    def __getitem__(self, keys: int) -> Any: ...
+    @overload
+    def __getitem__(self, keys: Numbers) -> NumPyArray: ...
+    @overload
+    def __getitem__(self, keys: ArrayT) -> ArrayT: ...
     def __getitem__(self, keys: Any) -> Any:
         """As `get`, but raises `Missing`, a KeyError, where a key is absent. Waits."""
         one = isinstance(keys, (int, np.integer))
@@ -932,7 +1048,7 @@ class Table:
         self[keys] = values
 
     def _array(self, keys: Any) -> Any:
-        return from_numbers(keys, "keys", self._key_width) if adapter_of(keys) is None else keys
+        return self._keys_array(keys, "keys")[1]
 
     def _need_all(self, keys: Any, mask: Any) -> None:
         adapter = adapter_of(keys)
@@ -943,10 +1059,18 @@ class Table:
                 f"the key {absent} is not in the table: table.get answers absent keys with a value of your own"
             )
 
+    @overload
+    def keys(self, *, like: Optional[NumPyArray] = None) -> NumPyArray: ...
+    @overload
+    def keys(self, *, like: ArrayT) -> ArrayT: ...
     def keys(self, *, like: Any = None) -> Any:
         """All keys, as `items` returns them. Waits."""
         return self.items(like=like)[0]
 
+    @overload
+    def values(self, *, like: Optional[NumPyArray] = None) -> NumPyArray: ...
+    @overload
+    def values(self, *, like: ArrayT) -> ArrayT: ...
     def values(self, *, like: Any = None) -> Any:
         """All values, as `items` returns them: in the order of `keys` while the table stays as it is. Waits."""
         self._need_values("values")
@@ -956,6 +1080,10 @@ class Table:
         """All keys, as numbers; of a multiset or multimap once for each pair. Waits."""
         return iter(self.items()[0].tolist())
 
+    @overload
+    def items(self, *, like: Optional[NumPyArray] = None) -> Tuple[NumPyArray, Any]: ...
+    @overload
+    def items(self, *, like: ArrayT) -> Tuple[ArrayT, Any]: ...
     def items(self, *, like: Any = None) -> Tuple[Any, Any]:
         """(keys, values): all pairs, in no order, as two arrays (n) uint; values is None for a set. Arrays of NumPy, or
         of the library and device of the array `like`. Waits."""
@@ -993,7 +1121,7 @@ class Table:
     def join(
         self,
         right: "Table",
-        kind: str = "inner",
+        kind: JoinKind = "inner",
         *,
         missing: Union[int, float] = 0,
         saturate: bool = False,
@@ -1048,20 +1176,21 @@ class Table:
         choice = " or ".join(map(repr, names))
         if dtype is not None:
             try:
-                made = np.dtype(dtype)
+                made: "np.dtype[Any]" = np.dtype(dtype)
             except TypeError:
                 raise WrongType(f"dtype = {dtype!r}: pass {choice}") from None
             if made.name not in names:
                 raise WrongType(f"dtype = {made.name!r}: values are of {8 * width} bits: pass {choice}")
             return made
         kinds = self._value_kinds
-        if kinds is None or len(kinds) > 1:
-            why = (
-                "was loaded from a file, which does not have the type of its values"
-                if kinds is None
-                else f"has values that were inserted as {' and as '.join(name_of(kind, width) for kind in sorted(kinds))}"
-            )
+        if kinds is None:
+            why = "was loaded from a file, which does not have the type of its values"
             raise BadArgument(f"right: {why}: pass dtype = {choice}")
+        if _ANY in kinds and "f" not in kinds:
+            kinds = kinds - {_ANY}
+        if len(kinds) > 1:
+            types = " and as ".join("int" if kind == _ANY else name_of(kind, width) for kind in sorted(kinds))
+            raise BadArgument(f"right: has values that were inserted as {types}: pass dtype = {choice}")
         return np.dtype(f"{next(iter(kinds), 'u')}{width}")
 
     def _combine(
@@ -1071,14 +1200,16 @@ class Table:
         adapter, like = self._like(like)
         sign, _ = self._sign_of(like, adapter)
         if adapter is not NUMPY:
-            raise BadArgument(f"like: values of {dtype} are combined on the host: leave it out, and copy what is returned")
+            raise BadArgument(
+                f"like: values of {dtype} are combined on the host: leave it out, and copy what is returned"
+            )
         keys, bits, _ = other._join(right, left, self, "semi", 0, False, None)
         wide = np.dtype(np.int64 if dtype.kind == "i" else np.float64)
         values = bits.view(dtype).astype(wide)
         order = np.argsort(keys, kind="stable")
         keys, values = keys[order], values[order]
         starts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if keys.size else np.empty(0, np.intp)
-        combine = {"sum": np.add, "min": np.minimum, "max": np.maximum}[kind]
+        combine: np.ufunc = {"sum": np.add, "min": np.minimum, "max": np.maximum}[kind]
         combined = combine.reduceat(values, starts) if keys.size else values
         if kind == "sum" and wide.kind == "i" and keys.size:
             passed = int((np.abs(np.add.reduceat(values.astype(np.float64), starts)) >= 2.0**63).sum())
@@ -1087,7 +1218,14 @@ class Table:
         return keys[starts].view(f"{sign}{self._key_width}"), None, combined
 
     def _join(
-        self, left: c_void_p, right: c_void_p, other: "Table", kind: str, missing: int, saturate: bool, like: Any
+        self,
+        left: c_void_p,
+        right: c_void_p,
+        other: "Table",
+        kind: JoinKind,
+        missing: Union[int, float],
+        saturate: bool,
+        like: Any,
     ) -> Tuple[Any, Any, Any]:
         adapter, like = self._like(like)
         sign, device = self._sign_of(like, adapter)
@@ -1110,7 +1248,9 @@ class Table:
             rows.missing = other._missing(missing, kind_of_values, width)
         if kind in _AGGREGATES:
             kind_of_values = "i" if kind == "count" else sign
-            right_values, at, _ = self._result(None, "aggregates", adapter, like, (count.value,), "ui", kind_of_values, 8)
+            right_values, at, _ = self._result(
+                None, "aggregates", adapter, like, (count.value,), "ui", kind_of_values, 8
+            )
             rows.aggregates = at
         overflowed = c_uint64()
         if kind == "sum":
@@ -1296,7 +1436,7 @@ class Table:
         return report
 
 
-def _unpickled(saved: bytes, plugins: Any, on_busy: str, value_kinds: Optional[Set[str]]) -> Table:
+def _unpickled(saved: bytes, plugins: Any, on_busy: Any, value_kinds: Optional[Set[str]]) -> Table:
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "table")
         with open(path, "wb") as file:
@@ -1309,8 +1449,7 @@ def _unpickled(saved: bytes, plugins: Any, on_busy: str, value_kinds: Optional[S
 def _not_one_axis(shape: Tuple[int, ...]) -> BadArgument:
     return BadArgument(
         f"keys: has shape {tuple(shape)}, and a key is one number: pass keys of one axis (keys.reshape(-1), where each "
-        "number is a key), or values of the same shape; of several columns make one key, as of two of 32 bits by "
-        "(first << 32) | second"
+        "number is a key), or values of the same shape. Two columns of 32 bits make one key by (first << 32) | second"
     )
 
 

@@ -4,6 +4,7 @@ comes by DLPack or __cuda_array_interface__. Arrays on a GPU: tests/device/pytho
 
 import importlib
 import unittest
+from unittest import mock
 
 import numpy as np
 
@@ -84,8 +85,16 @@ class ArraysTest(unittest.TestCase):
         self.assertEqual(self.table.get([100, 101]).tolist(), [7, 8])
         out = np.zeros(2, np.uint32)
         self.assertEqual(self.table.get(ByDlpack(np.array([1, 2], np.uint32)), out=out).tolist(), [10, 20])
-        with self.assertRaisesRegex(tessera.BadArgument, "results cannot be made as arrays of .*ByDlpack"):
-            self.table.get(ByDlpack(values))
+        found = self.table.get(ByDlpack(values))
+        self.assertEqual((type(found), found.tolist()), (np.ndarray, [70, 80]))
+        self.assertEqual(self.table[ByDlpack(values)].tolist(), [70, 80])
+
+        class WithNulls(ByDlpack):
+            def __dlpack__(self, **options):
+                raise RuntimeError("there are nulls")
+
+        with self.assertRaisesRegex(tessera.BadArgument, "keys: there are nulls: fill or drop nulls"):
+            self.table.get(WithNulls(values))
         with self.assertRaisesRegex(tessera.BadArgument, "DLPack does not say whether"):
             self.table.get(values, out=ByDlpack(values))
 
@@ -103,6 +112,16 @@ class ArraysTest(unittest.TestCase):
             self.table.get(OnGpu(data=(0, False)))
         with self.assertRaisesRegex(tessera.WrongType, "keys: is float64"):
             self.table.get(OnGpu(typestr="<f8"))
+
+    def test_a_stream_that_an_array_names_is_waited_for(self):
+        waited = []
+        with mock.patch.object(_arrays, "_wait_for", lambda stream, name: waited.append(stream)):
+            for stream in (None, 1, 2, 0x7F00):
+                _arrays.look_at_cuda_interface(OnGpu(stream=stream), "keys", False)
+            _arrays.look_at_cuda_interface(OnGpu(), "keys", False)
+        self.assertEqual(waited, [1, 2, 0x7F00])
+        with self.assertRaisesRegex(tessera.BadArgument, "keys: names stream 0"):
+            _arrays.look_at_cuda_interface(OnGpu(stream=0), "keys", False)
 
     @unittest.skipUnless(has("torch"), "PyTorch cannot be imported")
     def test_pytorch(self):

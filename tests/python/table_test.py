@@ -70,7 +70,7 @@ class SpecTest(unittest.TestCase):
 
     def test_refusals(self):
         for source, kind, sentence in (
-            (spec(kind="mop"), tessera.BadSpec, "dict:2: .*kind = mop"),
+            (spec(kind="mop"), tessera.BadSpec, r"^\[table\] kind = mop: "),
             ({"table": {"kind": "map\nlayout = x"}}, tessera.BadSpec, "no line break"),
             ({"table": {"kind": "map ; x"}}, tessera.BadSpec, "no line break, ; or #"),
             ({"table": 5}, tessera.BadSpec, "dict of sections"),
@@ -123,7 +123,6 @@ class SpecTest(unittest.TestCase):
         )
         with self.assertRaisesRegex(tessera.Error, "bench: .*mop"):
             tessera.bench(spec(kind="mop"), n=1000)
-
 
 
 class WideTest(unittest.TestCase):
@@ -230,7 +229,9 @@ class WideTest(unittest.TestCase):
     def test_wrong_rows(self):
         with Table(wide()) as table:
             for wrong in (5, [1, 2], np.zeros((2, 3)), np.zeros((4, 1), np.float64), np.zeros((3, 16), np.uint8)):
-                with self.assertRaisesRegex(tessera.WrongType, r"a value is 16 bytes: pass an array of shape \(2, 16\)"):
+                with self.assertRaisesRegex(
+                    tessera.WrongType, r"a value is 16 bytes: pass an array of shape \(2, 16\)"
+                ):
                     table.insert([1, 2], wrong)
             with self.assertRaisesRegex(tessera.WrongType, "16 bytes"):
                 table.insert([1, 2], np.array([["a"] * 2] * 2, dtype=object))
@@ -238,7 +239,7 @@ class WideTest(unittest.TestCase):
                 table.get([1, 2], out=np.empty((2, 4), np.uint8))
             with self.assertRaises(tessera.BadArgument):
                 table.get([1], missing=256)
-            with self.assertRaisesRegex(tessera.Unsupported, "values = NULL"):
+            with self.assertRaisesRegex(tessera.Unsupported, "values = None"):
                 table.erase_pairs([1], np.zeros((1, 16), np.uint8))
 
 
@@ -666,6 +667,64 @@ class ArgumentsTest(unittest.TestCase):
         self.refused(ValueError, "is not contiguous", find, self.keys[::2])
         self.refused(ValueError, "is not contiguous", find, np.zeros((3, 3), np.uint32).T)
 
+    def test_the_way_out_is_numpys(self):
+        get, wrong = self.table.get, tessera.WrongType
+        for keys, sentence in (
+            (np.arange(3), r'int64, .* int32, or create the table with settings={"table.key_bits": 64}$'),
+            (np.arange(3, dtype=np.int8), r"int8, .* int32: keys.astype\('int32'\)$"),
+            (np.ones(3, bool), r"bool, .*: keys.astype\('int32'\)$"),
+            (np.ones(3, np.float32), r"float32, .*: keys.astype\('int32'\) converts whole numbers; nulls became NaN"),
+            (np.ones(3, np.complex128), r"complex128, .*: pass uint32 or int32$"),
+            (np.array(["2020-01-01"], "M8[s]"), r"datetime64, .*: pass uint32 or int32$"),
+            (np.array(["a", "b"]), "str, .*: number what is no number first, as pandas.factorize"),
+            (np.array([1, None]), "object, .* fill or drop nulls"),
+            (np.zeros(2, [("id", "i4"), ("x", "f4")]), "a record, .* of a record pass one field"),
+            (self.keys.astype(">u4"), "byte-swapped uint32, .*keys.dtype.newbyteorder"),
+        ):
+            self.refused(wrong, "^keys: is " + sentence, get, keys)
+        wider = 'do not fit into 32 bits: create the table with settings={"table.key_bits": 64}'
+        self.refused(tessera.BadArgument, wider, get, [1 << 32])
+        self.refused(
+            wrong, r"values: holds .*: pass numpy.array\(values, 'float32'\)", self.table.insert, [20, 21], [1.5, 2.5]
+        )
+        self.refused(wrong, r'values: is int64, .*{"table.value_bits": 64}', self.table.insert, [20], np.array([1]))
+
+    def test_the_librarys_sentences_name_what_python_has(self):
+        """No option of the command line, no function of C."""
+        sentences = []
+
+        def told(call):
+            with self.assertRaises(tessera.Error) as caught:
+                call()
+            sentences.append(str(caught.exception))
+            return sentences[-1]
+
+        self.assertRegex(
+            told(lambda: Table(spec(), settings={"table.bakend": "cpu"})), r'^settings={"table.bakend": "cpu"}: '
+        )
+        self.assertIn("`python -m tessera describe table`", told(lambda: Table(spec(), settings={"table.zzzzzz": 1})))
+        self.assertRegex(told(lambda: Table(spec(kind="mop"))), r"^\[table\] kind = mop: ")
+        self.assertIn("tessera.plugins()", told(lambda: Table(spec(layout="zzzzzzzz"))))
+        self.assertIn("tessera.plugins()", told(lambda: Table(spec(layout="zz-!"))))
+        self.assertIn("tessera.recipes()", told(lambda: Table("zzzzzzzz")))
+        self.assertIn("plugins is a path or a list", told(lambda: tessera.plugins("/absent")))
+        told(lambda: self.table.rehash(capacity=1 << 50))
+        told(lambda: self.table.flush())
+        with Table("filter", settings=CPU, capacity=100) as table:
+            for call in (lambda: table.join(self.table), table.items, lambda: len(table), lambda: table.erase([1])):
+                self.assertIn("filter", told(call))
+        with Table(spec(kind="multimap")) as table:
+            self.assertIn("use insert", told(lambda: table.find_or_insert([1], [1])))
+        with Table(wide()) as table:
+            self.assertIn("use erase", told(lambda: table.erase_pairs([1], np.zeros((1, 16), np.uint8))))
+        for sentence in sentences:
+            self.assertNotRegex(sentence, r"--[a-z]|\btsr_|NULL|README|^dict:")
+
+    def test_numbers_of_numpy_are_numbers(self):
+        self.table.insert([20, 21], np.int64(5))
+        self.assertEqual(self.table.get([20, 21]).tolist(), [5, 5])
+        self.table.erase([20, 21])
+
     def test_keys_of_many_makes(self):
         two = [1, 2]
         for keys in (two, tuple(two), range(1, 3), np.array(two, np.uint32), np.array(two, np.int32)):
@@ -774,7 +833,9 @@ class SilenceTest(unittest.TestCase):
         numbers = np.random.default_rng(9)
         keys = numbers.integers(0, 300, 5000)
         values = numbers.integers(-(1 << 40), 1 << 40, 5000)
-        with Table(spec(key_bits=64)) as left, Table(spec(kind="multimap", key_bits=64, value_bits=64, capacity=9000)) as right:
+        with Table(spec(key_bits=64)) as left, Table(
+            spec(kind="multimap", key_bits=64, value_bits=64, capacity=9000)
+        ) as right:
             left.insert(np.arange(0, 600, 2, dtype=np.uint64), 0)
             right.insert(keys, values)
             for kind, combine in ("sum", np.sum), ("min", np.min), ("max", np.max):
@@ -797,6 +858,21 @@ class SilenceTest(unittest.TestCase):
             with self.assertRaisesRegex(tessera.WrongType, "dtype = 'nothing'"):
                 left.join(right, "sum", dtype="nothing")
             right.clear()
+            right.insert([1, 1], [5, 6])  # may be signed or unsigned
+            right.erase_pairs([1], np.array([5], np.uint64))
+            right.insert(np.array([1]), np.array([-7]))
+            right.insert([1], 8)
+            self.assertEqual(left.join(right, "sum")[2].tolist(), [7])
+            right.insert([1], [1 << 63])
+            with self.assertRaisesRegex(tessera.BadArgument, "as int64 and as uint64"):
+                left.join(right, "sum")
+            right.clear()
+            right.insert([1], 8)
+            self.assertEqual(left.join(right, "sum")[2].dtype, np.uint64)
+            right.insert([1], np.array([0.5]))
+            with self.assertRaisesRegex(tessera.BadArgument, "as float64 and as int:"):
+                left.join(right, "sum")
+            right.clear()
             right.insert([1, 1], np.array([-1.5, 3]))
             with self.assertRaisesRegex(tessera.BadArgument, "saturate = True: stops unsigned sums"):
                 left.join(right, "sum", saturate=True)
@@ -815,7 +891,9 @@ class SilenceTest(unittest.TestCase):
             with Table(spec(kind="counter", key_bits=64, value_bits=64)) as table:
                 table.insert(keys, np.array([5, 6]))
                 for wrong in (-3, np.int64(-3), [1, -3], np.array([1, -3])):
-                    with self.assertRaisesRegex(tessera.BadArgument, "values: -3 is negative, and a counter only counts up"):
+                    with self.assertRaisesRegex(
+                        tessera.BadArgument, "values: -3 is negative, and a counter only counts up"
+                    ):
                         table.insert(keys, wrong)
                 with self.assertRaisesRegex(tessera.WrongType, "values: is float64, and a counter calculates"):
                     table.insert(keys, np.array([1.5, 2]))
@@ -895,6 +973,11 @@ class SilenceTest(unittest.TestCase):
             table.clear()
             table.insert(keys, keys)
             self.assertEqual(len(table), 1000)
+        with Table("mixed", settings={**CPU, "table.duplicates": "promise_unique"}, capacity=100) as table:
+            with self.assertRaisesRegex(tessera.BadArgument, "check = True: apply does not look"):
+                table.apply([Op.INSERT] * 2, [1, 1], [1, 2])
+            table.apply([Op.INSERT] * 2, [1, 2], [1, 2], check=False)
+            self.assertEqual(len(table), 2)
 
     def test_traces_of_pytorch_are_refused(self):
         try:
@@ -1095,7 +1178,7 @@ class ThreadsTest(unittest.TestCase):
         table.close()
 
     def test_words_of_on_busy(self):
-        with self.assertRaisesRegex(tessera.BadArgument, "on_busy = 'no': is \"wait\" or \"raise\""):
+        with self.assertRaisesRegex(tessera.BadArgument, 'on_busy = \'no\': is "wait" or "raise"'):
             Table(spec(), on_busy="no")
 
     def test_different_tables_work_at_once(self):
