@@ -26,15 +26,20 @@ bool releases(int order) { return order == __ATOMIC_RELEASE || order == __ATOMIC
 word after(const interleave_access &a, word seen) {
   switch (a.kind) {
   case INTERLEAVE_STORE:
-  case INTERLEAVE_EXCHANGE: return a.operand;
-  case INTERLEAVE_COMPARE: return seen == a.expected ? a.operand : seen;
-  case INTERLEAVE_OR: return seen | a.operand;
-  case INTERLEAVE_AND: return seen & a.operand;
+  case INTERLEAVE_EXCHANGE:
+    return a.operand;
+  case INTERLEAVE_COMPARE:
+    return seen == a.expected ? a.operand : seen;
+  case INTERLEAVE_OR:
+    return seen | a.operand;
+  case INTERLEAVE_AND:
+    return seen & a.operand;
   case INTERLEAVE_ADD: {
     const word mask = a.bytes == 16 ? ~(word)0 : ((word)1 << 8 * a.bytes) - 1;
     return (seen + a.operand) & mask;
   }
-  default: return seen;
+  default:
+    return seen;
   }
 }
 
@@ -99,7 +104,8 @@ public:
     if (writes(a) || model == Model::SEQUENTIAL) return all;
     const uint32_t begin = (uint32_t)place(a.address), end = begin + a.bytes;
     uint32_t least = 0;
-    for (uint32_t g = begin / GRANULE; g < (end + GRANULE - 1) / GRANULE; g++) least = std::max(least, known_[t].seen[g]);
+    for (uint32_t g = begin / GRANULE; g < (end + GRANULE - 1) / GRANULE; g++)
+      least = std::max(least, known_[t].seen[g]);
     for (uint32_t k = (uint32_t)log_.size(); k-- > least;)
       if (log_[k].begin < end && begin < log_[k].end) all.push_back(k);
     return all;
@@ -325,7 +331,7 @@ private:
       const std::vector<uint32_t> times = memory_.times(c->thread, *a, model_);
       c->times = (uint32_t)times.size();
       memory_.access(c->thread, a, times[c->time_index]);
-      if (a->kind == INTERLEAVE_OR && acquires(a->order) && (a->seen & a->operand)) t->lock_failures++;
+      if (a->kind == INTERLEAVE_OR && (a->seen & a->operand)) t->lock_failures++;
       steps_.push_back({c->thread, *a, memory_.place(a->address), c->time_index});
       asleep = asleep_after(*c, steps_.back().access);
       go_on(c->thread);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tables for the explorer (walk.h): compiling, running and judging. What is right is said by `Model`: the operations one
-// after the other, in some order.
+// Tables for the explorer (walk.h): compiling, running and judging. Right is what the operations do one after the other, in
+// some order (Reference).
 #include "tests/interleave/walk.h"
 
 #include <dlfcn.h>
@@ -84,9 +84,12 @@ const Code &code_of(const std::string &text) {
 // ---- What is right ------------------------------------------------------------------------------
 
 struct Rules {
-  uint32_t kind, policy;
+  uint32_t policy;
   uint64_t value_mask, missing;
   bool has_values;
+  bool
+      is_late; // a value is written after its key. So the library reads what find_or_insert finds by a find that follows
+               // (operate.c), and with `replace` any of the values that race may stay
 };
 
 // A table that does one operation at a time.
@@ -103,19 +106,30 @@ struct Reference {
     }
     uint64_t *value = &at->second;
     switch (rules.policy) {
-    case TSR_DUPLICATES_FIRST: return {TSR_PRESENT, 0};
-    case TSR_DUPLICATES_REPLACE: *value = o.value; return {TSR_REPLACED, 0};
-    case TSR_DUPLICATES_MIN: *value = std::min(*value, o.value); return {TSR_COMBINED, 0};
-    case TSR_DUPLICATES_MAX: *value = std::max(*value, o.value); return {TSR_COMBINED, 0};
-    default: *value = (*value + o.value) & rules.value_mask; return {TSR_COMBINED, 0};
+    case TSR_DUPLICATES_FIRST:
+      return {TSR_PRESENT, 0};
+    case TSR_DUPLICATES_REPLACE:
+      *value = o.value;
+      return {TSR_REPLACED, 0};
+    case TSR_DUPLICATES_MIN:
+      *value = std::min(*value, o.value);
+      return {TSR_COMBINED, 0};
+    case TSR_DUPLICATES_MAX:
+      *value = std::max(*value, o.value);
+      return {TSR_COMBINED, 0};
+    default:
+      *value = (*value + o.value) & rules.value_mask;
+      return {TSR_COMBINED, 0};
     }
   }
 
   Answer apply(const Operation &o) {
     const auto at = pairs.find(o.key);
     switch (o.verb) {
-    case Verb::INSERT: return insert(o);
-    case Verb::FIND: return at == pairs.end() ? Answer{TSR_MISSING, rules.missing} : Answer{TSR_FOUND, at->second};
+    case Verb::INSERT:
+      return insert(o);
+    case Verb::FIND:
+      return at == pairs.end() ? Answer{TSR_MISSING, rules.missing} : Answer{TSR_FOUND, at->second};
     case Verb::ERASE: {
       const bool was_there = at != pairs.end();
       pairs.erase(o.key);
@@ -143,7 +157,7 @@ struct Item {
   uint64_t key, value, found = 0, left_key = 0, left_value = 0;
   uint8_t code = 0;
   tsr_tally tally = {};
-  tsr_bulk bulk = {};
+  tsr_bulk bulk = {}, later = {}; // later: a find of the same key
 };
 
 const uint32_t op_of[] = {TSR_BULK_insert, TSR_BULK_find, TSR_BULK_erase, TSR_BULK_find_or_insert};
@@ -154,7 +168,7 @@ public:
       : table_(table), composition_(table->store.composition), operations_(c.at_once), code_(code) {
     const tsr_shape &s = composition_->shape;
     const uint64_t mask = s.payload_bits == 32 ? 0xFFFFFFFFu : ~(uint64_t)0;
-    rules_ = {s.kind, s.duplicates, mask, 0xFFFFFFF0u, s.payload_bits != 0};
+    rules_ = {s.duplicates, mask, 0xFFFFFFF0u, s.payload_bits != 0, !s.whole_pairs};
     for (tsr_region_walk at = {}; tsr_next_region(composition_, &at);)
       shared_.push_back({table->store.state.part[at.role].region[at.i], tsr_region_bytes(composition_, at.region)});
     if (table->store.state.locks) shared_.push_back({table->store.state.locks, composition_->lock_bytes});
@@ -165,7 +179,8 @@ public:
   Outcome explore(Model model, const Limits &limits) {
     std::vector<std::function<void()>> threads;
     for (size_t i = 0; i < operations_.size(); i++) threads.push_back([this, i] { work(i); });
-    return interleave::explore(shared_, model, threads, [this] { return judge(); }, limits);
+    return interleave::explore(
+        shared_, model, threads, [this] { return judge(); }, limits);
   }
 
 private:
@@ -180,12 +195,15 @@ private:
     b->n = 1;
     b->keys = &item->key;
     b->values = rules_.has_values && o.verb != Verb::FIND && o.verb != Verb::ERASE ? &item->value : nullptr;
-    b->values_out = rules_.has_values && (o.verb == Verb::FIND || o.verb == Verb::FIND_OR_INSERT) ? &item->found : nullptr;
+    b->values_out =
+        rules_.has_values && (o.verb == Verb::FIND || o.verb == Verb::FIND_OR_INSERT) ? &item->found : nullptr;
     b->unplaced_keys = &item->left_key;
     b->unplaced_values = rules_.has_values ? &item->left_value : nullptr;
     b->results = &item->code;
     b->missing = rules_.missing;
     b->tally = &item->tally;
+    item->later = *b;
+    item->later.results = nullptr;
     code_.ranges[op_of[(int)o.verb]](nullptr, b, 0, 0, 1, &item->tally);
   }
 
@@ -196,7 +214,8 @@ private:
     auto [at, is_new] = read_.try_emplace(memory);
     if (!is_new) return at->second;
     tsr_error error = {};
-    uint64_t size = 0, keys_bytes = composition_->shape.key_bits / 8, values_bytes = composition_->shape.payload_bits / 8;
+    uint64_t size = 0, keys_bytes = composition_->shape.key_bits / 8,
+             values_bytes = composition_->shape.payload_bits / 8;
     EXPECT_EQ(tsr_size(table_, &size, &error), TSR_OK) << error.message;
     std::vector<char> keys(size * 8 + 1), values(size * 8 + 1);
     EXPECT_EQ(tsr_export(table_, size, keys.data(), values_bytes ? values.data() : nullptr, &size, &error), TSR_OK)
@@ -216,6 +235,9 @@ private:
         if (operations_[i].verb == Verb::INSERT)
           code_.ranges[TSR_BULK_combine](nullptr, &items_[i].bulk, 0, 0, 1, &items_[i].tally);
     Pairs all = pairs();
+    for (size_t i = 0; rules_.is_late && i < operations_.size(); i++)
+      if (operations_[i].verb == Verb::FIND_OR_INSERT)
+        code_.ranges[TSR_BULK_find](nullptr, &items_[i].later, 0, 0, 1, &items_[i].tally);
     for (const Item &item : items_)
       if (item.code == TSR_NOT_PLACED) all.emplace(item.left_key, rules_.has_values ? item.left_value : 0);
     std::vector<size_t> order(operations_.size());
@@ -232,16 +254,32 @@ private:
 
   bool explains(const std::vector<size_t> &order, const Pairs &all) const {
     Reference reference{rules_, first_};
-    for (size_t i : order) {
-      const Answer right = reference.apply(operations_[i]);
+    std::vector<Answer> right(operations_.size());
+    for (size_t i : order) right[i] = reference.apply(operations_[i]);
+    for (size_t i = 0; i < operations_.size(); i++) {
       const Verb verb = operations_[i].verb;
       const Item &item = items_[i];
-      if (item.code == TSR_NOT_PLACED && right.code == TSR_INSERTED) continue; // handed back instead
-      if (item.code != right.code) return false;
-      const bool has_value = rules_.has_values && (verb == Verb::FIND || verb == Verb::FIND_OR_INSERT);
-      if (has_value && item.found != right.value) return false;
+      if (item.code == TSR_NOT_PLACED && right[i].code == TSR_INSERTED) continue; // handed back instead
+      if (item.code != right[i].code) return false;
+      const bool is_later = verb == Verb::FIND_OR_INSERT && rules_.is_late;
+      const bool tells = rules_.has_values && (verb == Verb::FIND || verb == Verb::FIND_OR_INSERT);
+      if (tells && item.found != (is_later ? all.find(operations_[i].key)->second : right[i].value)) return false;
     }
+    if (rules_.policy == TSR_DUPLICATES_REPLACE && rules_.is_late) return holds_offered(reference.pairs, all);
     return std::is_permutation(all.begin(), all.end(), reference.pairs.begin(), reference.pairs.end());
+  }
+
+  // Whether the keys are right, and each has a value that was offered for it, or that it had.
+  bool holds_offered(const Pairs &right, const Pairs &all) const {
+    const auto same_key = [](const auto &one, const auto &other) { return one.first == other.first; };
+    if (!std::is_permutation(all.begin(), all.end(), right.begin(), right.end(), same_key)) return false;
+    return std::all_of(all.begin(), all.end(), [&](const auto &pair) {
+      const auto had = first_.find(pair.first);
+      const bool offered = std::any_of(operations_.begin(), operations_.end(), [&](const Operation &o) {
+        return o.key == pair.first && o.value == pair.second && o.verb != Verb::FIND && o.verb != Verb::ERASE;
+      });
+      return offered || (had != first_.end() && had->second == pair.second);
+    });
   }
 
   tsr_table *table_;
@@ -272,7 +310,7 @@ Verdict explore_case(const Case &c, Model model, const Fault &fault, const Limit
   tsr_error error = {};
   tsr_options options = {};
   options.plugins = "layouts:probing:hashers:allocators";
-  tsr_spec *spec = spec_of(c.spec + " clean=no");
+  tsr_spec *spec = spec_of("clean=no " + c.spec);
   tsr_table *table = nullptr;
   const tsr_status status = tsr_table_create(spec, &options, &table, &error);
   tsr_spec_free(spec);

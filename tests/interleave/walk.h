@@ -24,7 +24,7 @@ struct Operation {
 };
 
 struct Answer {
-  uint8_t code = 0; // TSR_INSERTED and so on
+  uint8_t code = 0;   // TSR_INSERTED and so on
   uint64_t value = 0; // found
 };
 
