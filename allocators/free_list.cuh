@@ -8,7 +8,7 @@
  * read top A and its successor B, and slept while A and B were taken and A came back, would swap A for B, which is in use
  * (the ABA problem). A unit comes back only after it was taken, so a count that grows with each take shows it. It has 32
  * bits: only a caller that sleeps over exactly a multiple of 2^32 takes of one stack, between two instructions, is
- * deceived. Successors lie in a region of their own: of a unit in use not a byte is read or written here.
+ * deceived. Successors are in a region of their own: of a unit in use not a byte is read or written here.
  */
 #define TSR_PARAMETERS(P)                                                                                              \
   P(uint32_t, unit_bytes, 0, 0, 4096,                                                                                  \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * allocator slab: SlabAlloc (SlabHash V). Units lie in memory blocks of 1024 with a bitmap each, blocks in super
+ * allocator slab: SlabAlloc (SlabHash V). Units are in memory blocks of 1024 with a bitmap each, blocks in super
  * blocks. Callers get a resident block by hash and change it by hash when they see no room; who has changed it
  * resident_changes times takes one more super block into use. Read next: slab.c, plan(); README.md, what the paper does
  * otherwise.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * allocator slab_light: SlabAlloc-light (SlabHash V). Memory blocks as in slab, but no super blocks: all units lie in
+ * allocator slab_light: SlabAlloc-light (SlabHash V). Memory blocks as in slab, but no super blocks: all units are in
  * one array of at most 4 GB, a handle is a unit's number, and an address is one 32-bit multiplication away. All blocks
  * are in use from the start.
  */

@@ -18,7 +18,7 @@
  * these at once, `all`, for which its spec has to say concurrency = mixed; or it scans the table, all of whose pairs are
  * then the items. Only these functions are there. A table is
  * known by its name: a kernel takes it as a parameter of this name and type tsr_table_ref, before all other parameters,
- * and a function of yours that works on it does so, too.
+ * and a function of yours that works on it does so as well.
  *
  * Law: all lanes of a warp make each call together, whatever the table's tiles are, each lane with its own key, and
  * mine = 0 where it has none: then nothing is done and 0 returned. So a call stands in no branch that lanes of a warp
@@ -27,7 +27,7 @@
  *
  * Keys and values are uint64_t in these calls, whatever widths the table has; what does not fit is cut off. Of a table
  * with value_bytes a value is the address of a row, as a number: tsr_row(value) is the row, and tsr_row_value(&mine) what
- * an insert copies its row from. Such rows lie where a uint32_t may; those of the table begin at multiples of value_bytes.
+ * an insert copies its row from. Such rows are where a uint32_t may; those of the table begin at multiples of value_bytes.
  * Nobody but the table writes to them.
  */
 #ifndef TESSERA_CUH
@@ -52,12 +52,12 @@ typedef struct tsr_kernel_run {
 #define TSR_KERNEL_DEVICE extern "C" __device__
 #define TSR_KERNEL_INLINE static __device__ __forceinline__ __attribute__((unused))
 
-typedef struct tsr_table_ref { /* the library's to fill: where the table lies, by value */
+typedef struct tsr_table_ref { /* the library's to fill: where the table is, by value */
   uint64_t words[61];
 } tsr_table_ref;
 
 /* How many blocks a multiprocessor is to hold. The library compiles a text for more or fewer, until it needs no stack; what
- * nvcc compiles has one form, and asks for nothing. */
+ * nvcc compiles has one variant, and asks for nothing. */
 #if !defined(TSR_KERNEL_BLOCKS) && !defined(__CUDACC_RTC__)
 #define TSR_KERNEL_BLOCKS 1
 #endif

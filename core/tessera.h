@@ -8,7 +8,7 @@
  * what happened. tessera_tools.h has what fewer programs need; tessera_devices.h and tessera_kernels.h build on that one.
  *
  * Widths: keys are uint32_t or uint64_t by the spec's key_bits, values likewise by value_bits; a set or multiset has none.
- * A counter's values are its counts, as uint32_t those of 8 and 16 bits, too. With value_bytes a value is so many bytes.
+ * A counter's values are its counts, as uint32_t those of 8 and 16 bits as well. With value_bytes a value is that many bytes.
  * Errors: every fallible call returns a tsr_status and writes one sentence to *error (may be NULL); outputs are written
  * on success only. The library never prints, exits or changes signal handlers.
  * Threads: a tsr_spec and a tsr_table may be used by one thread at a time; different ones by different threads at once.
@@ -45,8 +45,9 @@ TSR_API const char *tsr_version(void);
 /* What a table is made of: the entries of an INI file, not yet checked against plugins. */
 typedef struct tsr_spec tsr_spec;
 
-/* Reads an INI file. TSR_NOT_FOUND, TSR_IO, or TSR_BAD_SPEC with file:line. The caller frees *spec. */
-TSR_API tsr_status tsr_spec_read(const char *path, tsr_spec **spec, tsr_error *error);
+/* Reads a recipe, by its name ("quickstart"), or the INI file of this path. A word with a point or a leading '/' is always a
+ * path. TSR_NOT_FOUND, TSR_IO, or TSR_BAD_SPEC with file:line. The caller frees *spec. */
+TSR_API tsr_status tsr_spec_read(const char *name, tsr_spec **spec, tsr_error *error);
 /* The same from text; `name` stands for the file in messages. */
 TSR_API tsr_status tsr_spec_parse(const char *text, const char *name, tsr_spec **spec, tsr_error *error);
 /* Sets one entry, "section.key=value" (the CLI's --set); replaces an entry of the file. */
@@ -87,6 +88,7 @@ typedef struct tsr_table_info {
   const char *code;      /* cpu: "fused: insert" or "function tables: why"; valid until the next call; "" on CUDA */
   uint64_t host_bytes;   /* of `bytes`: pages in the host's memory, since the table has more than device_bytes; or 0 */
   uint64_t window_bytes; /* ... and what the device has for those that are worked on, besides `bytes` */
+  bool makes_lists;      /* each insert makes all lists anew: insert in few large batches */
 } tsr_table_info;
 /* Strings live as long as the table. */
 TSR_API_VOID void tsr_table_describe(const tsr_table *table, tsr_table_info *info);
@@ -105,7 +107,7 @@ enum {
   TSR_ERASED = 8
 };
 
-/* Optional parts of an operation; NULL or all zero = none. Arrays hold n items and lie, like the keys, in host or
+/* Optional parts of an operation; NULL or all zero = none. Arrays hold n items and are, like the keys, in host or
  * device memory (each on its own). With host arrays on CUDA the call copies through device buffers and returns when all
  * is done. Device arrays must stay valid until the work is done (tsr_table_wait, or the caller's own stream order).
  * Calls may be captured into a CUDA graph: tessera_tools.h says how. */
@@ -147,7 +149,7 @@ TSR_API tsr_status tsr_count_all(tsr_table *table, uint64_t n, const void *keys,
                                  tsr_error *error);
 /* All values of each key. offsets gets n + 1 numbers, always: the values of keys[i] are values[offsets[i]] up to before
  * values[offsets[i + 1]], in no order, and offsets[n] is the number of all. values has room for `room` values; those that
- * lie beyond are not written, so offsets[n] > room says that there are more. To learn the room that is needed, call it
+ * are beyond are not written, so offsets[n] > room says that there are more. To learn the room that is needed, call it
  * with room = 0 and values = NULL, which only counts. Results as of tsr_count_all; in the report it is one find a key.
  * Where a pair is erased while it runs (concurrency = mixed only), call->missing may stand for its value.
  * TSR_UNSUPPORTED for a set. */
@@ -157,7 +159,7 @@ TSR_API tsr_status tsr_find_all(tsr_table *table, uint64_t n, const void *keys, 
  * in a multiset or multimap exactly once: there, each may have erased some of its pairs. The report counts pairs. */
 TSR_API tsr_status tsr_erase(tsr_table *table, uint64_t n, const void *keys, const tsr_call *call, tsr_error *error);
 /* Removes for each i one pair of keys[i]: one that has the value values[i], or where values is NULL (always of a set or
- * multiset) any one; k equal items remove k pairs, if there are so many. Results: TSR_ERASED or TSR_MISSING. Counts as
+ * multiset) any one; k equal items remove k pairs, if there are that many. Results: TSR_ERASED or TSR_MISSING. Counts as
  * an erase. */
 TSR_API tsr_status tsr_erase_pairs(tsr_table *table, uint64_t n, const void *keys, const void *values,
                                    const tsr_call *call, tsr_error *error);
@@ -251,7 +253,7 @@ typedef struct tsr_report { /* since the table was created or tsr_table_report_r
   uint64_t insert_histogram[TSR_REPORT_BINS], find_histogram[TSR_REPORT_BINS], erase_histogram[TSR_REPORT_BINS];
   uint64_t insert_scratch_bytes; /* the most device memory that one insert page by page took for a while */
   uint64_t cleanings;            /* inserts that rebuilt the table first, to be rid of erased slots (clean = auto) */
-  uint64_t erased_slots;         /* there are at most so many now; tsr_table_usage counts them */
+  uint64_t erased_slots;         /* there are at most that many now; tsr_table_usage counts them */
   /* duplicates = add with overflow = report: how often a sum passed the largest value: for each key the true sum of its
    * values / 2^value_bits. 0 means that all sums are right. Where an insert was done again, because pairs had found no
    * room, some may count twice. */

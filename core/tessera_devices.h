@@ -6,7 +6,7 @@
  * differs:
  *
  * Waiting: an operation returns when its work is done, on all devices, and begins after what call->stream has.
- * Arrays: they lie in the host's memory or on any of the devices, each on its own, or are split among them (tsr_call_parts);
+ * Arrays: they are in the host's memory or on any of the devices, each on its own, or are split among them (tsr_call_parts);
  * tsr_memory_allocate gives memory of the first one. Each device holds buffers for three chunks ([devices] chunk) until
  * the table is destroyed.
  * Capacity: of all devices together. Each shard is made for its part and some more, since a hash does not deal evenly; one
@@ -52,7 +52,7 @@ typedef struct tsr_batch_part {
 } tsr_batch_part;
 
 /* One batch whose arrays are split among the devices: part i is dealt with by the i-th device of the table (in a group:
- * of this process, which has one), so that no GPU has to hold or send all. Its arrays may lie anywhere; those in the memory
+ * of this process, which has one), so that no GPU has to hold or send all. Its arrays may be anywhere; those in the memory
  * of its own device are read and written where they are. Lengths may differ. call: which, as TSR_PREPARE_INSERT, up to
  * TSR_PREPARE_APPLY. Means what the call of all parts together would, and waits; answers are in the order of each part. */
 TSR_API tsr_status tsr_call_parts(tsr_table *table, uint32_t call, uint32_t count, const tsr_batch_part *parts,
@@ -84,9 +84,10 @@ TSR_API tsr_status tsr_phases_stop(tsr_table *table, tsr_phases *phases, tsr_err
  *
  * Calls: all processes make the same calls on the group and its tables in the same order, each with as many items as it
  * has, also none. A call ends when all have made it.
- * Failures: a process that dies, or is at another call, or stands still for limit_s, makes the call of every other one fail
- * with TSR_IO or TSR_BAD_ARGUMENT, and nothing hangs; so does a failure in one process, of which all hear. Then the group
- * is broken: every further call fails at once, and what remains is to destroy the tables and the group.
+ * Failures: a process that dies, is stopped for limit_s, makes another call, or makes its call late_s after the others,
+ * makes the call of every other one fail with TSR_IO or TSR_BAD_ARGUMENT, and nothing hangs; so does a failure in one
+ * process, of which all hear. Then the group is broken: every further call fails at once, and what remains is to destroy
+ * the tables and the group. A thread of each process tells the others that it is alive while it compiles or computes.
  * GPUs: each process needs one of its own ([table] device), and NCCL 2.18 or newer, which is looked for when the first
  * table is made and carries the items. There limit_s also bounds what a GPU has to do before a chunk of a batch can travel.
  * All pairs: tsr_size counts, and tsr_export writes, the pairs of all processes, and tsr_join, of two tables of one group,
@@ -99,7 +100,8 @@ typedef struct tsr_group tsr_group;
 
 typedef struct tsr_group_options { /* all zero = the defaults */
   size_t size;
-  double limit_s; /* how long a process waits for another without any progress, also to come; 0 = 60 s */
+  double limit_s; /* how long a process waits for another without any sign of life, also to come; 0 = 60 s */
+  double late_s;  /* how long it waits for one that is alive, and has not made the same call; 0 = 10 limit_s */
 } tsr_group_options;
 
 /* Waits for all `size` processes, at most 64, whose ranks are 0 .. size - 1. One thread at a time uses a group and its

@@ -71,7 +71,7 @@ TSR_API_VOID void tsr_kernel_destroy(tsr_kernel *kernel);
 
 /* Enqueues the kernel for n items; of one that scans a table n does not matter. arguments[i] points to the value of the
  * i-th parameter behind the tables, of that parameter's type, as for cuLaunchKernel; `count` of them. Arrays that a kernel
- * is given lie where the tables do (tsr_memory_allocate) and stay valid until its work is done. The launch is ordered as
+ * is given are where the tables do (tsr_memory_allocate) and stay valid until its work is done. The launch is ordered as
  * one bulk operation on each of its tables: it waits for work of other phases, and overlaps work of its own.
  * A kernel that inserts rows of value_bytes takes them from those that no pair has: its launch waits, to find these, where
  * bulk calls have inserted, or pairs were erased, since the last such launch. It is recorded into no CUDA graph.

@@ -2,7 +2,7 @@
  *
  * The rest of Tessera's public API: what programs around tables need, such as the `tessera` program itself. Order of
  * this file: of a table, how it uses its memory, making its code ready, CUDA graphs, watching a save, memory and time of its
- * backend; filters; joins; plugins and what a spec may say; checking and linking without a device; the device; pools.
+ * backend; filters; joins; plugins and what a spec may say; recipes; checking and linking without a device; the device; pools.
  * The rules of tessera.h on errors, threads, streams and sizes hold here too.
  */
 #ifndef TESSERA_TOOLS_H
@@ -65,7 +65,7 @@ TSR_API tsr_status tsr_table_prepare(tsr_table *table, uint32_t calls, tsr_error
  *     made in bulk, value_bytes, device_bytes, several devices, tsr_build, tsr_for_all, tsr_for_each, tsr_call_parts. An
  *     insert that combines values where pairs move needs `results`.
  *   - tsr_find_all adds memory nodes to the graph.
- *   - The report's keys (insert_keys, ..) count calls that ran; its other numbers count what launches did, too.
+ *   - The report's keys (insert_keys, ..) count calls that ran; its other numbers count what launches did as well.
  *   - A graph is of the table's memory: after tsr_rehash or tsr_build it has to be captured anew. Cleaning ([table] clean)
  *     leaves graphs as they are: it happens in calls that are not captured, and never in a mixed table of a graph.
  *   - Calls that wait (tsr_size, tsr_export, ..) spoil a capture. */
@@ -133,6 +133,23 @@ typedef struct tsr_incompatible {
 /* The i-th pair, in the order in which a spec is checked; false where there are no more. */
 TSR_API bool tsr_incompatible_at(size_t i, tsr_incompatible *pair);
 
+/* ---- Recipes --------------------------------------------------------------------------------- */
+
+typedef struct tsr_recipe_info {
+  const char *name;    /* which tsr_spec_read takes; FOLDER/NAME for one of a subfolder */
+  const char *summary; /* the first sentence of its file */
+  const char *path;
+} tsr_recipe_info;
+
+/* The specs that come with Tessera, those without a subfolder first, by name. They are in $TESSERA_SPECS, otherwise in
+ * share/tessera/specs of the installed copy. The caller frees *list with tsr_recipes_free. TSR_NOT_FOUND: no folder. */
+TSR_API tsr_status tsr_recipes_list(const tsr_recipe_info **list, size_t *count, tsr_error *error);
+TSR_API_VOID void tsr_recipes_free(const tsr_recipe_info *list, size_t count);
+
+/* The path of a recipe. The caller frees *path with free(). TSR_NOT_FOUND, with the
+ * nearest name. */
+TSR_API tsr_status tsr_recipe_path(const char *name, char **path, tsr_error *error);
+
 /* ---- What a spec says ------------------------------------------------------------------------ */
 
 typedef struct tsr_spec_item {
@@ -150,7 +167,7 @@ typedef struct tsr_filter_info {
   double bits_per_key;     /* of its capacity */
   double rate;             /* the part of absent keys that seem present now: exact for keys that hash evenly */
   double rate_at_capacity; /* expected, when it holds as many keys as its capacity */
-  double keys;             /* about so many distinct keys were inserted, by the bits that are set */
+  double keys;             /* about that many distinct keys were inserted, by the bits that are set */
 } tsr_filter_info;
 /* What a table of kind = filter is, and how full. Reads all of it, through the host. TSR_UNSUPPORTED for another kind.
  * Waits. */
@@ -202,7 +219,7 @@ typedef struct tsr_join_rows {
  * no order, and their number to *count. To learn the room that is needed, call it with rows = NULL or room = 0, which
  * only counts. Room too small: TSR_BAD_ARGUMENT, only *count written. Left and right may be one table. At most 2^32 - 2
  * pairs a table. Both tables are used alone meanwhile; waits.
- * Pages of a table that lies in the host's memory (device_bytes) meet run by run, in its windows, so that no copy of it is
+ * Pages of a table that is in the host's memory (device_bytes) meet run by run, in its windows, so that no copy of it is
  * needed, and it may have any number of pairs; where the room is too small, rows of the first runs are written. A union copies
  * the keys of both tables.
  *
@@ -330,7 +347,7 @@ typedef struct tsr_pool tsr_pool;
 typedef struct tsr_pool_options {
   size_t size;
   const char *plugins; /* as in tsr_options */
-  uint64_t units;      /* at least so many; 0 = the spec's capacity */
+  uint64_t units;      /* at least that many; 0 = the spec's capacity */
   uint64_t items;      /* that hold a place each, or none */
   uint32_t units_each; /* units of a place, in a row; 0 = 1 */
   uint32_t tile_lanes; /* lanes that work on an item together, a power of two up to 32; 0 = 1; the cpu backend has 1 */
@@ -370,13 +387,13 @@ typedef struct tsr_pool_result {
   char complaint[256];           /* what is wrong: places that overlap, or whose number is not right; "" = nothing */
 } tsr_pool_result;
 /* Runs an operation on all items, and then checks, untimed, that all places can be written without touching another.
- * checks: in the operation, too, which then is not timed for what it is. */
+ * checks: in the operation as well, which then is not timed for what it is. */
 TSR_API tsr_status tsr_pool_operate(tsr_pool *pool, int operation, bool checks, tsr_pool_result *result,
                                     tsr_error *error);
 /* Forgets all places: every unit is free again. */
 TSR_API tsr_status tsr_pool_clear(tsr_pool *pool, tsr_error *error);
-/* Makes the pool larger, if fewer than `units` units are free, until so many are; places stay. On failure the pool is
- * as it was: TSR_INCOMPATIBLE where the allocator cannot have so many units, TSR_NO_MEMORY where old and new memory do
+/* Makes the pool larger, if fewer than `units` units are free, until that many are; places stay. On failure the pool is
+ * as it was: TSR_INCOMPATIBLE where the allocator cannot have that many units, TSR_NO_MEMORY where old and new memory do
  * not fit together. */
 TSR_API tsr_status tsr_pool_reserve(tsr_pool *pool, uint64_t units, tsr_error *error);
 /* Units handed out. */

@@ -31,5 +31,6 @@ def on_page_markdown(markdown, **_):
 
 
 def on_page_content(html, **_):
-    """A wide table scrolls by itself, not with the page."""
+    """A wide table scrolls by itself, not with the page; a picture leads to itself, to be seen in its own size."""
+    html = re.sub(r'(<img [^>]*src="([^"]+)"[^>]*>)', r'<a href="\2">\1</a>', html)
     return html.replace("<table>", '<div class="table"><table>').replace("</table>", "</table></div>")

@@ -47,7 +47,7 @@ TSR_INLINE tsr_key quotient_whole(const tsr_ctx *c, uint64_t ref, tsr_key stored
   return stored >= TSR_ERASED_KEY || !flag ? stored : key;
 }
 
-/* A pair for a slot in which `seen` lies: as much of the flag as there is. */
+/* A pair for a slot in which `seen` is: as much of the flag as there is. */
 TSR_INLINE tsr_pair quotient_pair(const tsr_ctx *c, uint64_t ref, tsr_pair seen, tsr_key key, tsr_payload payload) {
   return tsr_pair_join(quotient_short(c, ref, key) & (tsr_pair_key(seen) | ~quotient_flag_bit(c, ref)), payload);
 }

@@ -3,7 +3,7 @@
  * The allocator role: units of memory handed out inside a kernel, named by 32-bit handles. Widths: none.
  *
  *   allocate(c, spread, units)   collective over the tile. A handle of `units` consecutive units, or TSR_NO_HANDLE: the
- *                                pool is exhausted, or cannot give so many at once. A status, never an endless loop.
+ *                                pool is exhausted, or cannot give that many at once. A status, never an endless loop.
  *                                spread keeps callers apart: items of a batch pass their number, others a hash. It is
  *                                all that an allocator knows of its caller, so nothing has to be kept between calls.
  *   release(c, handle, units)    collective. Gives back what allocate returned, which no lane may use any more.
@@ -37,7 +37,7 @@ TSR_ALLOCATOR_FUNCTIONS(TSR_ENTRY_F, TSR_ENTRY_O)
 /* ---- Memory blocks: a service for allocators that keep a bitmap ------------------------------ */
 
 /* A memory block is 1024 units and 32 words of 32 bits; bit b of word w is set while unit 32 w + b is handed out
- * (SlabHash V). Runs of several units lie in one word. */
+ * (SlabHash V). Runs of several units are in one word. */
 enum { TSR_BLOCK_UNITS = 1024, TSR_BLOCK_WORDS = 32, TSR_BLOCK_RUN_MAX = 32 };
 
 /* Places in a word where `units` (1 to 32) bits in a row are set. */

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Prints TSR_ABI, the number by which a library knows the plugins that were built from the same SDK headers: a hash of
-# what these headers say. Comments and white space do not count, nor the order of the files or the folder they lie in.
+# what these headers say. Comments and white space do not count, nor the order of the files or the folder they are in.
 #
 #   build_abi.sh HEADER...
 #

@@ -381,8 +381,8 @@ TSR_INLINE uint64_t tsr_reduce(tsr_hash hash, uint64_t count) {
 #endif
 
 #ifdef TSR_KEY_BITS
-/* The page that a bucket of the table lies in, where there are pages. In the link of a page's step bucket_share is the first
- * page, and each block works on another. Of a tail bucket, which lies in none, it is some number. */
+/* The page that a bucket of the table is in, where there are pages. In the link of a page's step bucket_share is the first
+ * page, and each block works on another. Of a tail bucket, which is in none, it is some number. */
 TSR_INLINE uint64_t tsr_page_of_bucket(const tsr_ctx *c, uint64_t bucket) {
 #ifdef __CUDACC__
   if (TSR_IN_PAGE) return c->t->bucket_share + blockIdx.x;
@@ -993,7 +993,7 @@ TSR_INLINE void tsr_exchange_payload(tsr_payload *address, tsr_payload payload) 
 
 /* Combines into a value in memory, and tells of an overflow; or gives a newly claimed slot its first value: under `first`
  * and `replace` it stores. One thread. Relaxed: the value orders nothing else. A thread whose addition takes a count past
- * the largest one sets it to that. A thread that adds meanwhile passes the largest, too, or its sum is overwritten: so the
+ * the largest one sets it to that. A thread that adds meanwhile passes the largest as well, or its sum is overwritten: so the
  * last of all writes leaves the largest. Nobody finds counts while they are added to. */
 TSR_INLINE void tsr_combine_at(const tsr_ctx *c, tsr_payload *address, uint32_t policy, tsr_payload offered) {
 #if TSR_PAYLOAD_BITS > 0

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The layout role: how a bucket's pairs lie in memory and which lanes hold which slots. Widths: key and payload.
+ * The layout role: how a bucket's pairs are in memory and which lanes hold which slots. Widths: key and payload.
  * Tiles and vector loads are the layout's alone. bucket_slots and tile_lanes are independent: a lane may hold several
  * slots, loaded 16 bytes at a time. A slot is a bit of a mask and a number below bucket_slots; how slots map to lanes
  * and addresses is private, but constant for a table.
@@ -10,7 +10,7 @@
  *                                      nothing of b. With TSR_LOAD_SETTLED only functions that read follow.
  *
  * The other functions work on a bucket loaded with active = 1. All are warp-synchronous (device.cuh, c->active): masked
- * tiles call them, too, with a slot that exists, and ignore the result. A function that changes memory does so on the
+ * tiles call them as well, with a slot that exists, and ignore the result. A function that changes memory does so on the
  * lane that owns the slot, tsr_owns(c, slot), and a masked tile owns none.
  *
  *   match(c, b, key)                   slots that hold key
@@ -28,7 +28,7 @@
  *                                      collective: the caller's lane writes, whichever that is. Optional: where batches
  *                                      are put in order first, it saves them the compare-and-swap.
  *   update(c, b, slot, policy, payload)  combines a value into the slot that held the key; false if the slot has changed
- *                                      and nothing was done. policy: the table's; with whole_pairs any other, too. A
+ *                                      and nothing was done. policy: the table's; with whole_pairs any other as well. A
  *                                      value that another update of this key has replaced since counts as put before it.
  *                                      It tells of a sum that overflows: tsr_combine_at does, or tsr_tell_overflow.
  *   erase(c, b, slot)                  pair -> erased; false if the slot has changed since the load.
@@ -37,7 +37,7 @@
  *                                      has_link, and then `ref` may be TSR_UNIT_REF and a handle: a bucket at the
  *                                      address of that unit, which is all ones when it is linked.
  *   flag(c, b)                         1 where the bucket's overflow flag was raised: a pair whose walk passed the bucket
- *                                      lies further on. 0, and only then, ends the search for a key. Fact has_flag.
+ *                                      is further on. 0, and only then, ends the search for a key. Fact has_flag.
  *   raise(c, ref)                      raises it, by one lane alone, as put, but while others look and write: what they
  *                                      do to slots must leave it raised. It stays so until clear. A tail bucket may have
  *                                      no flag: then `raise` does nothing, and `flag` tells whether no slot is empty.
@@ -92,7 +92,7 @@ TSR_LAYOUT_FUNCTIONS(TSR_ENTRY_F, TSR_ENTRY_O)
 #endif
 
 /* Services for layouts: the mapping of slots to lanes that they share. Slot s belongs to lane s % tile_lanes, as that
- * lane's slot number s / tile_lanes. In memory a lane's slots lie in pieces of 16 bytes, or one piece of less: first
+ * lane's slot number s / tile_lanes. In memory a lane's slots are in pieces of 16 bytes, or one piece of less: first
  * all lanes' first pieces, then their second ones, as tsr_load reads them. A bucket's places are its slots and what the
  * layout keeps behind them; with has_link the first of these is the link. slot_bytes: what load reads of one slot. */
 enum { TSR_LANE_SLOTS_MAX = 32 };

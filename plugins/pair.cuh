@@ -5,7 +5,7 @@
  * inserts. The key is the low half. An empty word is all ones; an erased one is TSR_ERASED_KEY over all ones.
  *
  * These are all functions of a layout, which has to say only where a bucket's first word is: callers pass it as `words`,
- * which only the lane that owns the slot uses, or give a function that returns it to TSR_PAIR_LAYOUT. How slots lie in a
+ * which only the lane that owns the slot uses, or give a function that returns it to TSR_PAIR_LAYOUT. How slots are in a
  * bucket: layout.cuh, tsr_slot_lane. Collective as in layout.cuh.
  */
 #ifndef TSR_PAIR_CUH

@@ -35,7 +35,7 @@ extern "C" {
   F(uint32_t, can_exchange)  /* 1: a whole pair can be swapped atomically, so schemes may move pairs */                \
   F(uint32_t, whole_pairs)   /* 1: key and value become visible together, so a find may overlap an insert */           \
   F(uint32_t, has_link)      /* 1: the place after the last slot holds a link to a unit of the allocator */            \
-  F(uint32_t, has_flag)      /* 1: each bucket tells whether a pair whose walk passed it lies further on */            \
+  F(uint32_t, has_flag)      /* 1: each bucket tells whether a pair whose walk passed it is further on */              \
   F(uint32_t, short_keys)    /* 1: a slot holds of its key's hash what the page's number does not say */
 
 #define TSR_ALLOCATOR_FACTS(F)                                                                                         \
@@ -44,7 +44,7 @@ extern "C" {
   F(uint32_t, units_at_once) /* the most that one allocate can give */                                                 \
   F(uint32_t, reuses_units)  /* 1: a released unit can be handed out again; 0: not before the pool is cleared */
 
-/* lists: 0, or: all pairs lie in so many lists, one after the other, each of the keys with one number below `lists`
+/* lists: 0, or: all pairs are in that many lists, one after the other, each of the keys with one number below `lists`
  * (tsr_list_of); the scheme's first region holds where each begins, where those of the two reserved keys begin behind
  * them, and where the last one ends, as lists + 1 + TSR_TAIL_RESERVED numbers of slots of 32 bits, counted through all
  * buckets. The scheme's walk is the buckets of the key's list. The core makes lists in bulk, when pairs are inserted
@@ -52,7 +52,7 @@ extern "C" {
  * first_slots: 0, or the promise that a pair goes to a later bucket of its walk only after its first one had this many
  * slots that were not empty, and that whatever is claimed is the lowest vacant slot of its bucket.
  * choices: 0, or: a new pair goes to the least loaded of this many buckets of its walk, of equal ones the first; with
- * first_slots they are the buckets after the first one, and they are asked when it has so many pairs.
+ * first_slots they are the buckets after the first one, and they are asked when it has that many pairs.
  * counts_slots: the promise that a new pair may go into any bucket of its walk with room, if those before have none; then
  * place() is asked for pairs that meet none. */
 #define TSR_PROBING_FACTS(F)                                                                                           \
@@ -99,7 +99,7 @@ typedef struct tsr_shape {
   /* from the core, after the layout's plan() */
   uint64_t pages; /* equal parts of the table, each with all buckets of its keys' walks; 1 where that is all of it */
   uint64_t buckets_min; /* slots_min / bucket_slots / pages, rounded up */
-  uint64_t units_min;   /* that the allocator must hold: where buckets link, so many that they hold `capacity` pairs
+  uint64_t units_min;   /* that the allocator must hold: where buckets link, enough to hold `capacity` pairs
                          whatever their hashes; else one for each of buckets_min; of a pool what was asked for */
   TSR_ALLOCATOR_FACTS(TSR_FACT_MEMBER)
   TSR_PROBING_FACTS(TSR_FACT_MEMBER)
@@ -124,7 +124,7 @@ typedef struct tsr_region {
 } tsr_region;
 
 /* Where a layout keeps the keys, or the payloads, of all its slots as they are, so that whoever reads a whole table needs no
- * bucket: item i lies offset_bytes + i * stride_bytes from where a region begins. Items of a bucket are neighbours, in the
+ * bucket: item i is offset_bytes + i * stride_bytes from where a region begins. Items of a bucket are neighbours, in the
  * order of buckets, and their own order is that of their places, the same for keys and payloads. */
 typedef struct tsr_slot_column {
   uint32_t region, offset_bytes, stride_bytes; /* stride_bytes = 0: there is none */
@@ -267,7 +267,7 @@ static inline tsr_status tsr_plan_buckets(const tsr_shape *shape, uint32_t bucke
                     "[layout] tile_lanes = %u is more than bucket_slots = %u: a lane without a slot has no work; "
                     "lower tile_lanes or raise bucket_slots",
                     tile_lanes, bucket_slots);
-  /* on a GPU a lane's part lies in registers, of which it has 255 */
+  /* on a GPU a lane's part is in registers, of which it has 255 */
   if (bucket_bytes / lanes > (shape->sm ? 256u : 4u * TSR_BUCKET_WORDS))
     return tsr_fail(error, TSR_INCOMPATIBLE,
                     "[layout] bucket_slots = %u, tile_lanes = %u: a lane would hold %u bytes, and can hold 256: raise "

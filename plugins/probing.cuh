@@ -29,7 +29,7 @@
  * Facts that plan() writes: buckets, ends_at_empty, moves_pairs, asks_for_room, holds_many, first_slots, choices,
  * has_notes, lists, sorts_lists, counts_slots. Laws behind them:
  * ends_at_empty: a pair is put into a later bucket of its walk only while its earlier buckets have no empty slot.
- * first_slots: the same of the first bucket and so many of its slots, and claims take the lowest vacant slot of a
+ * first_slots: the same of the first bucket and that many of its slots, and claims take the lowest vacant slot of a
  * bucket.
  * holds_many: the walk of every key passes all buckets, or grows, unless a parameter bounds it, and none twice, so that
  * one key may have any number of pairs: what a multiset and a multimap need.

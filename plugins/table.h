@@ -98,7 +98,7 @@ enum {
   F(statistics)                                                                                                        \
   F(tells_overflow)
 
-/* A bucket is named by its index, or by this and the handle of the unit that it lies in. */
+/* A bucket is named by its index, or by this and the handle of the unit that it is in. */
 #define TSR_UNIT_REF (1ull << 63)
 #define TSR_NO_HANDLE 0xFFFFFFFFu
 
@@ -127,7 +127,7 @@ typedef struct tsr_part_state {
 
 typedef struct tsr_state {
   uint64_t buckets;       /* that a walk can name: those of one page, or of the table where there are no pages */
-  uint64_t pages;         /* of so many buckets each, 1 without pages; tail buckets follow them all in the regions */
+  uint64_t pages;         /* of that many buckets each, 1 without pages; tail buckets follow them all in the regions */
   uint64_t bucket_share;  /* 2^64 / buckets, rounded up: a bucket's page by a product (tsr_page_of_bucket) */
   uint64_t lists;         /* that are made in bulk, or 0 */
   uint64_t stash_buckets; /* the last of the tail */

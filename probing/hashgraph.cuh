@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * probing hashgraph: all pairs whose keys have one hash lie next to each other, as a list between two offsets (HashGraph
+ * probing hashgraph: all pairs whose keys have one hash are next to each other, as a list between two offsets (HashGraph
  * 3.1): an array of pairs without a gap, whatever the hashes, and no probing. Law kept: the walk is the buckets that the
- * key's list lies in, so a list that begins within a bucket shares that one with the list before. The core makes the
+ * key's list is in, so a list that begins within a bucket shares that one with the list before. The core makes the
  * lists when pairs are inserted (../core/design/0015-lists-in-bulk.md): version 2 puts the batch in their order first
  * (HashGraph 3.3), version 1 counts each list and then finds each pair its place by random access (3.2).
  */

@@ -2,7 +2,7 @@
  *
  * probing robin_hood: linear probing in which the old displace the young (P. Celis, "Robin Hood hashing", 1986; on GPUs
  * I. Garcia et al., "Coherent parallel hashing", TOG 30(6), 2011). A pair's age is the number of buckets from its first
- * one, its home, to where it lies; no slot stores it, a resident's key is hashed again. A pair on its way that meets a
+ * one, its home, to where it is; no slot stores it, a resident's key is hashed again. A pair on its way that meets a
  * full bucket takes the place of the youngest resident, if that is younger than it, and this one goes on.
  * Laws kept: pairs leave or pass only buckets that are full, and these never regain an empty slot: a find ends at the
  * first bucket with one. A note for each home holds an age that no pair of it exceeds, raised before the pair is put
@@ -34,7 +34,7 @@ TSR_DEVICE bool TSR_PART(next)(const tsr_ctx *c, tsr_key key, tsr_probe *probe) 
   return probe->visited <= probe->word[0];
 }
 
-/* Buckets from the resident's home to the bucket where it lies. */
+/* Buckets from the resident's home to the bucket where it is. */
 TSR_INLINE uint32_t robin_hood_age(const tsr_ctx *c, tsr_key key, uint64_t ref) {
   return (uint32_t)robin_hood_minus(c, ref, robin_hood_home(c, key));
 }

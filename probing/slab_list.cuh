@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * probing slab_list: one bucket a key, and the list of buckets that begins there (SlabHash III). The core keeps
- * the list: it follows links, and appends a unit where all slots are taken (../core/kernels/lists.cuh).
+ * the list: it follows links, and appends a unit where all slots are taken (../core/kernels/links.cuh).
  */
 #define TSR_PARAMETERS(P)
 

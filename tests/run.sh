@@ -100,7 +100,7 @@ job_default() {
   record "default: the demo on the cpu backend" "$status"
 }
 
-# Without a CUDA toolkit, too.
+# Without a CUDA toolkit as well.
 # shellcheck disable=SC2046
 job_asan() { bazel_test asan --config=asan $(targets //...); }
 

@@ -31,7 +31,7 @@ device() {
   start bash plugins/build_images.sh --widths "$2" --symbol "$1" --sdk-root . --out "$scratch/$1.o" "$3" "${@:4}"
 }
 
-bash core/embed_headers.sh plugins/*.h plugins/*.cuh -- core/kernels/facts.h core/kernels/bulk.h core/kernels/chain.h \
+bash core/embed_headers.sh plugins/*.h plugins/*.cuh -- core/kernels/facts.h core/kernels/bulk.h core/kernels/value_list.h \
   core/kernels/*.cuh core/cpu/range.cuh core/tessera.cuh >"$scratch/headers.c"
 compile headers "$scratch/headers.c"
 for source in core/{spec,compose,batch,table,devices,cpu,cuda,kernels,user}/*.c tools/{cli,lab}/*.c; do

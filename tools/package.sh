@@ -27,6 +27,8 @@ put_file() {
   case /$file in
     */man1.tar) mkdir -p "$root/share/man/man1" && tar -C "$root/share/man/man1" -xf "$file" ;;
     */tools/cli/completion.bash) put 644 "$file" share/bash-completion/completions/tessera ;;
+    */tools/cli/completion.zsh) put 644 "$file" share/zsh/site-functions/_tessera ;;
+    */tools/cli/completion.fish) put 644 "$file" share/fish/vendor_completions.d/tessera.fish ;;
     */tools/cli/tessera) put 755 "$file" bin/tessera ;;
     */fused.tar) mkdir -p "$root/lib/tessera" && tar -C "$root/lib/tessera" -xf "$file" ;;
     */tests/conformance/conformance) put 755 "$file" bin/tessera-conform ;;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A page that is empty, made by counting: in one whose items have distinct keys a bucket's slots can be given out in their
- * order, by a count of each, so that a pair costs one atomic, and no look, no compare-and-swap and no second try. Why it is done so: ../design/0014-pages.md.
+ * An empty page, made by counting. If the keys of its items are distinct, the slots of a bucket can be given out in
+ * order by a count. A pair then costs one atomic, and no look, no compare-and-swap and no second try. Why:
+ * ../design/0014-pages.md.
  *
- * First each item tries the first bucket of its walk. Items that find it full are listed, and try the next buckets when
- * all others are done, so that no warp waits for a few of its lanes. What no bucket of its walk has room for is listed
- * again: it evicts, where a scheme moves pairs, and goes by the walk itself else, when all counted pairs lie where they
- * belong. Counts are halves of words, in shared memory behind the page. The atomics are relaxed: they give out slots and
- * places, and a barrier comes before anybody reads what is put there.
+ * First each item tries the first bucket of its walk. Items that find it full are listed, and try their next buckets
+ * when all others are done, so that no warp waits for a few of its lanes. Items for which no bucket of their walk has
+ * room are listed again. They evict, if the scheme moves pairs; otherwise they go by the walk itself, when all counted
+ * pairs are in their slots. Counts are halves of words, in shared memory behind the page. The atomics are relaxed:
+ * they give out slots and places, and a barrier comes before anybody reads what is put there.
  */
 #ifndef TSR_BATCH_COUNTED_CUH
 #define TSR_BATCH_COUNTED_CUH
@@ -16,8 +17,8 @@
 
 struct __align__(16) page_left {
   uint32_t firsts, items; /* how many were turned away by their first bucket, and by all */
-  uint32_t next;          /* of the latter, the first that nobody evicts for yet */
-  uint32_t handed;        /* pairs in hand for which there was no place; they lie where `first` was */
+  uint32_t next;          /* of the latter, the first for which nobody evicts yet */
+  uint32_t handed;        /* pairs in hand without a place; stored where `first` was */
   uint16_t first[TSR_PAGES_FIRSTS], item[TSR_PAGES_LEFT];
   uint32_t repeats[TSR_PAGES_COUNTED_ITEMS / 32]; /* a bit for each item: an earlier one has its key */
 };
@@ -34,8 +35,8 @@ static __device__ __forceinline__ uint32_t *count_of(const tsr_place_step *a, ui
   return (uint32_t *)(tsr_page_memory + a->room.counts_offset_bytes) + (uint32_t)bucket / 2;
 }
 
-/* The slot that the bucket has to give to who asks, or a number that is none. An item asks for few buckets, and a page has so
- * few items that no count reaches the next. */
+/* The slot that the bucket gives to the caller, or a number that is none. An item asks few buckets, and a page has few
+ * items, so no count overflows into the next. */
 static __device__ __forceinline__ uint32_t count_slot(const tsr_place_step *a, uint64_t bucket, uint32_t asks) {
   const uint32_t shift = (uint32_t)bucket % 2 * 16;
   return atomicAdd(count_of(a, bucket), asks << shift) >> shift & 0xFFFFu;
@@ -49,8 +50,8 @@ static __device__ __forceinline__ bool has_slots(const tsr_ctx *c, const tsr_pla
 
 /* ---- Pairs into slots ------------------------------------------------------------------------ */
 
-/* The walk in a page, which has neither a stash nor links. A reserved key's would begin elsewhere; its page gives up,
- * wherever it goes here. */
+/* The walk in a page, which has neither a stash nor links. The walk of a reserved key would begin elsewhere, but its
+ * page gives up in any case. */
 static __device__ __forceinline__ void walk_page(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
   const tsr_probe start = {0, {0, 0}, 0, 0, tsr_page_of(c, key)};
   *probe = start;
@@ -73,8 +74,8 @@ static __device__ __forceinline__ void raise_counted(const tsr_ctx *c, tsr_key k
   }
 }
 
-/* Puts a pair into a slot that was given out, at which others look meanwhile: they have to see all of it or nothing. Bounded:
- * what can change before is the bucket's flag, once. */
+/* Puts a pair into a slot that was given out. Others look at it meanwhile and have to see all of it or nothing.
+ * Bounded: only the bucket's flag can change before, once. */
 static __device__ __forceinline__ void put_seen(const tsr_ctx *c, uint64_t ref, uint32_t slot, tsr_key key,
                                                 tsr_payload payload) {
   tsr_bucket b;
@@ -85,9 +86,9 @@ static __device__ __forceinline__ void put_seen(const tsr_ctx *c, uint64_t ref, 
 
 /* ---- Repeated keys --------------------------------------------------------------------------- */
 
-/* Counting gives each item a slot, so where inserts look for their keys all but one item of each key are taken out first.
- * Before the page is made its memory is a set of these keys, so room for half as many keys again as there are items is
- * wanted. Only with policies by which it does not matter whose value a key gets. */
+/* Counting gives each item a slot. So if inserts look for their keys, all but one item of each key are taken out first.
+ * Before the page is made, its memory is a set of these keys, which needs room for half as many keys again as there are
+ * items. Only with policies for which it does not matter whose value a key gets. */
 static __device__ __forceinline__ bool counts_distinct(const tsr_ctx *c) {
   return TSR_FACT(c, guard) != TSR_GUARD_NONE;
 }
@@ -109,7 +110,7 @@ static __device__ __forceinline__ void repeats_clear(const tsr_place_step *a, pa
 
 /* Whether an earlier item had the key. */
 static __device__ __forceinline__ bool repeats_add(const tsr_place_step *a, tsr_key key, uint32_t *gives_up) {
-  enum { TRIES = 256 }; /* only keys that were made for it need more */
+  enum { TRIES = 256 }; /* only keys that were crafted for it need more */
   const uint32_t room = repeats_room(a);
   bool is_new;
   if (set_add((io_key *)tsr_page_memory, room, set_home(set_hash(key), room), TRIES, (io_key)key, &is_new) ==
@@ -138,7 +139,7 @@ static __device__ __forceinline__ bool is_repeat(const tsr_ctx *c, const tsr_pla
 
 /* ---- All items of a page --------------------------------------------------------------------- */
 
-/* Some items of a thread, as rows; a mask of rows says which of them there are. */
+/* Some items of a thread, as rows; a mask says which rows have an item. */
 template <uint32_t ROWS>
 struct item_rows {
   tsr_key key[ROWS];
@@ -146,8 +147,8 @@ struct item_rows {
   tsr_probe probe[ROWS];
 };
 
-/* Puts rows into slots of the bucket that each one's walk has come to, after `passed` others; returns those that got one.
- * All ask before the first is put, so that these are under way together. */
+/* Puts rows into slots of the bucket that the walk of each has reached, after `passed` others; returns those that got
+ * one. All ask before the first is put, so that the requests are under way together. */
 template <uint32_t ROWS>
 static __device__ __forceinline__ uint32_t put_rows(const tsr_ctx *c, const tsr_place_step *a,
                                                     const item_rows<ROWS> *own, uint32_t asks, uint32_t passed) {
@@ -182,7 +183,7 @@ static __device__ __forceinline__ uint32_t put_later(const tsr_ctx *c, const tsr
   return placed;
 }
 
-/* Rows are TSR_PAGES_THREADS items, or places of a list of items, apart. */
+/* Rows are TSR_PAGES_THREADS items apart, or as many places of a list of items. */
 template <uint32_t ROWS>
 static __device__ __forceinline__ uint32_t rows_before(uint32_t first, uint32_t end) {
   uint32_t rows = 0;
@@ -207,7 +208,7 @@ static __device__ __forceinline__ uint32_t list_rows(uint32_t *length, uint16_t 
   return late;
 }
 
-/* Rows whose first bucket was full. Returns how many got a slot of another one. */
+/* Works on rows whose first bucket was full. Returns how many got a slot of another one. */
 template <uint32_t ROWS>
 static __device__ __forceinline__ uint32_t insert_later(const tsr_ctx *c, const tsr_place_step *a, uint64_t begin,
                                                         const uint32_t item[ROWS], uint32_t rows, page_left *left,
@@ -221,7 +222,7 @@ static __device__ __forceinline__ uint32_t insert_later(const tsr_ctx *c, const 
   return __popc(placed);
 }
 
-/* Rows of a thread from item `first` on: all are read before the first asks. Returns how many got a slot. */
+/* Works on rows of a thread from item `first` on: all are read before the first asks. Returns how many got a slot. */
 template <uint32_t ROWS>
 static __device__ __forceinline__ uint32_t insert_rows(const tsr_ctx *c, const tsr_place_step *a, uint64_t begin,
                                                        uint32_t first, uint32_t items, page_left *left,
@@ -257,8 +258,8 @@ static __device__ __forceinline__ uint32_t insert_rows(const tsr_ctx *c, const t
   return hits;
 }
 
-/* Returns how many items of this thread got a slot; so many are under way at a time, and half as many at last, where no more
- * are left: rows without an item cost as much as others. Collective. */
+/* Returns how many items of this thread got a slot. ROWS items are under way at a time, and half as many at the end,
+ * because rows without an item cost as much as others. Collective. */
 template <uint32_t ROWS>
 static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const tsr_place_step *a, uint64_t begin,
                                                          uint32_t items, page_left *left, uint32_t *gives_up) {
@@ -284,12 +285,12 @@ static __device__ __forceinline__ uint32_t page_count_in(const tsr_ctx *c, const
 
 /* ---- Evictions ------------------------------------------------------------------------------- */
 
-/* Where a scheme moves pairs, what no bucket of its walk has room for takes the slot of another pair, and that one gets a
- * slot of any bucket of its own walk, by counting, or takes another's in turn. A pair that has room elsewhere is the one
- * to take, if the bucket has one: most chains end at once then. Otherwise the scheme chooses. A slot that was given out may
- * still be without its pair: then the eviction is lost, as if the pair had just gone. Few threads do it, which take their
- * next item as soon as they are done with one, and all lanes of a warp go on together. Below sm_90, where they do not, the
- * walk evicts, as everywhere else. */
+/* If a scheme moves pairs, an item without room in its walk takes the slot of another pair. That pair gets a slot of
+ * any bucket of its own walk, by counting, or takes another's in turn. A pair that has room elsewhere is preferred:
+ * most chains then end at once. Otherwise the scheme chooses. A slot that was given out may still be without its pair.
+ * Then the eviction is lost, as if the pair had just gone. Few threads evict. They take their next item as soon as they
+ * are done with one, and all lanes of a warp go on together. Below sm_90, where they do not, the walk evicts, as
+ * everywhere else. */
 static __device__ __forceinline__ uint32_t evicts_counted(const tsr_ctx *c) {
   return LANES_MEET && TSR_FACT(c, moves_pairs) && TSR_FACT(c, asks_scheme) && !TSR_FACT(c, warp_sync) &&
          !TSR_FACT(c, has_notes);
@@ -303,15 +304,16 @@ struct page_pair {
   tsr_placing placing;
 };
 
-/* A slot whose pair has room elsewhere: in a bucket with slots to give, after so many of its walk. */
+/* A slot whose pair has room elsewhere: in a bucket with slots to give, and how many buckets of its walk come before
+ * that. */
 struct page_room {
   uint32_t found, slot, passed;
   uint64_t ref;
 };
 
-/* Of the pairs of a bucket: whose walk has a bucket with slots to give, and the first one that has. The first bucket of the
- * walk is never it: either the pair lies there, in the way of others, or was passed on. Without a branch, so that all looks
- * are under way together. */
+/* Which pair of a bucket has a bucket with slots to give in its walk, and the first such bucket. It is never the first
+ * one of the walk: the pair is there, in the way of others, or was passed on. Without a branch, so that all looks are
+ * under way together. */
 static __device__ __forceinline__ page_room seek_room(const tsr_ctx *c, const tsr_place_step *a, const tsr_bucket *b) {
   page_room room = {0, 0, 0, 0};
   const uint32_t vacant = layout_vacant(c, b);
@@ -332,8 +334,8 @@ static __device__ __forceinline__ page_room seek_room(const tsr_ctx *c, const ts
   return room;
 }
 
-/* A page in which few pairs have no place is done but for these, where nobody wants answers: they are its items then,
- * and go by random access. So its block need not wait for the longest chains. */
+/* A page in which few pairs have no place is finished without them, if nobody wants answers: they become its items and
+ * go by random access. So its block need not wait for the longest chains. */
 enum { HANDED = sizeof(uint16_t) * TSR_PAGES_FIRSTS / (sizeof(io_key) + sizeof(io_payload)), HANDED_AFTER = 32 };
 
 static __device__ __forceinline__ uint32_t hands_over(const tsr_place_step *a) {
@@ -354,7 +356,7 @@ static __device__ __forceinline__ uint32_t hand_over(const tsr_place_step *a, pa
   return 1;
 }
 
-/* All pairs that were handed over become the page's items; returns how many they are. To be called after a barrier. */
+/* Makes all pairs that were handed over the page's items; returns how many they are. To be called after a barrier. */
 static __device__ __forceinline__ uint32_t page_hand_over(const tsr_place_step *a, uint64_t page, uint64_t begin,
                                                           page_left *left) {
   for (uint32_t i = threadIdx.x; i < left->handed; i += TSR_PAGES_THREADS) {
@@ -366,8 +368,8 @@ static __device__ __forceinline__ uint32_t page_hand_over(const tsr_place_step *
   return left->handed;
 }
 
-/* One eviction, of lanes that have a pair in hand. Returns whether it, or the one that it evicted, has a slot now; *ends:
- * the scheme knows no place for it. Collective. */
+/* One eviction, by lanes that have a pair in hand. Returns whether that pair, or the one that it evicted, has a slot
+ * now; *ends: the scheme knows no place for it. Collective. */
 static __device__ __forceinline__ uint32_t evict_counted(const tsr_ctx *c, const tsr_place_step *a, page_pair *own,
                                                          uint32_t has, uint32_t *ends) {
   tsr_bucket b;

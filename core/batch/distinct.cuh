@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Before pages are made: what the items of a page offer for one key becomes one item, in a set of the page's keys in
- * shared memory. So a page that many items meet in is made as one of distinct keys is. Why it is
- * done so: ../design/0014-pages.md.
+ * Before pages are made: the items of a page with one key become one item, in a set of the page's keys in shared
+ * memory. So a page that gets many items is made as one of distinct keys. Why: ../design/0014-pages.md.
  */
 #ifndef TSR_BATCH_DISTINCT_CUH
 #define TSR_BATCH_DISTINCT_CUH
 
 #include "core/batch/order.cuh"
 
-/* A page has any number of items, so blocks share it in pieces. `distinct` makes of each piece the keys that differ in it,
- * and `merge` of all pieces of a page one: these pairs lie from the piece's, or the page's, first item on. */
+/* A page has any number of items, so blocks share it in pieces. `distinct` makes one pair per key of each piece,
+ * and `merge` one pair per key of all pieces of a page. These pairs begin at the first item of the piece, or of the
+ * page. */
 
-/* Atomics here are relaxed: one of several threads makes a key's place, numbers are combined in any order, and a barrier
- * comes before anybody reads what they have made. */
+/* Atomics here are relaxed: one of several threads makes a key's place, numbers are combined in any order, and a
+ * barrier comes before anybody reads the result. */
 
 /* The keys so far, and what was offered for each. */
 struct key_set {
@@ -35,8 +35,8 @@ static __device__ __forceinline__ void set_clear(const tsr_ctx *c, key_set set) 
   }
 }
 
-/* The places of a set are looked at some together, as 16 bytes have: most keys are found at the first look. They fill in
- * their order, and only the first that is empty is taken: so no key gets two. */
+/* The places of a set are looked at in groups of 16 bytes: most keys are found at the first look. Places of a group
+ * fill in order, and only the first empty one is taken, so no key gets two. */
 enum { SET_GROUP = 16 / sizeof(io_key) };
 static __device__ __forceinline__ void set_look(const key_set *set, uint32_t group, io_key found[SET_GROUP]) {
   const uint32_t at = (uint32_t)__cvta_generic_to_shared(set->keys + group * SET_GROUP);
@@ -50,14 +50,15 @@ static __device__ __forceinline__ void set_look(const key_set *set, uint32_t gro
 #endif
 }
 
-/* Adds the offers of this thread's rows whose bits are set. Lanes go on together, each at the next group of each of its
- * rows: one that looked for its key alone would make the warp wait for it. Below sm_90 ptxas does not see that they meet.
- * results: NULL, or told of each item, `first` and every TSR_SET_THREADS further, whether it was the first of its key. */
+/* Adds the offers of this thread's rows whose bits are set. Lanes go on together, each at the next group of each of
+ * its rows; a lane that looked for its key alone would make the warp wait. Below sm_90 ptxas does not see that they
+ * meet. results: NULL, or gets for each item (`first` and every TSR_SET_THREADS further) whether it was the first
+ * of its key. */
 template <uint32_t ROWS>
 static __device__ __forceinline__ void group_add(const tsr_ctx *c, key_set set, const tsr_key key[ROWS],
                                                  const tsr_payload payload[ROWS], uint32_t rows, uint8_t *results,
                                                  uint64_t first, uint32_t *fails) {
-  enum { TRIES = 512, STEPS = 64 }; /* only keys that were made for it need more */
+  enum { TRIES = 512, STEPS = 64 }; /* only keys that were crafted for it need more */
   const uint32_t groups = set.room / SET_GROUP;
   uint32_t group[ROWS];
 #pragma unroll
@@ -91,14 +92,14 @@ static __device__ __forceinline__ void group_add(const tsr_ctx *c, key_set set, 
             results[first + r * TSR_SET_THREADS] =
                 (uint8_t)(found == (io_key)key[r] ? result_for_present(TSR_FACT(c, duplicates)) : TSR_RESULT_INSERTED);
           rows &= ~(1u << r);
-        } /* else another key came first: the next look sees it */
+        } /* otherwise another key came first: the next look sees it */
       }
       lanes_meet();
     }
   }
 }
 
-/* Adds items to the set, and tells `results` of them; *fails: a key is reserved, or has no place in it. */
+/* Adds items to the set, and sets their `results`; *fails: a key is reserved, or has no place in it. */
 static __device__ __forceinline__ void set_take(const tsr_ctx *c, key_set set, const tsr_bulk *bulk, uint64_t begin,
                                                 uint64_t end, uint8_t *results, uint32_t *fails) {
   enum { ROWS = TSR_SET_ROWS };
@@ -123,7 +124,7 @@ static __device__ __forceinline__ void set_take(const tsr_ctx *c, key_set set, c
   }
 }
 
-/* Writes the pairs of the set from item `begin` on. *count: 0 at first; how many they are, after a barrier. */
+/* Writes the pairs of the set from item `begin` on. *count: 0 at first; after a barrier, their number. */
 static __device__ __forceinline__ void set_write(const tsr_group_step *a, key_set set, uint64_t begin,
                                                  uint32_t *count) {
   for (uint32_t at = threadIdx.x; at < set.room; at += TSR_SET_THREADS) {
@@ -139,7 +140,7 @@ static __device__ __forceinline__ void set_write(const tsr_group_step *a, key_se
   }
 }
 
-/* What both steps have: a set, and words that the block shares. */
+/* What both steps use: a set, and words that the block shares. */
 struct set_block {
   uint32_t count, fails;
 };
@@ -171,7 +172,7 @@ extern "C" __global__ void __launch_bounds__(TSR_SET_THREADS, TSR_SET_BLOCKS)
   set_end(&c, &a, &block, blockIdx.x);
 }
 
-/* A page of one piece is what it is. */
+/* A page of one piece is finished already. */
 extern "C" __global__ void __launch_bounds__(TSR_SET_THREADS, TSR_SET_BLOCKS)
     tsr_pages_merge_kernel(const __grid_constant__ tsr_group_step a) {
   __shared__ set_block block;

@@ -6,7 +6,7 @@
 
 #include "core/batch/order.h"
 
-/* So many that each multiprocessor of a large GPU has some at a time. */
+/* Enough for each multiprocessor of a large GPU. */
 enum { SPANS = 512 };
 static uint32_t span_log2(uint64_t n) {
   enum { LEAST = 13 };
@@ -25,7 +25,7 @@ static uint64_t lay_out_list(const tsr_shape *s, uint64_t n, char *memory, tsr_s
   return used;
 }
 
-/* told: of the pairs that are made; NULL: nobody wants answers. */
+/* told: the answers for the pairs that are made; NULL: nobody wants answers. */
 static uint64_t lay_out(const tsr_shape *s, uint64_t n, char *memory, tsr_spans_step *p, tsr_bulk *told) {
   const uint64_t spans = (n >> p->piece_log2) + 1;
   uint64_t used = lay_out_list(s, n, memory, p);
@@ -72,7 +72,7 @@ tsr_status tsr_spans_answer(const tsr_work *b, const tsr_bulk *bulk, const tsr_b
                           spans_of(bulk->n, p.piece_log2), b->stream, b->error);
 }
 
-/* How many pairs all spans were made to, of n items. */
+/* How many pairs all spans of n items became. */
 static tsr_status count_made(const tsr_work *b, const tsr_spans *spans, uint64_t n, uint64_t *made) {
   uint32_t of[SPANS + 1];
   const uint64_t count = spans_of(n, spans->log2), last = n - ((count - 1) << spans->log2);
@@ -85,7 +85,7 @@ static tsr_status count_made(const tsr_work *b, const tsr_spans *spans, uint64_t
   return status;
 }
 
-/* Of spans that are made of bulk. */
+/* For spans that are made of bulk. */
 static tsr_status make_list(const tsr_work *b, const tsr_bulk *bulk, tsr_span_list *list) {
   tsr_spans_step p = {.bulk = *bulk};
   uint64_t made;

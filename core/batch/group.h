@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Before an insert by random access: what neighbouring items of a large batch offer for one key becomes one item
+ * Before an insert by random access: offers of neighbouring items of a large batch for one key become one item
  * (spans.cuh). Read next: ../table/launch.h.
  */
 #ifndef TSR_BATCH_GROUP_H
@@ -9,16 +9,16 @@
 #include "core/batch/steps.h"
 #include "core/batch/work.h"
 
-/* Enqueues that for bulk->spans, where it may pay and there is *memory for it, which the caller frees in the stream's order
- * when the insert is enqueued; else NULL. Where the caller of the insert wants answers, bulk's arrays for them become those
- * of the pairs that were made. */
+/* Enqueues that for bulk->spans, if it may pay and there is *memory for it; otherwise *memory is NULL. The caller frees
+ * it in the stream's order when the insert is enqueued. If the caller of the insert wants answers, bulk's arrays for
+ * them become those of the pairs that were made. */
 tsr_status tsr_spans_make(const tsr_work *work, tsr_bulk *bulk, void **memory) TSR_MUST_CHECK;
 
-/* Enqueues, behind the insert of what was `made` in `memory`, what each item of bulk is told. */
+/* Enqueues, after the insert of the pairs `made` in `memory`, the answers for each item of bulk. */
 tsr_status tsr_spans_answer(const tsr_work *work, const tsr_bulk *bulk, const tsr_bulk *made, void *memory)
     TSR_MUST_CHECK;
 
-/* A batch as one list, with one item for what neighbouring ones offered for a key. */
+/* A batch as one list, with one item for the offers of neighbouring items for a key. */
 typedef struct tsr_span_list {
   uint64_t n;
   const void *keys, *values;
@@ -26,7 +26,7 @@ typedef struct tsr_span_list {
   void *memory;           /* of the list, which the caller frees in the stream's order; NULL: none */
 } tsr_span_list;
 
-/* Makes it of the batch bulk->keys and bulk->values, where that may pay, and waits to know how long it is. */
+/* Makes the list of the batch bulk->keys and bulk->values, if that may pay, and waits to know how long it is. */
 tsr_status tsr_spans_list(const tsr_work *work, const tsr_bulk *bulk, tsr_span_list *list) TSR_MUST_CHECK;
 
 #endif

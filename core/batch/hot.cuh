@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Keys that a batch repeats so often that their pages would keep all others waiting. A sample of the batch shows them;
- * the partition's first pass combines the values of each, a tile at a time in shared memory, instead of moving its
- * items; and each is inserted as one pair, by random access, after all pages. Why it is done so:
- * ../design/0014-pages.md.
+ * Keys that a batch repeats so often that their pages would keep all others waiting. A sample of the batch shows them.
+ * The partition's first pass combines the values of each, a tile at a time in shared memory, instead of moving its
+ * items. After all pages each key is inserted as one pair, by random access. Why: ../design/0014-pages.md.
  */
 #ifndef TSR_BATCH_HOT_CUH
 #define TSR_BATCH_HOT_CUH
 
 #include "core/batch/items.cuh"
 
-/* Whether offers are combined, because only then can all that a batch offers for a key be one offer. With `first` and
- * `replace` the item that is told that its pair was inserted expects its own value there. */
+/* Whether offers are combined: only then can all that a batch offers for a key be one offer. With `first` and `replace`
+ * the item whose result is "inserted" expects its own value there. */
 static __device__ __forceinline__ uint32_t hot_combines(const tsr_ctx *c) {
   return TSR_PAYLOAD_BITS > 0 && TSR_POLICY_MERGES(TSR_FACT(c, duplicates));
 }
 
-/* Where a key is looked for first, by the lowest bits of its hash. The hot keys are the first ones of the sample's set: by the
- * highest bits they would all be neighbours here, too. */
+/* Where a key is looked for first, by the lowest bits of its hash. The hot keys are the first ones of the sample's set;
+ * by the highest bits they would all be neighbours here as well. */
 static __device__ __forceinline__ uint32_t hot_home(tsr_key key, uint32_t slots) { return set_hash(key) % slots; }
 
-/* The hot keys, for all threads of the block, after a barrier. Returns whether there are any. */
+/* Makes the hot keys available to all threads of the block, after a barrier. Returns whether there are any. */
 static __device__ __forceinline__ uint32_t hot_load(const tsr_ctx *c, const tsr_hot *hot, io_key *keys) {
   if (!hot_combines(c) || !hot->keys || *hot->count == 0) return 0;
   for (uint32_t slot = threadIdx.x; slot < TSR_HOT_SLOTS; slot += blockDim.x)
@@ -35,15 +34,15 @@ static __device__ __forceinline__ uint32_t hot_find(const io_key *keys, tsr_key 
 
 /* ---- Which keys are hot ---------------------------------------------------------------------- */
 
-/* The position of sampled item i: one in each of as many parts of the batch, or the item itself where there are few. */
+/* The position of sampled item i: one in each of equal parts of the batch, or the item itself if there are few. */
 static __device__ __forceinline__ uint64_t sample_at(uint64_t n, uint64_t i) {
   const uint64_t begin = i * n >> TSR_HOT_SAMPLE_LOG2, end = (i + 1) * n >> TSR_HOT_SAMPLE_LOG2;
   if (n <= TSR_HOT_SAMPLE) return i;
   return begin + set_home(set_hash(i + 1), (uint32_t)(end - begin));
 }
 
-/* Counts the sampled items of each key. The atomics of this file are relaxed: they count, combine numbers in any order, or
- * let one of several threads win, and what they leave is read after a barrier or by the next kernel. */
+/* Counts the sampled items of each key. The atomics of this file are relaxed: they count, combine numbers in any order,
+ * or let one of several threads win, and the result is read after a barrier or by the next kernel. */
 extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)
     tsr_pages_sample_kernel(const __grid_constant__ tsr_hot_step a) {
   const uint64_t i = io_item(0);
@@ -58,8 +57,8 @@ extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)
   atomicAdd(&a.hot.sampled_counts[slot], 1u);
 }
 
-/* Chooses the hot keys; works as one block. A few keys that are hardly hot are not worth the comparison of all others with
- * them: so there are hot keys only if one of them is very hot. */
+/* Chooses the hot keys; works as one block. A few keys that are hardly hot are not worth comparing all others with
+ * them. So there are hot keys only if one of them is very hot. */
 extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 1)
     tsr_pages_choose_kernel(const __grid_constant__ tsr_hot_step a) {
   __shared__ io_key keys[TSR_HOT_SLOTS];
@@ -94,7 +93,7 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 1)
     ((io_key *)a.hot.keys)[slot] = keys[slot];
   if (threadIdx.x != 0) return;
   *a.hot.count = count < TSR_HOT_KEYS ? count : (uint32_t)TSR_HOT_KEYS;
-  a.hot.rest[0] = count != 0; /* they are a page of their own, and it is left to random access */
+  a.hot.rest[0] = count != 0; /* they are a page of their own, which is left to random access */
   a.hot.rest[1] = 0;
   a.hot.begins[0] = 0;
   a.hot.begins[1] = TSR_HOT_SLOTS;
@@ -102,7 +101,7 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 1)
 
 /* ---- What a tile offers for them ------------------------------------------------------------- */
 
-/* The hot keys and what the tile offers for each, where the tile's items lie later. */
+/* The hot keys and what the tile offers for each, in memory that later holds the tile's items. */
 struct hot_tile {
   io_key *keys;
   io_payload *sums;
@@ -118,8 +117,8 @@ static __device__ __forceinline__ hot_tile hot_begin(const tsr_ctx *c, const tsr
   return hot;
 }
 
-/* Whether the key is hot, and then item i's offer is combined with those of the tile. payload: the item's, where it has
- * been read. */
+/* Whether the key is hot; if so, combines item i's offer with those of the tile. payload: the item's, if it has been
+ * read. */
 static __device__ __forceinline__ bool hot_takes(const tsr_ctx *c, hot_tile hot, tsr_key key, tsr_payload payload,
                                                  const void *values, uint64_t i) {
   const uint32_t slot = hot_find(hot.keys, key);
@@ -129,7 +128,7 @@ static __device__ __forceinline__ bool hot_takes(const tsr_ctx *c, hot_tile hot,
   return true;
 }
 
-/* Adds what the tile has combined to what the batch offers. To be called after a barrier. */
+/* Adds what the tile has combined to the offers of the batch. To be called after a barrier. */
 static __device__ __forceinline__ void hot_end(const tsr_ctx *c, const tsr_hot *all, hot_tile hot) {
   for (uint32_t slot = threadIdx.x; slot < TSR_HOT_SLOTS; slot += blockDim.x)
     if (hot.sums[slot] != tsr_identity(TSR_FACT(c, duplicates)))
@@ -138,8 +137,8 @@ static __device__ __forceinline__ void hot_end(const tsr_ctx *c, const tsr_hot *
 
 /* ---- What became of them --------------------------------------------------------------------- */
 
-/* The answer of one item of the batch whose key is hot. Its pair was inserted once for all of them: one learns what
- * became of it, the others that the key was present; or all are handed back, if the pair in hand is still the key's. */
+/* The answer for one item of the batch whose key is hot. Its pair was inserted once for all of them. One item gets that
+ * result, the others that the key was present; or all are handed back, if the pair in hand is still the key's. */
 static __device__ __forceinline__ void hot_answer(const tsr_ctx *c, const tsr_hot_step *a, uint64_t i, tsr_key key,
                                                   uint32_t slot) {
   uint32_t result = a->hot.results[slot];
@@ -157,7 +156,7 @@ static __device__ __forceinline__ void hot_answer(const tsr_ctx *c, const tsr_ho
                  all ? offered_at(c, a->bulk.values, i, 1) : io_payload_at(a->hot.unplaced_values, slot, 1));
 }
 
-/* Where the caller asks for no answers, only items without a place are counted. */
+/* If the caller asks for no answers, only items without a place are counted. */
 extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)
     tsr_pages_hot_answer_kernel(const __grid_constant__ tsr_hot_step a) {
   __shared__ io_key keys[TSR_HOT_SLOTS];

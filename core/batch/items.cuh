@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The items of a batch as the steps read them, and lanes that go on together. Read next: order.cuh.
+ * The items of a batch as the steps read them, and loops that all lanes leave together. Read next: order.cuh.
  */
 #ifndef TSR_BATCH_ITEMS_CUH
 #define TSR_BATCH_ITEMS_CUH
@@ -16,7 +16,7 @@ enum {
   TILE_IS_WIDE = TSR_KEY_BITS + TSR_PAYLOAD_BITS > 64 /* keys and payloads together would take too many registers */
 };
 
-/* Keys and values of one width may lie as pairs: then runs are twice as long. */
+/* Keys and values of one width may be stored as pairs: then runs are twice as long. */
 enum { HAS_PAIRS = TSR_KEY_BITS == TSR_PAYLOAD_BITS };
 #if TSR_KEY_BITS == 64
 typedef ulonglong2 io_pair;
@@ -30,7 +30,7 @@ static __device__ __forceinline__ io_pair pair_of(tsr_key key, tsr_payload paylo
   return pair;
 }
 
-/* Items of a thread, `at` after item `first`; those whose bit is not set are 0, and values that there are none. */
+/* Items of a thread, `at` after item `first`. Keys whose bit is not set are 0, and so are values if there are none. */
 template <uint32_t ROWS>
 static __device__ __forceinline__ void read_rows(const tsr_bulk *bulk, uint64_t first, const uint32_t at[ROWS],
                                                  uint32_t rows, tsr_key key[ROWS], tsr_payload payload[ROWS]) {
@@ -65,15 +65,15 @@ static __device__ __forceinline__ void read_offers(const tsr_ctx *c, const tsr_b
   for (uint32_t r = 0; r < ROWS; r++) payload[r] = bulk->values ? offered(c, payload[r]) : offered_at(c, NULL, 0, 0);
 }
 
-/* Whether an item of a page that is worked on by random access is to be inserted there: of the slots of hot keys, one that
- * is not empty. */
+/* Whether an item of a page that is worked on by random access is to be inserted: a slot of hot keys only if it is not
+ * empty. */
 static __device__ __forceinline__ uint32_t is_rest(const tsr_bulk *bulk, uint32_t is_hot, uint64_t i, uint32_t mine) {
   return mine && !(is_hot && walk_is_reserved(io_key_at(bulk->keys, i, 1)));
 }
 
-/* A lane of a loop that others have left alone makes its warp wait for it, and then for the next. So in the loops of a page
- * all lanes go on until none has anything to do, and meet after whatever only some of them do. Below sm_90 ptxas does not
- * see that they meet, and would give them a routine (0008): there each goes on alone. */
+/* A lane that stays in a loop alone makes its warp wait. So in the loops of a page all lanes go on until none has
+ * anything to do, and meet after whatever only some of them do. Below sm_90 ptxas does not see that they meet, and
+ * would make the collectives a routine (0008): there each lane goes on alone. */
 #if __CUDA_ARCH__ >= 900
 #define LANES_MEET 1
 static __device__ __forceinline__ bool lanes_any(uint32_t mine) { return __any_sync(0xFFFFFFFFu, mine); }
@@ -84,8 +84,8 @@ static __device__ __forceinline__ bool lanes_any(uint32_t mine) { return mine; }
 static __device__ __forceinline__ void lanes_meet() {}
 #endif
 
-/* The first of so many places of a list as this lane has items for; its length is shared by the block. Where all lanes are
- * here the compiler makes it one atomic for them. Relaxed: a barrier comes before the list is read. */
+/* The first of as many places of a list as this lane has items for; the block shares the list's length. If all lanes
+ * are here, the compiler makes it one atomic. Relaxed: a barrier comes before the list is read. */
 static __device__ __forceinline__ uint32_t lanes_append(uint32_t *length, uint32_t items) {
   lanes_meet();
   return atomicAdd(length, items);

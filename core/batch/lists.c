@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists that are made in bulk (lists.h). In their order: the partition brings a batch into the order of pages of lists,
- * and a block makes those of a page. By random access: each list is counted, and then each pair goes to the next place of
- * its list. Lists have no room, so that pairs which come later make all of them anew. Why: ../design/0015-lists-in-bulk.md.
- * Read next: ../table/launch.c.
+ * Lists that are made in bulk (lists.h). In order: the partition brings a batch into the order of pages of lists, and
+ * a block makes those of a page. By random access: each list is counted, and then each pair goes to the next place of
+ * its list. Lists have no spare room, so later pairs need all of them to be made again. Why:
+ * ../design/0015-lists-in-bulk.md. Read next: ../table/launch.c.
  */
 #include "core/batch/lists.h"
 
@@ -19,7 +19,7 @@ typedef struct job {
   uint32_t *large, *list_counts;
 } job;
 
-/* Those of the reserved keys, too. */
+/* Including those of the reserved keys. */
 static uint64_t lists_of(const tsr_store *store) { return store->composition->shape.lists + TSR_TAIL_RESERVED; }
 
 /* Lays the scratch memory out for n items; returns its bytes. */
@@ -89,7 +89,7 @@ static tsr_status begin(job *j, const tsr_work *b, uint64_t n, bool has_answers)
       (unsigned long long)n, (unsigned long long)lay_out(j, n, NULL));
 }
 
-/* Makes all lists, of a table whose buckets are empty. */
+/* Makes all lists of a table whose buckets are empty. */
 static tsr_status make(const job *j, const tsr_bulk *bulk) {
   return j->sorts ? make_in_order(j, bulk) : make_at_random(j, bulk);
 }
@@ -108,7 +108,7 @@ static tsr_status make_first(const tsr_work *b, const tsr_bulk *bulk) {
 
 /* ---- Lists that have pairs ------------------------------------------------------------------- */
 
-/* All pairs, those that the lists have and then the batch's, and what is told of them. */
+/* All pairs: those that the lists have, then the batch's; and the answers for them. */
 typedef struct all_pairs {
   uint64_t held, n;
   tsr_tally *tally;
@@ -169,7 +169,7 @@ static tsr_status empty_buckets(const tsr_work *b) {
   return status;
 }
 
-/* The pairs that were held are no news: of the counts the caller gets what is above them. */
+/* Pairs that were held are not news: the caller gets the counts above them. */
 static tsr_status tell(const tsr_work *b, const all_pairs *all, tsr_tally *told) {
   const tsr_backend *backend = b->backend;
   tsr_tally sum, made;
@@ -183,7 +183,7 @@ static tsr_status tell(const tsr_work *b, const all_pairs *all, tsr_tally *told)
   return status ? status : backend->synchronize(b->device, b->stream, b->error);
 }
 
-/* The batch's part of what is told, to where all is, or back. */
+/* Copies the batch's part of the answers into the array of all, or back. */
 static tsr_status move_unplaced(const tsr_work *b, const all_pairs *all, const tsr_bulk *bulk, bool back) {
   const tsr_shape *s = &b->store->composition->shape;
   void *const theirs[] = {bulk->unplaced_keys, bulk->unplaced_values};
@@ -208,7 +208,7 @@ static tsr_status make_from(const job *j, const all_pairs *all, const tsr_bulk *
   if (status == TSR_OK) status = copy(b, all->keys + all->held * key_bytes, bulk->keys, all->n * key_bytes);
   if (status == TSR_OK && value_bytes)
     status = copy(b, all->values + all->held * value_bytes, bulk->values, all->n * value_bytes);
-  if (status == TSR_OK) status = move_unplaced(b, all, bulk, false); /* who has a place keeps what is there */
+  if (status == TSR_OK) status = move_unplaced(b, all, bulk, false); /* an item that has a place keeps what is there */
   if (status == TSR_OK) status = tsr_work_zero(b, all->tally, sizeof tally);
   if (status == TSR_OK) status = empty_buckets(b);
   pairs = (tsr_bulk){.state = b->store->state,
@@ -225,7 +225,7 @@ static tsr_status make_from(const job *j, const all_pairs *all, const tsr_bulk *
   return status ? status : tell(b, all, bulk->tally);
 }
 
-/* All memory is there before the first pair is taken out: later one could get lost. */
+/* All memory is allocated before the first pair is taken out: a later one could get lost. */
 static tsr_status make_anew(const tsr_work *b, const tsr_bulk *bulk, uint64_t held) {
   all_pairs all = {.held = held, .n = bulk->n};
   const tsr_shape *s = &b->store->composition->shape;

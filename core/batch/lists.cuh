@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists that are made in bulk (HashGraph 3.2, 3.3), as kernels. They count the items of each list, sum up the counts of
- * the lists before it, and move each item to the next place of its list. Included by batch.cu, whose partition has brought
- * the items into the order of pages of lists: so a block counts and sums those of one page in shared memory. Other blocks
- * would have to wait for that of a page with very many items; so all blocks work on such a page, and count into memory.
- * Why it is done so: ../design/0015-lists-in-bulk.md.
+ * Lists that are made in bulk (HashGraph 3.2, 3.3), as kernels. They count the items of each list, sum the counts of
+ * the lists before it, and move each item to the next place of its list. Included by batch.cu, whose partition has
+ * brought the items into the order of pages of lists. So a block counts and sums those of one page in shared memory.
+ * If a page has very many items, other blocks would wait for it; so all blocks work on such a page, and count into
+ * memory. Why: ../design/0015-lists-in-bulk.md.
  *
- * All atomics here are relaxed, because they count and order nothing: what is counted is read after a barrier of the
- * block, or by the next kernel, and no two threads get the same place.
+ * All atomics here are relaxed, because they only count: counts are read after a barrier of the block, or by the next
+ * kernel, and no two threads get the same place.
  */
 #ifndef TSR_BATCH_LISTS_CUH
 #define TSR_BATCH_LISTS_CUH
 
 #include "core/batch/order.cuh"
 
-/* The lists of a page, as a block counts them, and later where the next item of each goes, from the page's first on. */
+/* Counts of a page's lists; later the place of the next item of each, from the page's first on. */
 struct page_lists {
   uint32_t at[TSR_PAGE_LISTS];
 };
@@ -48,8 +48,8 @@ static __device__ __forceinline__ void lists_count(const tsr_ctx *c, const tsr_l
   __syncthreads();
 }
 
-/* Makes places of the counts, and of these the page's offsets; `begin` is its first slot. Returns the number of its items,
- * to all threads. mine: 0 for a block without a page. */
+/* Turns the counts into places, and these into the page's offsets; `begin` is its first slot. Returns the number of its
+ * items, to all threads. mine: 0 for a block without a page. */
 static __device__ __forceinline__ uint32_t lists_sum(const tsr_lists_step *a, uint64_t page, uint64_t begin,
                                                      uint32_t mine, uint32_t *at, lists_scan::TempStorage *storage) {
   uint32_t own[LISTS_OF_THREAD], all;
@@ -63,7 +63,7 @@ static __device__ __forceinline__ uint32_t lists_sum(const tsr_lists_step *a, ui
     at[threadIdx.x * LISTS_OF_THREAD + j] = own[j];
     if (first + j <= all_lists) a->offsets[first + j] = (uint32_t)(begin + own[j]);
   }
-  /* the last list's end, where no list of this page comes after it */
+  /* the end of the last list, if no list of this page comes after it */
   if (mine && threadIdx.x == 0 && (page + 1) << TSR_PAGE_LISTS_LOG2 == all_lists)
     a->offsets[all_lists] = (uint32_t)(begin + all);
   __syncthreads();
@@ -74,7 +74,7 @@ static __device__ __forceinline__ void list_answer(const tsr_lists_step *a, uint
   put_result(&a->bulk, i, 1, TSR_RESULT_INSERTED);
 }
 
-/* Writes each item straight to its slot. */
+/* Writes each item directly to its slot. */
 static __device__ __forceinline__ void lists_place(const tsr_ctx *c, const tsr_lists_step *a, uint64_t begin,
                                                    uint64_t end, page_lists *lists) {
   for (uint64_t i = begin + threadIdx.x; i < end; i += TSR_LISTS_THREADS) {
@@ -84,9 +84,9 @@ static __device__ __forceinline__ void lists_place(const tsr_ctx *c, const tsr_l
   }
 }
 
-/* A page, or a tile of a large one, of no more than TSR_LISTS_STAGED items: each thread holds its own from the first look to
- * their place, so that a key is read and hashed once, and the atomic that counts an item tells which of its list it is.
- * Wide keys are read again, because registers do not hold them all. */
+/* A page, or a tile of a large one, of at most TSR_LISTS_STAGED items. Each thread holds its own items from the first
+ * look until they are placed. So a key is read and hashed once, and the atomic that counts an item also gives its
+ * number in its list. Wide keys are read again, because registers do not hold them all. */
 enum { LISTS_ROWS = TSR_LISTS_STAGED / TSR_LISTS_THREADS, LISTS_KEEP_KEYS = TSR_KEY_BITS == 32, LIST_SHIFT = 16 };
 static_assert(LISTS_ROWS * TSR_LISTS_THREADS == TSR_LISTS_STAGED, "each thread holds as many items");
 static_assert(TSR_LISTS_STAGED <= 1 << LIST_SHIFT && TSR_PAGE_LISTS < 1 << LIST_SHIFT, "a place has two halves");
@@ -96,8 +96,8 @@ struct held_items {
   uint32_t place[LISTS_ROWS]; /* the list in its page, and which of its items this is; NO_PLACE: in no list */
 };
 
-/* A number for each of a warp's items in a list, one above the other. SHARED: many of them are in one list, whose counter
- * would be asked once for each, one after the other; so those of the first lane's list ask together. */
+/* A number for each of a warp's items in a list, in ascending order. SHARED: many of them are in one list, whose
+ * counter would be asked once for each, one after the other. So those of the first lane's list ask together. */
 template <bool SHARED>
 static __device__ __forceinline__ uint32_t list_take(page_lists *lists, uint32_t list, uint32_t mine) {
   if (SHARED && LANES_MEET) {
@@ -133,7 +133,7 @@ static __device__ __forceinline__ void lists_hold(const tsr_ctx *c, const tsr_li
   __syncthreads();
 }
 
-/* Brings them into their order in shared memory first, so that a warp writes neighbours. */
+/* Puts items in order in shared memory first, so that a warp writes neighbours. */
 static __device__ __forceinline__ void lists_place_held(const tsr_ctx *c, const tsr_lists_step *a, uint64_t begin,
                                                         uint32_t items, const page_lists *lists,
                                                         const held_items *held) {
@@ -155,8 +155,9 @@ static __device__ __forceinline__ void lists_place_held(const tsr_ctx *c, const 
     put_pair(c, begin + at, keys[at], TSR_PAYLOAD_BITS > 0 ? payloads[at] : 0);
 }
 
-/* Writes them straight to their slots: those of a tile's lists lie far from each other, but where one list has most of the
- * items, a warp's are neighbours. Some are read before the first of them is written, for a thread waits for each else. */
+/* Writes items directly to their slots. Those of a tile's lists are far from each other; but if one list has most of
+ * the items, a warp's are neighbours. Some are read before the first of them is written, because otherwise a thread
+ * waits for each. */
 static __device__ __forceinline__ void lists_place_tile(const tsr_ctx *c, const tsr_lists_step *a, uint64_t begin,
                                                         uint64_t first_slot, const page_lists *lists,
                                                         const held_items *held) {
@@ -223,7 +224,7 @@ struct large_tile {
   uint64_t page, begin, end;
 };
 
-/* The at-th tile of all; false when there are fewer. *taken: the tiles of the large pages before t->large. */
+/* The at-th tile of all; false if there are fewer. *taken: the tiles of the large pages before t->large. */
 static __device__ __forceinline__ bool next_large_tile(const tsr_lists_step *a, uint64_t at, uint64_t *taken,
                                                        large_tile *t) {
   for (; t->large < a->large[0]; t->large++) {
@@ -262,7 +263,7 @@ extern "C" __global__ void __launch_bounds__(TSR_LISTS_THREADS, 2)
   }
 }
 
-/* A block has the large page of its number, or none: no thread ends early, as above. */
+/* A block has the large page of its number, or none. No thread ends early, as above. */
 extern "C" __global__ void __launch_bounds__(TSR_LISTS_THREADS, 2)
     tsr_pages_large_sum_kernel(const __grid_constant__ tsr_lists_step a) {
   __shared__ typename lists_scan::TempStorage storage;
@@ -296,8 +297,8 @@ extern "C" __global__ void __launch_bounds__(TSR_LISTS_THREADS, 2)
 
 /* ---- By random access ------------------------------------------------------------------------ */
 
-/* Counts the items with `mine` in their keys' lists, and returns how many come before each. Atomics of one address take turns,
- * so lanes of one list ask together. Collective over the warp. */
+/* Counts the items with `mine` in their keys' lists, and returns how many come before each. Atomics on one address take
+ * turns, so lanes of one list ask together. Collective over the warp. */
 static __device__ __forceinline__ uint64_t any_take(const tsr_ctx *c, uint64_t *counts, tsr_key key, uint32_t mine) {
   const uint32_t lane = threadIdx.x % 32, all = 0xFFFFFFFFu;
   const unsigned long long list = mine ? tsr_list_of(c, key) : 0;

@@ -13,7 +13,7 @@ typedef struct lists_job {
 
 enum { CHUNK = 512 };
 
-/* Work on at most CHUNK items, begin .. end - 1; lists and slots are theirs. */
+/* Work on at most CHUNK items, begin .. end - 1, with their lists and slots. */
 typedef struct chunk {
   uint64_t begin, end;
   uint32_t lists[CHUNK];
@@ -25,7 +25,7 @@ static void find_lists(const lists_job *job, chunk *c) {
   job->table->bulk->lists(job->table->cpu, &p->bulk.state, p->bulk.keys, c->begin, c->end, c->lists);
 }
 
-/* Puts the chunk's pairs where c->slots says; returns how many there were. */
+/* Puts the chunk's pairs into c->slots; returns how many there were. */
 static uint64_t put_chunk(const lists_job *job, const chunk *c) {
   const tsr_lists_step *p = job->pages;
   uint64_t placed = 0;
@@ -38,7 +38,7 @@ static uint64_t put_chunk(const lists_job *job, const chunk *c) {
   return placed;
 }
 
-/* Relaxed, as all here: counts order nothing, and the team's join orders what they lead to. */
+/* Relaxed, like all here: counts order nothing, and the team's join comes before they are used. */
 static void tell(const tsr_lists_step *p, uint64_t placed) {
   if (placed) __atomic_fetch_add(&p->bulk.tally->hits, placed, __ATOMIC_RELAXED);
 }

@@ -7,8 +7,8 @@
 
 #include "core/batch/order.cuh"
 
-/* Sets the bits of a key in a block, wherever that lies; returns whether any was not set. The atomics are relaxed, as in
- * filter_set. */
+/* Sets the bits of a key in a block, wherever the block is; returns whether any was not set. The atomics are relaxed,
+ * as in filter_set. */
 static __device__ __forceinline__ uint32_t mark_block(const tsr_ctx *c, uint32_t *block, const filter_place *place) {
   uint32_t misses = 0;
 #pragma unroll
@@ -23,10 +23,10 @@ static __device__ __forceinline__ uint32_t mark_block(const tsr_ctx *c, uint32_t
   return misses;
 }
 
-/* All keys of a tile name blocks that lie together, which are copied to shared memory; what has become of them is
- * written back by atomics, because other tiles have the same page, and a neighbouring one has its first or its last block.
- * Any other block is marked where it lies: of a reserved key, which goes with the last page of a table, or where rounding
- * has left one out. */
+/* The keys of a tile name neighbouring blocks, which are copied to shared memory. The result is written back by
+ * atomics, because other tiles have the same page, and a neighbouring page may share its first or last block. Any other
+ * block is marked in memory: that of a reserved key, which goes with the last page of a table, or one left out by
+ * rounding. */
 extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
     tsr_pages_mark_kernel(const __grid_constant__ tsr_mark_step a) {
   typedef unsigned long long pair; /* of words */

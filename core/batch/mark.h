@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Setting the bits of many keys in a filter, which is the table or stands before it, in the order of its blocks: a page of
- * it after another, each in the memory of a block of threads. Why: ../design/0019-kinds.md.
+ * Setting the bits of many keys in the order of a filter's blocks, page by page, each page in the memory of a block of
+ * threads. The filter is the table or stands before it. Why: ../design/0019-kinds.md.
  */
 #ifndef TSR_BATCH_MARK_H
 #define TSR_BATCH_MARK_H

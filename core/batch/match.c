@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The steps of match.h as data, and what the CPU does otherwise than item by item: a thread works on a page as a block does on
- * a GPU.
+ * The steps of match.h as data, and what the CPU does other than item by item: a thread works on a page as a block
+ * does on a GPU.
  */
 #include "core/batch/match.h"
 
@@ -10,7 +10,7 @@
 
 #include "core/batch/set.cuh"
 
-/* Relaxed, as all here: counts are read after the team has joined. */
+/* Relaxed, like all here: counts are read after the team has joined. */
 static void add_rows(const tsr_match *m, uint64_t rows) {
   if (rows && !m->matches.begins) __atomic_fetch_add(m->matches.total, rows, __ATOMIC_RELAXED);
 }
@@ -20,7 +20,7 @@ static void rank_item(const tsr_match *m, uint64_t i) {
   if (m->index.ranks) m->index.ranks[i] = (uint32_t)rank;
 }
 
-/* The first row's pair is searched for, the others' come next. */
+/* The first row's pair is searched for; the others follow. */
 static void rows_range(const tsr_cpu_table *table, const void *argument, uint64_t begin, uint64_t end) {
   const tsr_match *m = argument;
   (void)table;
@@ -33,8 +33,8 @@ static void rows_range(const tsr_cpu_table *table, const void *argument, uint64_
 
 /* ---- Pages ----------------------------------------------------------------------------------- */
 
-/* The groups of a page: the key of each, how many right pairs it has, later where these end, and whether a left pair of it
- * has come. */
+/* The groups of a page: the key of each, how many right pairs it has (later where these end), and whether a left pair
+ * of it has come. */
 enum { GROUPS = TSR_MATCH_INDEX_BYTES / sizeof(uint32_t) };
 typedef struct page_groups {
   uint64_t keys[GROUPS];
@@ -43,7 +43,7 @@ typedef struct page_groups {
   uint64_t vacant, none; /* the least key of a slot without a pair, and that of a free group */
 } page_groups;
 
-/* The group of a key, made where there is none; TSR_MATCH_NONE: it would lie too far away. */
+/* The group of a key, made if there is none; TSR_MATCH_NONE: it would be too far away. */
 static uint32_t group_of(page_groups *g, uint64_t key, bool makes) {
   uint32_t e = set_home(set_hash(key), GROUPS);
   for (uint32_t probes = 0; probes < TSR_MATCH_PROBES; probes++, e = (e + 1) % GROUPS) {
@@ -132,7 +132,7 @@ static void pages_range(const tsr_cpu_table *table, const void *argument, uint64
 
 /* ---- As data --------------------------------------------------------------------------------- */
 
-/* A page's index on a GPU: keys, whether a left pair of each has come, and how many right pairs, if that counts. */
+/* A page's index on a GPU: keys, whether each has a left pair, and how many right pairs, if that counts. */
 static void fit_index(const tsr_shape *table, const void *argument, tsr_grid *grid) {
   const tsr_match *m = argument;
   const uint32_t groups = TSR_MATCH_INDEX_BYTES / m->bytes.key;

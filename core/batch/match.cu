@@ -2,8 +2,8 @@
  *
  * The kernels of match.h. A thread works on an item; only pages are matched by a block each, in shared memory.
  *
- * All atomics here are relaxed. They count items and rows, give out places, or let one of several threads make a group:
- * each is complete by itself, and what it has made is read after a barrier of the block or by the next kernel.
+ * All atomics here are relaxed. They count items and rows, give out places, or let one of several threads make a
+ * group. What they have made is read after a barrier of the block or by the next kernel.
  */
 #include "core/batch/match.h"
 #include "core/batch/set.cuh"
@@ -14,8 +14,8 @@
 
 enum { ALL_LANES = 0xFFFFFFFF };
 
-/* A key may be in every lane of the grid, so lanes of one group take their numbers by one addition. This is a step of its
- * own, and without a shuffle, because behind a loop or a branch ptxas does not see that lanes meet again (sm_80). */
+/* A key may be in every lane of the grid, so lanes of one group take their numbers by one addition. A step of its own,
+ * and without a shuffle, because behind a loop or a branch ptxas does not see that lanes meet again (sm_80). */
 KERNEL(rank) {
   __shared__ uint32_t begins[TSR_BLOCK_THREADS];
   const uint64_t i = tsr_step_thread();
@@ -31,7 +31,7 @@ KERNEL(rank) {
 
 /* ---- Matches --------------------------------------------------------------------------------- */
 
-/* Adds the block's rows to the total by one atomic. Additions in shared memory have 32 bits, so that the thread whose sum
+/* Adds the block's rows to the total by one atomic. Additions in shared memory have 32 bits, so the thread whose sum
  * overflows adds the carry to the upper half. Shuffles would be collectives behind loops (core/design/0008). */
 static __device__ __forceinline__ void add_rows(const tsr_match &a, uint64_t rows) {
   __shared__ uint32_t low, high;
@@ -58,8 +58,8 @@ TSR_MATCH_STEPS(EACH, ROWS, TSR_STEP_NOTHING)
 
 extern __shared__ uint4 match_memory[];
 
-/* The groups of a page: the key of each, whether a left pair of it has come, and as halves of words how many right pairs it
- * has, later where these end (tsr_match_counts). */
+/* The groups of a page: the key of each, whether a left pair of it has come, and in halves of words how many right
+ * pairs it has, later where these end (tsr_match_counts). */
 template <class K>
 struct page_groups {
   enum { COUNT = TSR_MATCH_INDEX_BYTES / sizeof(K), OF_THREAD = COUNT / TSR_MATCH_THREADS, WORDS = OF_THREAD / 8 };
@@ -68,7 +68,7 @@ struct page_groups {
   uint32_t *seen, *ends;
 };
 
-/* The group of a key, which is made where there is none if `makes` says so; TSR_MATCH_NONE: it would be too far away. */
+/* The group of a key, made if there is none and `makes` allows it; TSR_MATCH_NONE: it would be too far away. */
 template <class K>
 static __device__ __forceinline__ uint32_t group_of(const page_groups<K> &g, K key, bool makes) {
   enum { COUNT = page_groups<K>::COUNT };
@@ -79,7 +79,8 @@ static __device__ __forceinline__ uint32_t group_of(const page_groups<K> &g, K k
                : set_find(g.keys, COUNT, at, TSR_MATCH_PROBES, key);
 }
 
-/* One more of a group; returns what its half of a word was. No half overflows, because a page has fewer pairs. */
+/* Counts one more pair of a group; returns the former value of its half of a word. No half overflows, because a page
+ * has fewer pairs. */
 static __device__ __forceinline__ uint32_t add_one(uint32_t *halves, uint32_t e) {
   return atomicAdd(&halves[e / 2], 1u << e % 2 * 16) >> e % 2 * 16 & 0xFFFFu;
 }
@@ -87,7 +88,7 @@ static __device__ __forceinline__ uint32_t half_of(const uint32_t *halves, uint3
   return halves[e / 2] >> e % 2 * 16 & 0xFFFFu;
 }
 
-/* Makes of the groups' counts where they begin. */
+/* Turns the groups' counts into where they begin. */
 template <class K>
 static __device__ __forceinline__ void sum_groups(uint32_t *halves) {
   typedef cub::BlockScan<uint32_t, TSR_MATCH_THREADS, cub::BLOCK_SCAN_WARP_SCANS> scan;
@@ -117,8 +118,8 @@ static __device__ __forceinline__ void sum_groups(uint32_t *halves) {
   __syncthreads();
 }
 
-/* This thread's next keys of a column, those of vacant slots and past the end as such. All are asked for before the first is
- * used. */
+/* This thread's next keys of a column, including those of vacant slots and past the end. All are requested before the
+ * first is used. */
 enum { BATCH = 4 };
 template <class K>
 static __device__ __forceinline__ void next_keys(const tsr_numbers &column, uint64_t first, uint64_t end,
@@ -142,7 +143,8 @@ static __device__ __forceinline__ void clear_groups(const page_groups<K> &g, boo
   }
 }
 
-/* Makes groups of the right pairs, counted where `counts` says so. Returns whether this thread found no room for a key. */
+/* Makes groups of the right pairs, and counts them if `counts` says so. Returns whether this thread found no room for a
+ * key. */
 template <class K>
 static __device__ __forceinline__ bool group_right(const tsr_match &a, const page_groups<K> &g, uint64_t begin,
                                                    uint64_t end, bool counts) {
@@ -161,7 +163,7 @@ static __device__ __forceinline__ bool group_right(const tsr_match &a, const pag
   return fails;
 }
 
-/* Puts the values of the right pairs where their groups are. */
+/* Puts the values of the right pairs into their groups. */
 template <class K>
 static __device__ __forceinline__ void place_right(const tsr_match &a, const page_groups<K> &g, uint64_t begin,
                                                    uint64_t end) {
@@ -210,8 +212,8 @@ static __device__ __forceinline__ uint64_t look_left(const tsr_match &a, const p
   return rows;
 }
 
-/* The right pairs of a page become groups, and its left pairs look their keys up there. When a thread finds no room for a
- * key, the whole call is done another way (gave_up). No thread leaves early, because all meet again at each step. */
+/* The right pairs of a page become groups, and its left pairs look their keys up there. If a thread finds no room for a
+ * key, the whole call takes another way (gave_up). No thread leaves early, because all meet again at each step. */
 template <class K>
 static __device__ __forceinline__ void match_page(const tsr_match &a) {
   page_groups<K> g;
@@ -240,8 +242,8 @@ static __device__ __forceinline__ void match_page(const tsr_match &a) {
   add_rows(a, rows);
 }
 
-/* Below sm_90 ptxas aims at 32 registers by itself, and spills. Shared memory lets two blocks work on a multiprocessor
- * anyway, and said so that leaves a thread 64. */
+/* Below sm_90 ptxas aims at 32 registers by itself, and spills. Shared memory allows two blocks per multiprocessor
+ * anyway; stating that leaves a thread 64. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 #define PAGE_BOUNDS __launch_bounds__(TSR_MATCH_THREADS, 2)
 #else
@@ -252,7 +254,8 @@ TSR_STEP_KERNEL(tsr_match_wide_pages_kernel, tsr_match, PAGE_BOUNDS) { match_pag
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
-/* A block's rows belong to neighbours, so two of its threads find the first and the last of these for all. */
+/* A block's rows belong to neighbouring left pairs, so two of its threads find the first and the last of these for
+ * all. */
 KERNEL(rows) {
   __shared__ unsigned long long bound[2];
   const uint64_t r = tsr_step_thread(), first = blockIdx.x * (uint64_t)TSR_MATCH_ROWS;

@@ -1,24 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The steps by which the pairs of two tables are matched and rows are written: their list, their argument, and what an item
- * does. They work on columns of keys and values, in the tables or written out of them, so that they know of no part.
- * Why: ../design/0020-joins.md. Read next: ../kernels/steps.h, ../table/join.c.
+ * The steps by which the pairs of two tables are matched and rows are written: their list, their arguments, and what
+ * an item does. They work on columns of keys and values, in the tables or written out of them, and do not know any
+ * part. Why: ../design/0020-joins.md. Read next: ../kernels/steps.h, ../table/join.c.
  *
- * All pairs of one key are a group, which the first of them to come leads. A left pair has matches: neighbours in a column
- * of right values, from its `firsts` on. Rows lie pair by pair, from its `begins` on; so each row is found by halving, and
- * a thread has the same work whatever key it is at.
+ * All pairs of one key are a group, which the first of them to come leads. A left pair has matches: neighbours in a
+ * column of right values, from its `firsts` on. Rows are stored pair by pair, from its `begins` on. So each row is
+ * found by a binary search, and a thread has the same work whatever its key.
  */
 #ifndef TSR_BATCH_MATCH_H
 #define TSR_BATCH_MATCH_H
 
 #include "core/kernels/steps.h"
 
-/* group: puts pairs of a side into the index. rank: counts each group. place: right values go to their groups. look: matches
- * of left pairs by the index; found: those that were looked up in the right table; alone: left pairs without a right side.
- * stray: looks for pairs that lie in no page. bounds: where each page's pairs begin. pages, wide_pages: matches page by page,
- * for keys of 32 and of 64 bits. rows: writes rows. fold: combines right values, row by row. mark: which left pairs have a
- * row; emit: these, with what was combined. sketch: about how many keys of a column differ (sketch.c).
- * Items of ROWS return how many rows they have, which are added up. */
+/* group    puts pairs of a side into the index
+ * rank     counts each group
+ * place    right values go to their groups
+ * look     matches of left pairs by the index
+ * found    matches of left pairs that were looked up in the right table
+ * alone    left pairs without a right side
+ * stray    looks for pairs that are in no page
+ * bounds   where each page's pairs begin
+ * pages, wide_pages   matches page by page, for keys of 32 and of 64 bits
+ * rows     writes rows
+ * fold     combines right values, row by row
+ * mark     which left pairs have a row; emit writes these, with their combined values
+ * sketch   about how many keys of a column differ (sketch.c)
+ * Items of ROWS return how many rows they have; these are summed. */
 #define TSR_MATCH_STEPS(ITEM, ROWS, OWN)                                                                               \
   ITEM(group)                                                                                                          \
   OWN(rank)                                                                                                            \
@@ -38,25 +46,25 @@
 #define TSR_MATCH_ENUM(step, ...) TSR_MATCH_##step,
 enum { TSR_MATCH_STEPS(TSR_MATCH_ENUM, TSR_MATCH_ENUM, TSR_MATCH_ENUM) TSR_MATCH_STEP_COUNT };
 
-/* How many rows a left pair has: its matches, or these and one where there are none, or one where it has any, or none, or
- * always. */
+/* How many rows a left pair has: one per match; the same, and one without a match; one if it has a match; one if it has
+ * none; always one. */
 enum { TSR_ROWS_EACH, TSR_ROWS_OUTER, TSR_ROWS_PRESENT, TSR_ROWS_ABSENT, TSR_ROWS_ONE };
 
-/* What fold combines; of TSR_FOLD_COUNT nothing needs to be combined. */
+/* What fold combines; TSR_FOLD_COUNT needs no combining. */
 enum { TSR_FOLD_SUM, TSR_FOLD_MIN, TSR_FOLD_MAX, TSR_FOLD_COUNT };
 
 #define TSR_MATCH_NONE 0xFFFFFFFFu /* no pair; numbers of pairs are below it */
 
 enum {
   TSR_MATCH_THREADS = 512,            /* of a block that matches a page */
-  TSR_MATCH_INDEX_BYTES = 1 << 16,    /* of the keys that a page's index has room for, */
-  TSR_MATCH_PROBES = 256,             /* ... of which so many are looked at before the page is given up */
+  TSR_MATCH_INDEX_BYTES = 1 << 16,    /* keys that a page's index has room for, in bytes, */
+  TSR_MATCH_PROBES = 256,             /* ... and how many of its places are looked at before the page is given up */
   TSR_MATCH_PAGE_ITEMS = 0xFFFF,      /* pairs of a side that one block may have to work on */
-  TSR_MATCH_FOLDED = 16,              /* rows that a thread combines before it tells */
+  TSR_MATCH_FOLDED = 16,              /* rows that a thread combines before it adds them to others */
   TSR_MATCH_ROWS = TSR_BLOCK_THREADS, /* of a block */
 };
 
-/* Numbers of 4 or 8 bytes, the first of which is at `at`. */
+/* Numbers of 4 or 8 bytes; the first is at `at`. */
 typedef struct tsr_numbers {
   const void *at; /* NULL: there are none */
   uint32_t bytes, stride_bytes;
@@ -88,7 +96,7 @@ typedef struct tsr_match_pages {
   uint64_t page_slots[2];
   uint64_t *begins[2]; /* count + 1 */
   uint64_t count;
-  uint32_t *gave_up; /* 1: a pair lies in no page, or a page has too many pairs, or keys: nothing counts */
+  uint32_t *gave_up; /* 1: a pair is in no page, or a page has too many pairs or keys: the results are void */
 } tsr_match_pages;
 
 /* Out of look, found, alone and pages. sketch: total: how many bits were set. */
@@ -137,8 +145,8 @@ typedef struct tsr_match {
 
 /* ---- What backends differ in ----------------------------------------------------------------- */
 
-/* Relaxed, all of them: what leads to a group are keys, which were there before, and who reads counts comes in a later
- * step. An exchange, an addition and setting bits return what was there. */
+/* All are relaxed: what leads to a group are keys, which were there before, and counts are read in a later step. An
+ * exchange, an addition and setting bits return the former value. */
 #ifdef __CUDACC__
 #define TSR_MATCH_LOAD(pointer) (*(const volatile uint32_t *)(pointer))
 TSR_STEP_FUNCTION uint32_t tsr_match_exchange(uint32_t *at, uint32_t expected, uint32_t desired) {
@@ -165,7 +173,7 @@ TSR_STEP_FUNCTION uint32_t tsr_match_set_bits(uint32_t *at, uint32_t bits) {
 TSR_STEP_FUNCTION uint64_t tsr_match_add(uint64_t *to, uint64_t value) {
   return __atomic_fetch_add(to, value, __ATOMIC_RELAXED);
 }
-/* The loop ends: an exchange fails only when another thread has come nearer to the end. */
+/* The loop ends: an exchange fails only when another thread is nearer to the end. */
 TSR_STEP_FUNCTION void tsr_match_choose(uint64_t *to, uint32_t fold, uint64_t value) {
   uint64_t seen = __atomic_load_n(to, __ATOMIC_RELAXED);
   while (((fold == TSR_FOLD_MIN && value < seen) || (fold == TSR_FOLD_MAX && value > seen)) &&
@@ -186,8 +194,8 @@ TSR_STEP_FUNCTION void tsr_match_put(void *column, uint64_t i, uint32_t bytes, u
     ((uint32_t *)column)[i] = (uint32_t)number;
 }
 
-/* The finalizer of MurmurHash3, of 64 bits: hashers of tables have brought keys into an order of theirs, so that the index
- * needs another one. */
+/* The finalizer of MurmurHash3, of 64 bits. The tables' hashers have ordered the keys already, so the index needs
+ * another hash. */
 TSR_STEP_FUNCTION uint64_t tsr_match_hash(uint64_t key) {
   uint64_t h = key + 0x9E3779B97F4A7C15u;
   h = (h ^ h >> 33) * 0xFF51AFD7ED558CCDu;
@@ -208,7 +216,7 @@ TSR_STEP_FUNCTION uint64_t tsr_match_sketch_item(const tsr_match *m, uint64_t i)
 
 /* ---- Groups ---------------------------------------------------------------------------------- */
 
-/* The leader of pair i, which it becomes where its key has none. The index has twice as many entries as pairs, so a search
+/* The leader of pair i: the pair itself, if its key has none. The index has twice as many entries as pairs, so a search
  * ends. */
 TSR_STEP_FUNCTION uint32_t tsr_match_lead(const tsr_match *m, uint64_t i) {
   const uint64_t key = tsr_match_number(&m->index.keys, i);
@@ -239,7 +247,7 @@ TSR_STEP_FUNCTION void tsr_match_place_item(const tsr_match *m, uint64_t i) {
 
 /* ---- Matches --------------------------------------------------------------------------------- */
 
-/* Notes the matches of left pair p, and returns its rows. leads: 0 where its key has another pair for these. */
+/* Notes the matches of left pair p, and returns its rows. leads: 0 if its key has another pair for these. */
 TSR_STEP_FUNCTION uint64_t tsr_match_tell(const tsr_match *m, uint64_t p, uint32_t first, uint64_t matches,
                                           uint32_t leads) {
   uint64_t rows = m->want.rows == TSR_ROWS_EACH      ? matches
@@ -260,12 +268,12 @@ TSR_STEP_FUNCTION uint32_t tsr_match_wants_absent(const tsr_match *m) {
   return m->want.rows != TSR_ROWS_EACH && m->want.rows != TSR_ROWS_PRESENT;
 }
 
-/* Whether it matters how many matches a left key has, and not only that there is one. */
+/* Whether the number of a left key's matches matters, and not only that there is one. */
 TSR_STEP_FUNCTION uint32_t tsr_match_wants_count(const tsr_match *m) {
   return m->want.rows == TSR_ROWS_EACH || m->want.rows == TSR_ROWS_OUTER;
 }
 
-/* Whether a page's index has to count: also where it gets left keys, which have no match. */
+/* Whether a page's index has to count; also if it gets left keys, which have no match. */
 TSR_STEP_FUNCTION uint32_t tsr_match_counts(const tsr_match *m) {
   return m->index.grouped || tsr_match_wants_count(m) || (m->want.keys_once && tsr_match_wants_absent(m));
 }
@@ -296,7 +304,8 @@ TSR_STEP_FUNCTION uint64_t tsr_match_vacant(const tsr_match *m) {
   return (~(uint64_t)0 >> (64 - 8 * m->bytes.key)) - 1;
 }
 
-/* An erased slot counts, too: behind a full bucket of a reserved key its pairs lie in the last page, as those of key 0. */
+/* An erased slot counts as well: behind a full bucket of a reserved key, its pairs are in the last page as those of key
+ * 0. */
 TSR_STEP_FUNCTION void tsr_match_stray_item(const tsr_match *m, uint64_t i) {
   const uint64_t vacant = tsr_match_vacant(m);
   if ((i < m->pages.tail_slots[0] && tsr_match_number(&m->left_keys, m->lefts + i) <= vacant) ||
@@ -317,7 +326,7 @@ TSR_STEP_FUNCTION void tsr_match_bounds_item(const tsr_match *m, uint64_t page) 
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
-/* The pair that row r belongs to: the last of `pair` to before `after` that begins at it or before. */
+/* The pair of row r: the last one from `pair` to before `after` that begins at r or before. */
 TSR_STEP_FUNCTION uint64_t tsr_match_pair_of(const tsr_match *m, uint64_t r, uint64_t pair, uint64_t after) {
   while (after - pair > 1) {
     const uint64_t middle = pair + (after - pair) / 2;
@@ -343,14 +352,14 @@ TSR_STEP_FUNCTION void tsr_match_row(const tsr_match *m, uint64_t r, uint64_t p)
 
 /* ---- Aggregates ------------------------------------------------------------------------------ */
 
-/* Two right values as one; *overflows becomes 1 where it is a sum that passes 2^64 - 1. */
+/* Combines two right values; *overflows becomes 1 if a sum passes 2^64 - 1. */
 TSR_STEP_FUNCTION uint64_t tsr_match_fold(uint32_t fold, uint64_t one, uint64_t other, uint32_t *overflows) {
   if (fold != TSR_FOLD_SUM) return (fold == TSR_FOLD_MIN) == (other < one) ? other : one;
   *overflows |= one + other < other;
   return one + other;
 }
 
-/* Combines what some rows of left pair p made with what others have told. */
+/* Adds what some rows of left pair p were combined to to what other threads have added. */
 TSR_STEP_FUNCTION void tsr_match_fold_into(const tsr_match *m, uint64_t p, uint64_t own, uint32_t overflows) {
   if (m->folds.how == TSR_FOLD_SUM)
     tsr_match_fold(m->folds.how, tsr_match_add(&m->folds.of[p], own), own, &overflows);
@@ -363,7 +372,7 @@ TSR_STEP_FUNCTION uint32_t tsr_match_overflows(const tsr_match *m, uint64_t p) {
   return m->folds.overflows && m->folds.overflows[p / 32] >> p % 32 & 1u;
 }
 
-/* Combines the right values of TSR_MATCH_FOLDED rows, and tells of each left pair among them once. */
+/* Combines the right values of TSR_MATCH_FOLDED rows, and adds each left pair's part once. */
 TSR_STEP_FUNCTION void tsr_match_fold_item(const tsr_match *m, uint64_t i) {
   const uint64_t rows = m->matches.begins[m->lefts], first = i * TSR_MATCH_FOLDED;
   const uint64_t end = rows - first < TSR_MATCH_FOLDED ? rows : first + TSR_MATCH_FOLDED;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The partition (order.h), in as many passes as keep a tile's runs long. No step waits for the host: how many items a
- * bin has is known on the device alone. Why: ../design/0014-pages.md. Read next: place.c.
+ * The partition (order.h), in as many passes as keep a tile's runs long. No step waits for the host: only the device
+ * knows how many items a bin has. Why: ../design/0014-pages.md. Read next: place.c.
  */
 #include "core/batch/order.h"
 
@@ -30,8 +30,8 @@ tsr_partition tsr_partition_plan(const tsr_composition *composition, uint64_t pa
   return p;
 }
 
-/* The pages of a bin of this pass are those with the same number after a shift by so much. Where the bits do not share out
- * the first pass takes more of them, because not all of its bins are there. */
+/* The pages of a bin of this pass are those with the same number after this shift. If the bits cannot be divided
+ * evenly, the first pass takes more of them, because not all of its bins exist. */
 static uint32_t shift_of(const tsr_partition *p, uint32_t pass) {
   return p->log2_pages * (p->passes - 1 - pass) / p->passes;
 }
@@ -40,8 +40,8 @@ static uint32_t fan_log2_of(const tsr_partition *p, uint32_t pass) {
 }
 static uint64_t bins_of(const tsr_partition *p, uint32_t pass) { return ((p->pages - 1) >> shift_of(p, pass)) + 1; }
 
-/* Where keys are distinct a page gets so many items of n that one in 10^9 has more; pages of few items would need much more
- * room than they fill, and counting them costs little. */
+/* If keys are distinct, a page gets room for as many items of n as one page in 10^9 exceeds. Pages of few items would
+ * need much more room than they fill, and counting them costs little. */
 static uint64_t room_for(const tsr_partition *p, uint64_t n) {
   enum { LEAST = 2048, DEVIATIONS = 6 };
   const uint64_t mean = n / p->pages + 1;
@@ -103,7 +103,7 @@ tsr_status tsr_work_random(const tsr_work *b, uint32_t op, const tsr_bulk *bulk)
   return b->backend->step(b->device, b->store->code->program, TSR_BULK_STEP(op), bulk, bulk->n, b->stream, b->error);
 }
 
-/* The results say which items are left to combine; where the caller wants none, there are some for that while it takes. */
+/* The results show which items are left to combine; if the caller wants none, they are allocated meanwhile. */
 tsr_status tsr_work_insert(const tsr_work *b, const tsr_bulk *bulk) {
   tsr_bulk kept = *bulk;
   tsr_status status = TSR_OK, freed = TSR_OK;
@@ -148,8 +148,8 @@ tsr_status tsr_work_tiles(const tsr_work *b, const tsr_segments *segments, uint6
   return status ? status : tsr_work_sum(b, segments->tiles, segments->count);
 }
 
-/* Whether the items are counted once for all passes: where a block's memory has a count of each page, and there are so many
- * items that what all blocks write out is little beside them. */
+/* Whether the items are counted once for all passes: if a block's memory has a count for each page, and there are
+ * enough items that what all blocks write out is small compared with them. */
 static bool counts_once(const tsr_partition *partition, uint64_t n) {
   enum { OWN_BYTES = 16 << 10, ITEMS_OF_COUNT = 4 }; /* of the kernel; of each number that is written out */
   const uint32_t sm = partition->composition->shape.sm;
@@ -171,7 +171,7 @@ static tsr_status count_pages(const tsr_partition *partition, const tsr_work *b,
   return status;
 }
 
-/* How many items each bin of this pass has, summed up. */
+/* Sums how many items each bin of this pass has. */
 static tsr_status count_bins(const tsr_work *b, const tsr_order_step *p, uint64_t tiles) {
   if (p->page_ends && p->page_ends == p->counts) return TSR_OK;
   if (p->page_ends || p->room) return tsr_work_step(b, TSR_PAGES_bins, p, p->bins + 1);
@@ -180,15 +180,15 @@ static tsr_status count_bins(const tsr_work *b, const tsr_order_step *p, uint64_
   return status ? status : tsr_work_sum(b, p->counts, p->bins);
 }
 
-/* Whether keys and values are together after this pass, from the copy's keys on: then runs are twice as long. */
+/* Whether keys and values are together after this pass, from the copy's keys on: runs are then twice as long. */
 static bool goes_as_pairs(const tsr_partition *partition, uint32_t pass, const tsr_order_step *p) {
   const tsr_shape *s = &partition->composition->shape;
   return s->sm && s->key_bits == s->payload_bits && p->bulk.values &&
          (pass + 1 < partition->passes || partition->wants.pairs);
 }
 
-/* One pass: the items of *p, in the segments of the pass before, go to `to` in the order of this pass's bins; *p then has
- * them there, and these bins for segments. */
+/* One pass: the items of *p, in the segments of the pass before, go to `to` in the order of this pass's bins. *p then
+ * has them there, and these bins for segments. */
 static tsr_status partition_once(const tsr_partition *partition, const tsr_work *b, uint32_t pass, tsr_order_step *p,
                                  const tsr_columns *to) {
   p->shift = shift_of(partition, pass);
@@ -228,7 +228,7 @@ tsr_status tsr_partition_run(const tsr_partition *partition, const tsr_work *b, 
   for (uint32_t pass = 0; status == TSR_OK && pass < partition->passes; pass++)
     status = partition_once(partition, b, pass, &p, &partition->copy[pass % TSR_COPIES]);
   *ordered = (tsr_ordered){p.bulk, p.places, p.segments, p.tile_items, partition->rest};
-  /* A pair that finds no place is left where its item was, so that no other memory is needed for it. */
+  /* A pair that finds no place stays where its item was, so that it needs no other memory. */
   const tsr_columns *last = &partition->copy[(partition->passes - 1) % TSR_COPIES];
   ordered->bulk.unplaced_keys = partition->wants.answers ? last->keys : NULL;
   ordered->bulk.unplaced_values = partition->wants.answers ? last->values : NULL;

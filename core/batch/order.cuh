@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The partition: a tile of items is brought into the order of the pages, or the lists, of their keys. Read next: hot.cuh,
+ * The partition: puts a tile of items in the order of the pages, or the lists, of their keys. Read next: hot.cuh,
  * whose items the first pass takes out; place.cuh.
  */
 #ifndef TSR_BATCH_ORDER_CUH
@@ -12,8 +12,8 @@
 
 /* ---- Tiles ----------------------------------------------------------------------------------- */
 
-/* Atomics of the partition are relaxed, because they count items or give out places, and order nothing: a barrier of the
- * block, or the end of the kernel, comes before anybody reads what they have made. */
+/* Atomics of the partition are relaxed, because they count items or give out places: a barrier of the block, or the end
+ * of the kernel, comes before anybody reads the result. */
 
 enum {
   TILE_ITEM_BYTES = sizeof(io_key) + (TSR_PAYLOAD_BITS ? sizeof(io_payload) : 0),
@@ -26,20 +26,20 @@ struct tile {
   uint32_t items, first_bin, bins; /* 0: there is no such tile */
 };
 
-/* Where segment, or page, i ends. What had no room for all of its items has none. */
+/* Where segment, or page, i ends. A bin without room for all of its items has none. */
 static __device__ __forceinline__ uint64_t end_of(const uint64_t *begins, const uint64_t *stops, uint64_t i) {
   const uint64_t next = begins[i + 1], stop = stops ? stops[i] : next;
   return stop <= next ? stop : begins[i];
 }
 
-/* Where the room of a bin begins, and that of the one before ends, of a batch that nobody has counted. */
+/* Where the room of a bin begins, and that of the one before ends, in a batch that was not counted. */
 static __device__ __forceinline__ uint64_t room_begin(const tsr_order_step *a, uint64_t bin) {
   const uint64_t page = bin << a->shift;
   return (page < a->pages ? page : a->pages) * a->room;
 }
 
-/* The segment that a tile belongs to, or `segments`, where there is no such tile. All threads of the block look, each at the
- * begin of a part of the segments that are left, so that it waits for memory once for 512 of them. */
+/* The segment of a tile, or `segments` if there is no such tile. All threads of the block look, each at the beginning
+ * of a part of the segments that are left, so the block waits for memory once per 512 of them. */
 static __device__ __forceinline__ uint64_t segment_of(const uint64_t *tiles, uint64_t segments, uint64_t tile) {
   enum { PARTS_LOG2 = 9 };
   static_assert(TSR_TILE_THREADS == 1 << PARTS_LOG2 && TSR_SET_THREADS == TSR_TILE_THREADS, "a thread looks at a part");
@@ -59,7 +59,7 @@ static __device__ __forceinline__ uint64_t segment_of(const uint64_t *tiles, uin
   return first;
 }
 
-/* The tile of this block among those of n items; its bins are left out. */
+/* The tile of this block among those of n items, without its bins. */
 static __device__ __forceinline__ tile tile_in(const tsr_segments *segments, uint64_t n, uint64_t *segment) {
   tile t = {0, 0, 0, 0};
   uint64_t at = blockIdx.x, end = n;
@@ -86,7 +86,7 @@ static __device__ __forceinline__ tile tile_of(const tsr_order_step *a) {
   return t;
 }
 
-/* Which of its tile's bins a key falls into. */
+/* The bin of a key, as a number within its tile's bins. */
 static __device__ __forceinline__ uint32_t bin_of(const tsr_ctx *c, const tsr_order_step *a, const tile *t,
                                                   tsr_key key) {
   return (page_of_item(c, a->pages, key) >> a->shift) - t->first_bin;
@@ -120,7 +120,8 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS)
   if (threadIdx.x < t.bins && count[threadIdx.x]) IO_ADD(&a.counts[t.first_bin + threadIdx.x], count[threadIdx.x]);
 }
 
-/* All pages at once, where a block's memory has a count of each. Each thread reads some keys before it counts the first. */
+/* Counts all pages at once, if a block's memory has a count for each. Each thread reads some keys before it counts the
+ * first. */
 extern "C" __global__ void __launch_bounds__(TSR_COUNT_THREADS, 2)
     tsr_pages_count_pages_kernel(const __grid_constant__ tsr_order_step a) {
   enum { ROWS = 4, ITEMS = ROWS * TSR_COUNT_THREADS };
@@ -163,24 +164,25 @@ extern "C" __global__ void tsr_pages_tiles_kernel(const __grid_constant__ tsr_ti
   a.segments.tiles[i] = items / a.tile_items + (items % a.tile_items != 0);
 }
 
-/* Of each bin of a tile that is being moved: how many items it has, how many the bins before it have, and how far its items
- * lie, by their number in the tile, from where they go. */
+/* For each bin of a tile that is being moved: how many items it has, how many the bins before it have, and the
+ * difference between an item's number in the tile and its destination. */
 struct tile_bins {
   uint32_t count[TILE_BINS], before[TILE_BINS];
   uint32_t shift[TILE_BINS];
 };
 
-/* An item's place in its bin, and the bin above it, until the bins before are summed up: so a key is hashed once. */
+/* An item's place in its bin, with the bin in the upper bits, until the bins before are summed: so a key is hashed
+ * once. */
 enum { BIN_SHIFT = 16 };
-#define NO_PLACE 0xFFFFFFFFu /* of an item past the end, or whose key is hot */
-static_assert(TILE_ITEMS < (1 << BIN_SHIFT) - 1, "a place in a bin has so many bits");
+#define NO_PLACE 0xFFFFFFFFu /* for an item past the end, or whose key is hot */
+static_assert(TILE_ITEMS < (1 << BIN_SHIFT) - 1, "a place in a bin has that many bits");
 static __device__ __forceinline__ uint32_t place_in_bin(tile_bins *bins, uint32_t bin) {
   return bin << BIN_SHIFT | atomicAdd(&bins->count[bin], 1u);
 }
 
-/* The same for all of a thread's items, whose bins are in position[]; NO_PLACE stays. Where all items of a warp are in one
- * bin, its counter would be asked once for each of them, one after the other: so it is asked once for all. Of tables of
- * lists, because others combine such items before. */
+/* The same for all of a thread's items, whose bins are in position[]; NO_PLACE stays. If all items of a warp are in one
+ * bin, its counter would be asked once for each, one after the other, so it is asked once for all. Only in tables of
+ * lists: others combine such items before. */
 static __device__ __forceinline__ void places_in_bins(tile_bins *bins, uint32_t position[TILE_ROUNDS]) {
   const uint32_t bin = __shfl_sync(0xFFFFFFFFu, position[0], 0);
   uint32_t is_one = bin != NO_PLACE;
@@ -197,8 +199,8 @@ static __device__ __forceinline__ void places_in_bins(tile_bins *bins, uint32_t 
       position[r] = place_in_bin(bins, position[r]);
 }
 
-/* This thread's items of a column: item r is the tile's item r * TSR_TILE_THREADS + threadIdx.x. All are asked for before
- * the first is used, so that a tile waits for memory once. A column that is NULL has none. */
+/* This thread's items of a column: item r is the tile's item r * TSR_TILE_THREADS + threadIdx.x. All are requested
+ * before the first is used, so that a tile waits for memory once. A column that is NULL has none. */
 template <class T>
 static __device__ __forceinline__ void tile_column(const T *column, const tile *t, T item[TILE_ROUNDS]) {
   const uint32_t items = column ? t->items : 0;
@@ -208,7 +210,7 @@ static __device__ __forceinline__ void tile_column(const T *column, const tile *
     if (r * TSR_TILE_THREADS + threadIdx.x < items) item[r] = __ldcs(own + r * TSR_TILE_THREADS);
 }
 
-/* The same of keys and values that lie together. Wide values are read later; until then the caches keep them. */
+/* The same for keys and values in pairs. Wide values are read later; until then the caches keep them. */
 static __device__ __forceinline__ void tile_pairs(const void *pairs, const tile *t, io_key key[TILE_ROUNDS],
                                                   io_payload payload[TILE_ROUNDS]) {
   const io_pair *own = (const io_pair *)pairs + t->begin + threadIdx.x;
@@ -254,7 +256,7 @@ static __device__ __forceinline__ void tile_read(const tsr_order_step *a, const 
   }
 }
 
-/* Counts the items of each bin; position: of each item its place in its bin, or NO_PLACE. */
+/* Counts the items of each bin; position: each item's place in its bin, or NO_PLACE. */
 static __device__ __forceinline__ void tile_count(const tsr_ctx *c, const tsr_order_step *a, const tile *t,
                                                   hot_tile hot, const io_key key[TILE_ROUNDS],
                                                   const io_payload payload[TILE_ROUNDS], tile_bins *bins,
@@ -269,8 +271,8 @@ static __device__ __forceinline__ void tile_count(const tsr_ctx *c, const tsr_or
   if (TSR_FACT(c, has_lists)) places_in_bins(bins, position);
 }
 
-/* Reserves the places of a bin's items, whose number is `count` and which follow `before` others in the tile. *spills: the
- * bin has no room for them. */
+/* Reserves the places of a bin's `count` items, which follow `before` others in the tile. *spills: the bin has no room
+ * for them. */
 static __device__ __forceinline__ void tile_reserve(const tsr_order_step *a, const tile *t, uint32_t bin,
                                                     uint32_t count, uint32_t before, tile_bins *bins,
                                                     uint32_t *spills) {
@@ -280,7 +282,7 @@ static __device__ __forceinline__ void tile_reserve(const tsr_order_step *a, con
   bins->shift[bin] = (uint32_t)first - before;
   if (!a->room || first + count <= room_begin(a, t->first_bin + bin + 1)) return;
   bins->count[bin] = 0;
-  *a->spills = *spills = 1; /* plain: all who write write 1 */
+  *a->spills = *spills = 1; /* plain: all threads write 1 */
 }
 
 static __device__ __forceinline__ void tile_order(const tsr_order_step *a, const tile *t, const tile_bins *bins,
@@ -306,7 +308,7 @@ static __device__ __forceinline__ void tile_order(const tsr_order_step *a, const
   }
 }
 
-/* Writes the items, of which `placed` have a place; skips: those of bins without room have none. */
+/* Writes the items; `placed` of them have a place. skips: items of bins without room have none. */
 static __device__ __forceinline__ void tile_write(const tsr_ctx *c, const tsr_order_step *a, const tile *t,
                                                   const tile_bins *bins, const tile_copy *copy, uint32_t placed,
                                                   uint32_t skips) {
@@ -329,14 +331,14 @@ static __device__ __forceinline__ void tile_write(const tsr_ctx *c, const tsr_or
 }
 
 /* The items of a bin may come in any order, because the items of a call have none. All columns of the tile are put into
- * shared memory, in the order of its bins, before any is written, so that a warp writes runs and the block waits for memory
+ * shared memory, in the order of its bins, before any is written. So a warp writes runs, and the block waits for memory
  * once. */
 extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
     tsr_pages_scatter_kernel(const __grid_constant__ tsr_order_step a) {
   typedef cub::BlockScan<uint32_t, TSR_TILE_THREADS, cub::BLOCK_SCAN_WARP_SCANS> scan; /* no shuffle in a branch */
   __shared__ tile_bins bins;
   __shared__ typename scan::TempStorage scan_storage;
-  __shared__ uint32_t spills; /* whether a bin has no room for its items of the tile: its count is 0 then */
+  __shared__ uint32_t spills; /* whether a bin has no room for its items of the tile; its count is then 0 */
   const tile_copy copy = tile_copy_in(&a, tsr_page_memory);
   tsr_scratch scratch;
   const tsr_ctx c = batch_context(&a.bulk, &scratch);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The partition on the CPU (steps.h). Bins are reserved by an atomic addition for each tile, so tiles come to lie in
- * them in no particular order, as on a GPU.
+ * The partition on the CPU (steps.h). Bins are reserved by an atomic addition per tile, so tiles are in no particular
+ * order in them, as on a GPU.
  */
 #include "core/batch/steps_cpu.h"
 
@@ -48,7 +48,7 @@ static bool tile_of(const tsr_order_step *p, uint64_t at, tile *t) {
 
 enum { BINS = 1 << TSR_PAGES_FAN_LOG2, CHUNK = 512 };
 
-/* Their bins in the tile's segment, for at most CHUNK items. */
+/* The items' bins in the tile's segment, for at most CHUNK items. */
 static void bins_of(const partition_job *job, const tile *t, uint64_t begin, uint64_t end, uint32_t *bins) {
   const tsr_order_step *p = job->pages;
   job->bulk->pages(job->cpu, &p->bulk.state, p->pages, p->bulk.keys, begin, end, bins);
@@ -88,7 +88,7 @@ static void move_tile(const partition_job *job, const tile *t, uint64_t *cursors
   }
 }
 
-/* Relaxed, as all here: counts order nothing, and the team's join orders what they lead to. */
+/* Relaxed, like all here: counts order nothing, and the team's join comes before they are used. */
 static void work_tile(const partition_job *job, uint64_t at) {
   const tsr_order_step *p = job->pages;
   uint64_t counts[BINS];

@@ -8,7 +8,7 @@
 
 #include "core/batch/split.h"
 
-/* A hash gives a shard of distinct keys more than its part, by no more than six standard deviations; independent tables
+/* By its hash a shard of distinct keys gets more than its part, by at most six standard deviations; independent tables
  * are filled in turn. */
 uint64_t tsr_shard_capacity(const tsr_settings *settings, uint32_t count) {
   const uint64_t part = settings->capacity / count + (settings->capacity % count != 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How large the parts are into which several devices split a table. Read next: split.h, which splits a batch.
+ * How large the shards of a table of several devices are. Read next: split.h, which splits a batch.
  */
 #ifndef TSR_BATCH_PARTS_H
 #define TSR_BATCH_PARTS_H

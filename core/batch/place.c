@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The plan of a batch that is inserted page by page (place.h): partition it by the pages of its keys, then work on each
- * page once, then give the rest the ordinary way. Why: ../design/0014-pages.md. Read next: lists.c.
+ * The plan of a batch that is inserted page by page (place.h). Partition it by the pages of its keys, work on each
+ * page once, then insert the rest the ordinary way. Why: ../design/0014-pages.md. Read next: lists.c.
  */
 #include "core/batch/place.h"
 
@@ -17,8 +17,8 @@ typedef struct job {
   uint32_t *barred, *distinct;
 } job;
 
-/* Items of a piece. A page of the usual size is cut into so many equal pieces that the blocks that a large GPU runs at a
- * time all have one, and end together. One that has twice as many items as usual is cut in any case. */
+/* Items of a piece. A page of the usual size is cut into equal pieces, as many as give each block that a large GPU runs
+ * at a time one piece, so that blocks end together. A page with twice as many items as usual is cut in any case. */
 static uint32_t piece_items(const job *j, uint64_t n) {
   enum { BLOCKS = 264, TURNS = 4, LEAST = 1 << 15, SPARE = 32 };
   const uint64_t pages = j->partition.pages, mean = n / pages + 1;
@@ -82,7 +82,7 @@ static uint64_t lay_out(void *argument, uint64_t n, char *memory) {
   return used;
 }
 
-/* What a block needs to hold a page, and the state of the table that this page is. */
+/* What a block needs to hold a page, and the state of the table that is this page. */
 static void describe_page(const tsr_composition *c, uint64_t first, tsr_place_step *p) {
   tsr_state *state = &p->bulk.state;
   tsr_page_room *room = &p->room;
@@ -117,7 +117,7 @@ static void describe_page(const tsr_composition *c, uint64_t first, tsr_place_st
 
 /* ---- Keys that repeat ------------------------------------------------------------------------ */
 
-/* Which keys of the batch are hot, by a sample. */
+/* Finds the keys of the batch that are hot, by a sample. */
 static tsr_status seek_hot(const job *j, const tsr_bulk *bulk) {
   const tsr_work *b = &j->batch;
   const tsr_hot *hot = &j->partition.hot;
@@ -131,7 +131,7 @@ static tsr_status seek_hot(const job *j, const tsr_bulk *bulk) {
   return status ? status : tsr_work_step(b, TSR_PAGES_choose, &p, TSR_HOT_SLOTS);
 }
 
-/* What random access does to the pairs of hot keys: their slots are items of a page of their own. */
+/* What random access does with the pairs of hot keys: their slots are the items of a page of their own. */
 static tsr_place_step pairs_of_hot(const job *j, const tsr_bulk *bulk) {
   const tsr_hot *hot = &j->partition.hot;
   tsr_place_step p = {.bulk = *bulk, .pages = {.count = 1, .begins = hot->begins}, .rest = hot->rest, .is_hot = 1};
@@ -153,7 +153,8 @@ static tsr_status answer_hot(const job *j, const tsr_bulk *bulk) {
   return tsr_work_step(&j->batch, TSR_PAGES_hot_answer, &p, bulk->n);
 }
 
-/* Makes the items of each key one: *made has them. Who asks for answers is told here: so a page is one piece then. */
+/* Makes the items of each key one: *made has them. If answers are wanted, they are given here, so a page is one piece
+ * then. */
 static tsr_status make_distinct(const job *j, const tsr_place_step *p, tsr_place_step *made) {
   const tsr_work *b = &j->batch;
   const tsr_columns *spare = &j->partition.copy[j->partition.passes % TSR_COPIES];
@@ -213,8 +214,8 @@ static tsr_status work_on_pages(const job *j, const tsr_bulk *bulk, tsr_place_st
   return status;
 }
 
-/* The bits of all keys in the filter before the table. Where there are fewer hot keys than slots these have the empty key,
- * which may seem present then. */
+/* Sets the bits of all keys in the filter before the table. If there are fewer hot keys than slots, the others have the
+ * empty key, which may then seem present. */
 static tsr_status mark(const job *j, const tsr_bulk *bulk, const tsr_ordered *ordered) {
   const tsr_work *b = &j->batch;
   const tsr_place_step hot = pairs_of_hot(j, bulk);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A page of a table in the memory of a block of threads: loaded, given its items, stored; and the items of pages that give
- * up. What is done to a key in a page is the walk itself, by ../kernels/ops.cuh: in the link of `insert` the table is one
- * page in shared memory (fact in_page). Why it is done so, and what it costs: ../design/0014-pages.md. Read next:
- * counted.cuh.
+ * A page of a table in the memory of a block of threads: loaded, given its items, stored; and the items of pages that
+ * give up. What happens to a key in a page is the walk itself (../kernels/ops.cuh): in the link of `insert` the table
+ * is one page in shared memory (fact in_page). Why, and what it costs: ../design/0014-pages.md.
+ *
+ * Read next: counted.cuh.
  */
 #ifndef TSR_BATCH_PLACE_CUH
 #define TSR_BATCH_PLACE_CUH
@@ -11,7 +12,8 @@
 #include "core/batch/counted.cuh"
 #include "core/batch/order.cuh"
 
-/* Items are the stash's buckets. Plain stores suffice: all who write a word write the same, and a later kernel reads it. */
+/* Items are the stash's buckets. Plain stores suffice: all threads write the same to a word, and a later kernel reads
+ * it. */
 extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)
     tsr_pages_bar_kernel(const __grid_constant__ tsr_place_step a) {
   tsr_scratch scratch;
@@ -55,7 +57,7 @@ static __device__ __forceinline__ void page_store(const tsr_place_step *a, uint6
   }
 }
 
-/* Asks for a column of the page's items, a line a thread, while the page is made. */
+/* Prefetches a column of the page's items, a line per thread, while the page is made. */
 static __device__ __forceinline__ void page_prefetch(const char *column, uint64_t begin, uint64_t end) {
   enum { LINE_BYTES = 128 };
   for (uint64_t at = begin + threadIdx.x * LINE_BYTES; at < end; at += TSR_PAGES_THREADS * LINE_BYTES)
@@ -69,16 +71,16 @@ static __device__ __forceinline__ void page_prefetch_items(const tsr_place_step 
     page_prefetch((const char *)a->bulk.values, begin * sizeof(io_payload), end * sizeof(io_payload));
 }
 
-/* How many items a page has, when those of one key are one; TSR_NO_SET: they are not. */
+/* How many items a page has after those of one key became one; TSR_NO_SET: they did not. */
 static __device__ __forceinline__ uint32_t distinct_items(const tsr_place_step *a, uint64_t page) {
   return a->pages.begins[page] < a->pages.begins[page + 1] ? a->made[a->pages.tiles[page]] : 0;
 }
 
 /* ---- Keys that are present ------------------------------------------------------------------- */
 
-/* Where keys repeat, most items find theirs where its walk begins, and only have to combine. While all items of a chunk look
- * there, nothing moves and no slot is claimed. The items that do not see their key are listed, and inserted by the walk
- * before the next chunk. Lanes that are warp-synchronous make no such list. */
+/* If keys repeat, most items find theirs where its walk begins, and only have to combine. While all items of a chunk
+ * look there, nothing moves and no slot is claimed. Items that do not see their key are listed, and inserted by the
+ * walk before the next chunk. Warp-synchronous lanes make no such list. */
 static __device__ __forceinline__ bool looks_first(const tsr_ctx *c) {
   return TSR_POLICY_LOOKS(TSR_FACT(c, duplicates)) && !TSR_FACT(c, warp_sync);
 }
@@ -100,7 +102,7 @@ static __device__ __forceinline__ bool combine_first(const tsr_ctx *c, const tsr
   return true;
 }
 
-/* All items of a page; returns those of this thread that got a slot. */
+/* Works on all items of a page; returns how many of this thread got a slot. */
 static __device__ __forceinline__ uint32_t page_look_in(const tsr_ctx *c, const tsr_place_step *a, uint64_t begin,
                                                         uint32_t items, page_left *left, uint32_t *gives_up) {
   enum { ROWS = 4, CHUNK = ROWS * TSR_PAGES_THREADS };
@@ -139,7 +141,7 @@ static __device__ __forceinline__ uint32_t page_look_in(const tsr_ctx *c, const 
 
 /* ---- A page ---------------------------------------------------------------------------------- */
 
-/* Whether items of keys that an earlier item has are taken out before the page is made. */
+/* Whether items with the key of an earlier item are taken out before the page is made. */
 static __device__ __forceinline__ uint32_t seeks_repeats(const tsr_ctx *c, const tsr_place_step *a) {
   return counts_distinct(c) && !a->made;
 }
@@ -150,10 +152,10 @@ static __device__ __forceinline__ uint32_t page_counts(const tsr_ctx *c, const t
          (!seeks_repeats(c, a) || (takes_any(c) && items * 3 / 2 <= repeats_room(a)));
 }
 
-/* Whether a page gives up is the block's decision, told by one word of shared memory. Plain stores suffice: all who write it
- * write 1, and a thread that reads it too early only stops later; a barrier comes before it counts. A page without items is
- * left alone, but no thread ends early: ptxas would not see that all of them meet again (sm_80). ROWS: items of a thread that
- * are under way. */
+/* Makes a page. The block decides whether it gives up, by one word of shared memory. Plain stores suffice: all threads
+ * write 1, one that reads it too early only stops later, and a barrier comes before it counts. A page without items is
+ * left alone, but no thread ends early: ptxas would not see that all of them meet again (sm_80). ROWS: items of a
+ * thread that are under way. */
 template <uint32_t ROWS>
 static __device__ __forceinline__ void page_insert_all(const tsr_place_step *a) {
   __shared__ bulk_statistics statistics;
@@ -201,7 +203,7 @@ static __device__ __forceinline__ void page_insert_all(const tsr_place_step *a) 
   if (keeps && begin < end) bulk_end_statistics(&c, &statistics, a->bulk.tally);
 }
 
-/* Where a form spills the linker takes the next one: with fewer items of a thread under way, then with more registers. */
+/* If a form spills, the linker takes the next one: with fewer items of a thread under way, then with more registers. */
 extern "C" __global__ void __launch_bounds__(TSR_PAGES_THREADS, 3)
     tsr_pages_insert_kernel(const __grid_constant__ tsr_place_step a) {
   page_insert_all<4>(&a);
@@ -215,8 +217,8 @@ extern "C" __global__ void __launch_bounds__(TSR_PAGES_THREADS, 1)
   page_insert_all<2>(&a);
 }
 
-/* The items of pages that gave up, by random access; blocks take pages in turn, and rows of items, so that ptxas sees all
- * threads leave a loop at once. COMBINES: what an insert has left of them. */
+/* The items of pages that gave up, by random access. Blocks take pages in turn, and rows of items, so that ptxas sees
+ * all threads leave a loop at once. COMBINES: what an insert has left of them. */
 template <bool COMBINES>
 static __device__ __forceinline__ void work_on_rest(const tsr_place_step *a) {
   __shared__ bulk_statistics statistics;
@@ -246,7 +248,7 @@ extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS, 1)
   work_on_rest<true>(&a);
 }
 
-/* Items are those of the batch as it came. */
+/* Items are those of the batch, as it came. */
 extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)
     tsr_pages_spilled_kernel(const __grid_constant__ tsr_order_step a) {
   __shared__ bulk_statistics statistics;

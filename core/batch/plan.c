@@ -25,8 +25,8 @@ static bool has_few_pages(const tsr_composition *c) {
          c->settings.pages.batch == TSR_PAGE_BATCH_AUTO;
 }
 
-/* The share of a table from which on a batch pays on a GPU, in thousandths of its slots, by how many of them `held` pairs
- * fill: the fuller they are, the slower is random access. An empty table's pages need not be read. */
+/* The share of a table from which on a batch pays on a GPU, in thousandths of its slots, by how many of them `held`
+ * pairs fill: the fuller they are, the slower random access is. An empty table's pages need not be read. */
 static uint64_t break_even(const tsr_shape *s, uint64_t slots, uint64_t held) {
   enum { EMPTY = 50, USUAL = 74, MOST = 115, OF_FULL = 30, FULL = 925, RISE = 190, RISES = 44 };
   if (TSR_POLICY_LOOKS(s->duplicates)) return USUAL;
@@ -35,9 +35,10 @@ static uint64_t break_even(const tsr_shape *s, uint64_t slots, uint64_t held) {
   return share < MOST ? share : MOST;
 }
 
-/* A page is read and written once for all its pairs, so a batch pays from some share of the table on. The CPU gains its
- * caches alone. There only inserts that look for their key under its lock profit, from a quarter of the table on: they wait
- * for memory one after the other, while other inserts overlap. A small batch pays more for the steps than it saves. */
+/* A page is read and written once for all its pairs, so a batch pays from some share of the table on. The CPU gains
+ * only its caches. There, only inserts that look for their key under its lock profit, from a quarter of the table on:
+ * they wait for memory one after the other, while other inserts overlap. A small batch pays more for the steps than it
+ * saves. */
 uint64_t tsr_plan_page_batch(const tsr_composition *c, uint64_t held) {
   enum { CPU_SHARE = 4 };
   static const uint64_t gpu_least = 1u << 20, cpu_least = 1u << 23;
@@ -52,7 +53,7 @@ uint64_t tsr_plan_page_batch(const tsr_composition *c, uint64_t held) {
   return share > least ? share : least;
 }
 
-/* Over a bus, what a find reads at random costs as much as READ_BYTES in a row. */
+/* Over a bus a random read of a find costs as much as READ_BYTES in sequence. */
 uint64_t tsr_plan_travel_batch(const tsr_composition *c) {
   enum { READ_BYTES = 256 };
   const uint64_t wanted = c->settings.pages.batch;
@@ -66,14 +67,14 @@ bool tsr_plan_marks(const tsr_composition *c, uint32_t op) {
   return c->facts.filter_bits && (op == TSR_BULK_insert || op == TSR_BULK_find_or_insert || op == TSR_BULK_apply);
 }
 
-/* Pages of a filter are as large as a tile of keys fills at 12 bits a key; a table's own pages are what they are. */
+/* A page of a filter is as large as a tile of keys fills at 12 bits per key; a table's own pages keep their size. */
 uint64_t tsr_plan_mark_pages(const tsr_composition *c) {
   enum { PAGE_BLOCKS = 256 };
   if (c->shape.is_paged) return c->shape.pages;
   return (tsr_composition_filter_blocks(c) + PAGE_BLOCKS - 1) / PAGE_BLOCKS;
 }
 
-/* The blocks of a page's keys: two of them may be a neighbour's, too. */
+/* The blocks of a page's keys; two of them may also be a neighbour's. */
 uint32_t tsr_plan_mark_bytes(const tsr_composition *c) {
   const uint64_t blocks = tsr_composition_filter_blocks(c) / tsr_plan_mark_pages(c) + 2;
   return (uint32_t)(blocks * c->facts.filter_words * sizeof(uint32_t));
@@ -100,7 +101,7 @@ static tsr_batch_mark mark_of(const tsr_composition *c, const tsr_batch *b, tsr_
   if (!is_filter && !tsr_plan_marks(c, b->op)) return TSR_MARK_NONE;
   if (order == TSR_ORDER_PAGES && b->op == TSR_BULK_insert && !c->window_pages && marks_in_order(c))
     return TSR_MARK_PAGES;
-  /* a filter's answers are given one by one, and a call of several operations has their order */
+  /* a filter's answers are given one by one, and a call of several operations keeps its order */
   const bool is_ordered = !b->is_recorded && b->op != TSR_BULK_apply && b->n >= tsr_plan_mark_batch(c) &&
                           !(c->facts.is_filter && b->has_answers);
   return is_ordered ? TSR_MARK_BLOCKS : is_filter ? TSR_MARK_NONE : TSR_MARK_RANDOM;
@@ -114,20 +115,20 @@ static bool changes(uint32_t op) {
 
 static bool finds(uint32_t op) { return op == TSR_BULK_find || op == TSR_BULK_contains || op == TSR_BULK_count; }
 
-/* Whatever writes to a table in the host's memory has its pages on the device; a small find, a scan and TSR_BULK_retrieve
- * read over the bus what they need. */
+/* An operation that writes to a table in host memory has its pages on the device. A small find, a scan and
+ * TSR_BULK_retrieve read what they need over the bus. */
 static bool travels(const tsr_composition *c, const tsr_batch *b) {
   return c->window_pages && (changes(b->op) || (finds(b->op) && b->n >= tsr_plan_travel_batch(c)));
 }
 
-/* In the order of pages. A host that fills a graph cannot see how large pages are. Where there are few pages results would
- * have to be told one by one. */
+/* Whether a batch goes by pages. A host that records a graph cannot see how large pages are. With few pages, results
+ * would have to be given one by one. */
 static bool goes_by_pages(const tsr_composition *c, const tsr_batch *b) {
   return b->op == TSR_BULK_insert && !b->is_recorded && b->n >= tsr_plan_page_batch(c, b->held) &&
          !(b->has_answers && has_few_pages(c));
 }
 
-/* Items can become one where their offers are combined, since it does not matter then which of them gets which answer. */
+/* Items can become one if their offers are combined, since it then does not matter which of them gets which answer. */
 static uint32_t groups_of(const tsr_composition *c, const tsr_batch *b, tsr_batch_order order) {
   if (b->op != TSR_BULK_insert || b->is_recorded) return 0;
   if (order == TSR_ORDER_NONE) return c->facts.makes_spans && b->n >= TSR_SPANS_BATCH ? TSR_GROUP_SPANS : 0;
@@ -192,7 +193,7 @@ uint32_t tsr_plan_describe(const tsr_stages *s, tsr_stage_text text[TSR_STAGES_M
 /* What batches of a composition may do, and what each step is for. */
 enum {
   ORDERS = 1 << 0,
-  RETURNS = 1 << 1, /* to the caller's order; and what pages leave */
+  RETURNS = 1 << 1, /* to the caller's order; and inserts what pages leave */
   MARKS = 1 << 2,
   GROUPS = 1 << 3,
   SPANS = 1 << 4,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The plan of a batch: which stages it passes, and how. This is the only place that chooses. The choice is a function of
- * the composition and of the batch, and no device is asked. Read next: plan.c; README.md, which says what the stages do.
+ * The plan of a batch: which stages it passes, and how. This is the only place that chooses. The choice depends on the
+ * composition and the batch alone; no device is asked. Read next: plan.c; README.md has what the stages do.
  */
 #ifndef TSR_BATCH_PLAN_H
 #define TSR_BATCH_PLAN_H
@@ -20,21 +20,21 @@ typedef struct tsr_batch {
   uint64_t held;    /* pairs that are in the table */
   bool is_clear;    /* nothing was inserted since the table was cleared */
   bool has_answers; /* the caller asks what became of each item */
-  bool is_recorded; /* into a graph: no stage may wait for the host, or choose by what it sees */
+  bool is_recorded; /* recorded into a graph: no stage may wait for the host, or choose by what it sees */
 } tsr_batch;
 
 /* The order in which items are worked on: as they came, or by the page, or the list, of their keys. */
 typedef enum tsr_batch_order { TSR_ORDER_NONE, TSR_ORDER_PAGES, TSR_ORDER_LISTS } tsr_batch_order;
 
-/* How the bits of a filter before the table are set: by random access, in the order of the filter's blocks, into which the
- * keys are brought for it alone, or in the order of pages in which the items are anyway. */
+/* How the bits of a filter before the table are set: by random access; in the order of the filter's blocks, for which
+ * the keys are sorted; or in the order of pages, which the items have already. */
 typedef enum tsr_batch_mark { TSR_MARK_NONE, TSR_MARK_RANDOM, TSR_MARK_BLOCKS, TSR_MARK_PAGES } tsr_batch_mark;
 
 /* How items of one key become one item: of neighbours in the batch, of the most frequent keys of a sample, of a page. */
 enum { TSR_GROUP_SPANS = 1, TSR_GROUP_HOT = 2, TSR_GROUP_PAGES = 4 };
 
-/* Where items are worked on: in the table by random access, in pages that a block of threads holds, or in lists that are
- * made as a whole. BITS: nothing is left to do after the filter's bits, since the filter is the table. */
+/* Where items are worked on: in the table by random access, in pages that a block of threads holds, or in lists that
+ * are made as a whole. BITS: the filter is the table, so its bits are all there is to do. */
 typedef enum tsr_batch_place { TSR_PLACE_RANDOM, TSR_PLACE_PAGES, TSR_PLACE_LISTS, TSR_PLACE_BITS } tsr_batch_place;
 
 /* The stages of a batch, in this order. */
@@ -66,21 +66,21 @@ uint32_t tsr_plan_describe(const tsr_stages *stages, tsr_stage_text text[TSR_STA
 
 /* ---- What the choice follows from ------------------------------------------------------------ */
 
-/* The smallest insert, in pairs, that goes page by page where `held` pairs are in the table; UINT64_MAX where none does. */
+/* The smallest insert, in pairs, that goes page by page if the table holds `held` pairs; UINT64_MAX: none does. */
 uint64_t tsr_plan_page_batch(const tsr_composition *composition, uint64_t held);
-/* The smallest find that has its pages come from the host's memory; a smaller one reads over the bus what it needs. */
+/* The smallest find for which pages come from host memory; a smaller one reads over the bus what it needs. */
 uint64_t tsr_plan_travel_batch(const tsr_composition *composition);
-/* The smallest batch that is put in the order of a filter's blocks for it alone; UINT64_MAX where none is. */
+/* The smallest batch that is sorted for the filter's blocks alone; UINT64_MAX: none is. */
 uint64_t tsr_plan_mark_batch(const tsr_composition *composition);
 /* The smallest insert whose neighbouring items of one key become one. */
 enum { TSR_SPANS_BATCH = 1 << 20 };
 
-/* On a GPU, how many keys of a page a block has room for, to make items of one key one; 0: it does not do so. */
+/* On a GPU, how many keys of a page a block has room for when it combines items of one key; 0: it does not. */
 uint32_t tsr_plan_set_room(const tsr_composition *composition);
 /* Whether TSR_BULK_mark goes before this operation. */
 bool tsr_plan_marks(const tsr_composition *composition, uint32_t op);
-/* How many pages a filter has in the order of which its bits are set: the table's, where that has pages; and how many
- * bytes of the filter a block of threads holds meanwhile. */
+/* The number of pages in whose order a filter's bits are set: the table's, if it has pages; and how many bytes of the
+ * filter a block of threads holds meanwhile. */
 uint64_t tsr_plan_mark_pages(const tsr_composition *composition);
 uint32_t tsr_plan_mark_bytes(const tsr_composition *composition);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A set of keys in memory that a block of threads shares, by open addressing: an array of `room` keys, of which those that
- * have all bits set are free places. Such a key is reserved in every table, and no set takes it. What
- * else is known of a key (a sum, a count, where it goes) is in arrays of its user, at the same place.
+ * A set of keys in memory that a block of threads shares, by open addressing: an array of `room` keys, in which a key
+ * with all bits set is a free place. That key is reserved in every table, and no set takes it. Other data of a key (a
+ * sum, a count, a place) are in arrays of the user, at the same index.
  *
- * All threads may add at a time, and each key gets one place. Atomics are relaxed: a key is complete by itself, and a barrier
- * or the end of the kernel comes before anybody reads what else belongs to its place. Every loop is bounded, because a set
- * may be full, and keys may be made to crowd. The same code works on the CPU, for its test.
+ * All threads may add at a time, and each key gets one place. Atomics are relaxed: a key is complete by itself, and a
+ * barrier or the end of the kernel comes before anybody reads its other data. Every loop is bounded, because a set may
+ * be full, and keys may be crafted to crowd. The same code works on the CPU, for its test.
  */
 #ifndef TSR_BATCH_SET_CUH
 #define TSR_BATCH_SET_CUH
@@ -21,8 +21,8 @@
 
 #define TSR_SET_NONE 0xFFFFFFFFu /* no place */
 
-/* All sets use this hash. It differs from those of tables, because the keys of a page have a part of the table's hash in
- * common. Every bit of a key has an effect on every bit of it. */
+/* All sets use this hash. It differs from those of tables, because the keys of a page have a part of the table's hash
+ * in common. Every bit of a key affects every bit of the hash. */
 TSR_SET_FUNCTION uint32_t set_hash(uint64_t key) {
   uint32_t h = ((uint32_t)key + (uint32_t)(key >> 32) * 0x9E3779B1u) * 0x85EBCA6Bu;
   h = (h ^ h >> 15) * 0x9E3779B1u;
@@ -65,7 +65,7 @@ TSR_SET_FUNCTION K set_swap(K *at, K key) {
 }
 #endif
 
-/* The same, but looks first: where most keys are present, atomics would take turns for nothing. */
+/* The same, but looks first: if most keys are present, atomics would take turns for nothing. */
 template <class K>
 TSR_SET_FUNCTION K set_claim(K *at, K key) {
   const K found = set_load(at);
@@ -73,7 +73,7 @@ TSR_SET_FUNCTION K set_claim(K *at, K key) {
 }
 
 /* The place of a key that is present, TSR_SET_NONE if it is not. To be called when nobody adds any more. at: where its
- * walk begins; tries: at most so many places are looked at. */
+ * walk begins; tries: the most places that are looked at. */
 template <class K>
 TSR_SET_FUNCTION uint32_t set_find(const K *keys, uint32_t room, uint32_t at, uint32_t tries, K key) {
   for (; tries; tries--) {

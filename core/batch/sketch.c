@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Counting different keys (sketch.h). Each key sets one of some bits, by a hash of its own, and the bits that were set are
- * counted. Keys that share a bit are counted once; how many these are follows from how many bits were set, and that there
- * are four bits a key keeps what is left of chance to some hundredths of a percent. Of more than 2^22 keys only those are
- * looked at whose hash ends with zeros, one of two or four and so on. Equal keys have one hash: unlike a sample of the
- * array's places, a sample of hashes tells how often keys repeat.
+ * Counting different keys (sketch.h). Each key sets one of some bits, by a hash of its own, and the bits that were set
+ * are counted. Keys that share a bit are counted once; their number follows from how many bits were set. With four
+ * bits per key chance leaves an error of some hundredths of a percent. If there are more than 2^22 keys, only those
+ * whose hash ends with zeros are looked at: one in two, four and so on. Equal keys have one hash. So a sample of
+ * hashes, unlike a sample of the array's places, shows how often keys repeat.
  */
 #include "core/batch/sketch.h"
 
@@ -14,7 +14,8 @@
 
 enum { BITS_MIN = 1 << 12, BITS_OF_KEY = 4, SAMPLE = 1 << 22, DEVIATIONS = 5 };
 
-/* What it means that `set` of so many bits were set. Both the bits that keys share and the sample make it uncertain. */
+/* The number of keys that follows from `set` bits being set. Both the bits that keys share and the sample make it
+ * uncertain. */
 static void estimate(uint64_t n, uint64_t set, uint64_t bits, uint32_t halvings, tsr_different *different) {
   const double all = (double)bits, share = -log1p(-(double)set / all), scale = (double)(1ull << halvings);
   const double number = scale * all * share, shared = scale * scale * all * (expm1(share) - share);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Before a large batch is inserted by random access: what neighbouring items offer for one key becomes one item, in a set
- * in shared memory. So few threads meet at the slot of a key that the batch repeats. Why it is
- * done so: ../design/0012-hot-keys.md.
+ * Before a large batch is inserted by random access: offers of neighbouring items for one key become one item, in a
+ * set in shared memory. So few threads meet at the slot of a key that the batch repeats. Why:
+ * ../design/0012-hot-keys.md.
  */
 #ifndef TSR_BATCH_SPANS_CUH
 #define TSR_BATCH_SPANS_CUH
 
 #include "core/batch/items.cuh"
 
-/* A block works on a span of the batch. The first items tell whether keys repeat enough there; if not, the span stays as
- * it came. The set takes the keys that come first, and those without a place in it go on alone: they are the ones that
- * come seldom. Atomics are relaxed: they combine numbers in any order, give out places, or let one of several threads win,
- * and a barrier comes before anybody reads what they have made. */
+/* A block works on a span of the batch. The first items show whether keys repeat enough there; if not, the span stays
+ * as it came. The set takes the keys that come first. Those without a place in it go on alone: they are mostly rare
+ * keys. Atomics are relaxed: they combine numbers in any order, give out places, or let one of several threads win, and
+ * a barrier comes before anybody reads the result. */
 
 #if TSR_PAYLOAD_BITS > 0
 struct span_set {
@@ -32,12 +32,12 @@ struct span_block {
   uint32_t made, repeats;
 };
 
-/* What an item became part of: a pair's place in the span, or in the set; and whether it is the one that learns what became
- * of that pair, of which the others learn that it was present. */
+/* What an item became part of: a pair's place in the span, or in the set. And whether the item gets the result of that
+ * pair; the others get the result that it was present. */
 enum { SPAN_IS_FIRST = 1u << 31, SPAN_IN_SET = 1u << 30 };
 
-/* Puts the pairs of the lanes with `mine` where those go that the span was made to, and says of how many items each was
- * made; returns their places in the span. Collective over the warp, where lanes meet: one atomic gives all of them their
+/* Puts the pairs of the lanes with `mine` among the pairs of the span, with the number of items that each was made of;
+ * returns their places in the span. Collective over the warp, where lanes meet: one atomic gives all of them their
  * places. */
 static __device__ __forceinline__ uint32_t span_put(const tsr_spans_step *a, span_block *block, uint64_t begin,
                                                     uint32_t mine, io_key key, io_payload payload, uint32_t items) {
@@ -51,7 +51,7 @@ static __device__ __forceinline__ uint32_t span_put(const tsr_spans_step *a, spa
   return place;
 }
 
-/* Notes what item i became part of; of lanes of one key, which were merged, only the first one knows. Collective over the
+/* Notes what item i became part of. Of the merged lanes of one key only the first one knows. Collective over the
  * warp. */
 static __device__ __forceinline__ void span_note(const tsr_spans_step *a, uint64_t i, uint32_t mine, tsr_key key,
                                                  uint32_t part) {
@@ -66,14 +66,14 @@ static __device__ __forceinline__ void span_note(const tsr_spans_step *a, uint64
 
 enum { SPAN_ROWS = TILE_IS_WIDE ? TSR_SPAN_ROWS / 2 : TSR_SPAN_ROWS };
 
-/* Some items of a thread, `items` of one key as one. */
+/* Some items of a thread; `items` of one key as one. */
 struct span_rows {
   tsr_item item[SPAN_ROWS];
   uint32_t items[SPAN_ROWS];
 };
 
-/* Reads rows of the span, from item `row` on. Lanes of one key are merged, for atomics of one address take turns. Returns a
- * bit for each row that this thread has to work on; *reserved: those that the set cannot take. */
+/* Reads rows of the span, from item `row` on. Lanes of one key are merged, because atomics on one address take turns.
+ * Returns a bit for each row that this thread has to work on; *reserved: those that the set cannot take. */
 static __device__ __forceinline__ uint32_t span_read(const tsr_ctx *c, const tsr_spans_step *a, uint64_t row,
                                                      uint64_t end, uint32_t combines, span_rows *own,
                                                      uint32_t *reserved) {
@@ -100,8 +100,8 @@ static __device__ __forceinline__ uint32_t span_read(const tsr_ctx *c, const tsr
   return rows;
 }
 
-/* Adds rows to the set, all together, each at the next place of its own. Returns those that have no place there. at: of each
- * row, its place; *firsts: rows that made theirs; *repeats: more items that have the key of another one. */
+/* Adds rows to the set, all together, each at the next place of its own. Returns those without a place. at: the place
+ * of each row; *firsts: rows that made theirs; *repeats: items whose key another one has. */
 static __device__ __forceinline__ uint32_t span_add(const tsr_ctx *c, span_set set, const span_rows *own, uint32_t rows,
                                                     uint32_t combines, uint32_t at[SPAN_ROWS], uint32_t *firsts,
                                                     uint32_t *repeats) {
@@ -134,11 +134,12 @@ static __device__ __forceinline__ uint32_t span_add(const tsr_ctx *c, span_set s
   return rows;
 }
 
-/* Adds the items to the set, or puts those that have no place there. tells: it is noted what becomes of each; a constant. */
+/* Adds the items to the set; those without a place there are put among the span's pairs. tells: notes what becomes of
+ * each; a constant. */
 static __device__ __forceinline__ void span_take(const tsr_ctx *c, const tsr_spans_step *a, span_set set,
                                                  span_block *block, uint64_t span, uint64_t begin, uint64_t end,
                                                  uint32_t tells) {
-  const uint32_t combines = TSR_POLICY_COMBINES(TSR_FACT(c, duplicates)); /* or what comes first stays */
+  const uint32_t combines = TSR_POLICY_COMBINES(TSR_FACT(c, duplicates)); /* or the first offer stays */
 #pragma unroll 1
   for (uint64_t row = begin; row < end; row += SPAN_ROWS * TSR_SPAN_THREADS) {
     span_rows own;
@@ -158,10 +159,10 @@ static __device__ __forceinline__ void span_take(const tsr_ctx *c, const tsr_spa
   }
 }
 
-/* All of a block's work. tells: of span_take. */
+/* Does all of a block's work. tells: of span_take. */
 static __device__ __forceinline__ void span_work(const tsr_spans_step *a, uint32_t tells) {
   __shared__ span_block block;
-  enum { SHARE = 8 }; /* so many of the first items have a key that another one has, or it is not worth while */
+  enum { SHARE = 8 }; /* combining pays if this many of the first items have the key of another one */
   tsr_scratch scratch;
   const tsr_ctx c = batch_context(&a->bulk, &scratch);
   const span_set set = span_set_in();
@@ -191,7 +192,7 @@ static __device__ __forceinline__ void span_work(const tsr_spans_step *a, uint32
   if (threadIdx.x == 0) a->made[blockIdx.x] = repeat ? block.made : TSR_AS_IT_CAME;
 }
 
-/* The linker takes the roomy form, with more registers, where the first one spills. */
+/* The linker takes the roomy form, with more registers, if the first one spills. */
 extern "C" __global__ void __launch_bounds__(TSR_SPAN_THREADS, TSR_SPAN_BLOCKS)
     tsr_pages_spans_kernel(const __grid_constant__ tsr_spans_step a) {
   span_work(&a, 0);
@@ -209,8 +210,8 @@ extern "C" __global__ void __launch_bounds__(TSR_SPAN_THREADS, 1)
   span_work(&a, 1);
 }
 
-/* Hands item i back, whose pair found no place, or the pair that had to go for it, which lies at `at`. Returns whether
- * there is one: if a pair that had to go is handed back, then by the first of the items. made: what the item's pair was. */
+/* Hands item i back if its pair found no place. If a pair was evicted for it, that one, which is at `at`, is handed
+ * back by the first of the items. Returns whether a pair was handed back. made: what the item's pair was. */
 static __device__ __forceinline__ uint32_t span_hand_back(const tsr_ctx *c, const tsr_spans_step *a, uint64_t i,
                                                           uint64_t at, uint32_t is_first, tsr_payload made) {
   const io_key key = (io_key)io_key_at(a->bulk.unplaced_keys, at, 1);
@@ -223,7 +224,7 @@ static __device__ __forceinline__ uint32_t span_hand_back(const tsr_ctx *c, cons
   return 1;
 }
 
-/* Tells the items of a block's span what became of the pairs that they are part of. */
+/* Gives the items of a block's span the results of the pairs that they are part of. */
 extern "C" __global__ void __launch_bounds__(TSR_SPAN_THREADS)
     tsr_pages_spans_answer_kernel(const __grid_constant__ tsr_spans_step a) {
   tsr_scratch scratch;
@@ -244,7 +245,7 @@ extern "C" __global__ void __launch_bounds__(TSR_SPAN_THREADS)
   }
 }
 
-/* Copies what a block's span was made to behind that of the spans before it. */
+/* Copies the pairs of a block's span behind those of the spans before it. */
 extern "C" __global__ void __launch_bounds__(TSR_SPAN_THREADS)
     tsr_pages_spans_list_kernel(const __grid_constant__ tsr_spans_step a) {
   __shared__ unsigned long long before;

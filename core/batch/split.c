@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The steps of split.h as data, and what the CPU does otherwise than item by item: a thread works on a tile as a block does on
- * a GPU, and here a tile's items keep their order.
+ * The steps of split.h as data, and what the CPU does other than item by item: a thread works on a tile as a block
+ * does on a GPU, and a tile's items keep their order.
  */
 #include "core/batch/split.h"
 

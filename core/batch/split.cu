@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernels of split.h. A block has few shards to count, so that its lanes would wait for each other at their counters:
- * hence lanes of a warp whose items are of one shard take their places by one addition. All atomics here are relaxed,
- * because they count or give out places, and a barrier or the next kernel comes before their results are read. Threads read
+ * The kernels of split.h. A block has few shards to count, so its lanes would wait for each other at their counters.
+ * Hence lanes of a warp whose items are of one shard take their places by one addition. All atomics here are relaxed:
+ * they count or give out places, and a barrier or the next kernel comes before their results are read. Threads read
  * some items ahead, because no compiler moves a read over the atomics and votes of the item before.
  */
 #include "core/batch/split.h"
@@ -15,7 +15,7 @@ enum { NO_SHARD = TSR_SPLIT_SHARDS_MAX, TURNS = TSR_SPLIT_TILE / TSR_BLOCK_THREA
 #define EACH(step) TSR_STEP_EACH(tsr_split_##step, tsr_split, tsr_split_##step##_item)
 TSR_SPLIT_STEPS(EACH, TSR_STEP_NOTHING)
 
-/* Few blocks take many tiles each, because many blocks would write more bins than they have counted items. */
+/* Few blocks take many tiles each: with many blocks more bins would be written than items counted. */
 KERNEL(bins) {
   __shared__ uint32_t counts[TSR_SPLIT_BINS];
   for (uint32_t bin = threadIdx.x; bin < TSR_SPLIT_BINS; bin += TSR_BLOCK_THREADS) counts[bin] = 0;
@@ -27,8 +27,8 @@ KERNEL(bins) {
     if (counts[bin]) atomicAdd((unsigned long long *)&a.bins[bin], (unsigned long long)counts[bin]);
 }
 
-/* A function for items of 8, 4 or 1 bytes, chosen before any item is read: of a width that a thread asks for at each item
- * it would wait for that item before it reads the next. */
+/* A function for items of 8, 4 or 1 bytes, chosen before any item is read. If a thread asked for the width at each
+ * item, it would wait for that item before it reads the next. */
 #define OF_WIDTH(bytes, call, ...)                                                                                     \
   do {                                                                                                                 \
     if ((bytes) == 8)                                                                                                  \
@@ -47,7 +47,7 @@ static __device__ __forceinline__ uint32_t tile_items(const tsr_split &a) {
   return a.n - tile_begin() < TSR_SPLIT_TILE ? (uint32_t)(a.n - tile_begin()) : (uint32_t)TSR_SPLIT_TILE;
 }
 
-/* How many items of a width a thread reads before it goes on with the first of them. */
+/* How many items of a width a thread reads before it works on the first of them. */
 template <typename word>
 static constexpr uint32_t ahead = sizeof(word) == 8 ? TURNS / 2 : TURNS;
 
@@ -90,7 +90,7 @@ KERNEL_AS(count, __launch_bounds__(TSR_BLOCK_THREADS, 5)) {
 /* A tile in the order of shards. */
 typedef struct order {
   uint32_t begins[TSR_SPLIT_SHARDS_MAX + 1], next[TSR_SPLIT_SHARDS_MAX]; /* of each shard's items of the tile */
-  uint32_t number[TSR_SPLIT_SHARDS_MAX]; /* that an item of the shard would have if it were the tile's first */
+  uint32_t number[TSR_SPLIT_SHARDS_MAX]; /* the place of an item of the shard if it were the tile's first */
   uint64_t before[TSR_SPLIT_SHARDS_MAX]; /* what other tiles have put there before them */
 } order;
 
@@ -111,7 +111,8 @@ static __device__ __forceinline__ void begin_order(const tsr_split &a, uint32_t 
   __syncthreads();
 }
 
-/* A column of the tile, from the block's memory to its shards, in long runs: a warp writes whole lines, but for the ends. */
+/* Moves a column of the tile from the block's memory to its shards, in long runs: a warp writes whole lines, except at
+ * the ends. */
 template <typename word>
 static __device__ __forceinline__ void send(const tsr_split &a, const order &o, const word *room, void *const *to) {
   for (uint32_t shard = 0; shard < a.shards; shard++) {
@@ -138,7 +139,8 @@ static __device__ __forceinline__ void send_column(const tsr_split &a, const ord
   send(a, o, (const word *)room, to);
 }
 
-/* Rows of more than a word have no room there: their numbers are put in order, and they go from where they are. */
+/* Rows of more than a word have no room there: their numbers are put in order, and they are copied from where they
+ * are. */
 static __device__ __forceinline__ void send_rows(const tsr_split &a, const order &o, uint32_t *room, uint32_t items,
                                                  const uint16_t *places) {
   __syncthreads(); /* the column before has left the room */
@@ -183,8 +185,8 @@ static __device__ __forceinline__ void order_keys(const tsr_split &a, order &o, 
   send(a, o, (const word *)room, a.to.keys);
 }
 
-/* What goes to another device has to go in long runs: hence a tile is put in order in the block's own memory first.
- * That memory has room for few blocks a multiprocessor, and without a number of blocks ptxas would save registers for more. */
+/* Items for another device have to go in long runs, so a tile is put in order in the block's own memory first. That
+ * memory has room for few blocks per multiprocessor; without a number of blocks ptxas would save registers for more. */
 KERNEL_AS(scatter, __launch_bounds__(TSR_BLOCK_THREADS, 4)) {
   __shared__ uint64_t room[TSR_SPLIT_TILE];
   __shared__ order o;
@@ -202,7 +204,7 @@ KERNEL_AS(scatter, __launch_bounds__(TSR_BLOCK_THREADS, 4)) {
   if (a.items.operations) send_column<uint8_t>(a, o, room, items, places, a.items.operations, a.to.operations);
 }
 
-/* What is read may come from another device, which takes long: hence some items ahead. */
+/* Reads may come from another device, which takes long, so some items are read ahead. */
 template <typename word>
 static __device__ __forceinline__ void collect_words(const tsr_split &a, uint64_t first) {
   uint64_t numbers[TSR_SPLIT_AHEAD];

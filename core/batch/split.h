@@ -3,8 +3,8 @@
  * The steps by which a batch is split among the shards of a table, and brought back into its order: their list, their
  * argument, and what an item does. Read next: ../kernels/steps.h, ../devices/batch.h.
  *
- * A key has a bin, by a hash of its own: the hashers of tables see the keys of one shard, and must find them as
- * different as all keys are. The bins of a shard are consecutive.
+ * A key has a bin, by a hash of its own. It must not be a table's hasher: that one sees the keys of one shard, and
+ * must find them as different as all keys are. The bins of a shard are consecutive.
  */
 #ifndef TSR_BATCH_SPLIT_H
 #define TSR_BATCH_SPLIT_H
@@ -16,15 +16,17 @@ enum {
   TSR_SPLIT_BINS = 1 << TSR_SPLIT_BINS_LOG2,
   TSR_SPLIT_SHARDS_MAX = 64,
   TSR_SPLIT_TILE = 16 * TSR_BLOCK_THREADS, /* items that a block counts and places */
-  TSR_SPLIT_AHEAD = 4                      /* items that a thread reads before it goes on with the first of them */
+  TSR_SPLIT_AHEAD = 4                      /* items that a thread reads before it works on the first of them */
 };
 
 /* Items of count and scatter are tiles, otherwise those of the batch.
- * bins: adds how many keys each bin has. count: how many items each tile has for each shard; their prefix sum is where
- * scatter puts them, which may be another device's memory. collect: each item takes its answer from where its shard left
- * it, in the caller's order, so that writes go one behind the other. spans: how many values each item has, in the order of
- * the split. spread: an item's values go where the caller expects them. gather: an answer goes where its item came from, of
- * batches that were ordered in another way (travel.c). */
+ * bins     adds how many keys each bin has
+ * count    how many items each tile has for each shard; their prefix sum is where scatter puts them
+ * scatter  puts items there, which may be another device's memory
+ * collect  each item reads its answer from its shard, in the caller's order, so that writes are in sequence
+ * spans    how many values each item has, in the order of the split
+ * spread   an item's values go where the caller expects them
+ * gather   an answer goes where its item came from, in batches that were ordered in another way (travel.c) */
 #define TSR_SPLIT_STEPS(ITEM, OWN)                                                                                     \
   OWN(bins, .grid = {.blocks_max = 1024})                                                                              \
   OWN(count, .grid = {.block_items = 1})                                                                               \
@@ -51,7 +53,7 @@ typedef struct tsr_split_to {
 typedef struct tsr_split_answers {
   void *ordered; /* as the caller expects them */
   uint32_t column_bytes;
-  const uint8_t *only; /* collect, gather: NULL, or only those are written that have only_code here */
+  const uint8_t *only; /* collect, gather: NULL, or only answers with only_code here are written */
   uint8_t only_code;
   const void *column;     /* gather: answers in another order, */
   const uint32_t *places; /* and the number that each had before */
@@ -75,14 +77,15 @@ typedef struct tsr_split {
   uint64_t first_at[TSR_SPLIT_SHARDS_MAX]; /* in the order of shards: the number of each shard's first item */
   tsr_split_to to;
   void *from[TSR_SPLIT_SHARDS_MAX]; /* collect, spread: where each shard's answers are */
-  uint32_t *numbers; /* of each item, in the order of shards; scatter: NULL: nobody asks; collect: NULL: the same */
-  uint64_t *bins;    /* TSR_SPLIT_BINS */
-  uint64_t *counts;  /* shards * tiles, a shard's together, and one more: counts, then their prefix sum */
+  uint32_t
+      *numbers;     /* of each item, in the order of shards; NULL: nobody asks (scatter), or the same order (collect) */
+  uint64_t *bins;   /* TSR_SPLIT_BINS */
+  uint64_t *counts; /* shards * tiles, a shard's together, and one more: counts, then their prefix sum */
   tsr_split_answers answers;
   tsr_split_lists lists;
 } tsr_split;
 
-/* The finalizer of MurmurHash3, of 64 bits: each bit of the key and of the seed decides about each of the bin. */
+/* The finalizer of MurmurHash3, of 64 bits: each bit of the key and of the seed affects each bit of the bin. */
 TSR_STEP_FUNCTION uint32_t tsr_split_bin(uint64_t key, uint64_t seed) {
   uint64_t h = key + seed * 0x9E3779B97F4A7C15u;
   h = (h ^ h >> 33) * 0xFF51AFD7ED558CCDu;
@@ -90,8 +93,8 @@ TSR_STEP_FUNCTION uint32_t tsr_split_bin(uint64_t key, uint64_t seed) {
   return (uint32_t)((h ^ h >> 33) >> (64 - TSR_SPLIT_BINS_LOG2));
 }
 
-/* Of shards that begin at these numbers, ascending from one that is not above `at`: the last one that begins at `at` or
- * before, by halving. */
+/* The last shard that begins at `at` or before, by a binary search. The numbers where shards begin ascend from one that
+ * is not above `at`. */
 #define TSR_SPLIT_HALVING(name, number)                                                                                \
   TSR_STEP_FUNCTION uint32_t name(const number *begins, uint32_t shards, number at) {                                  \
     uint32_t shard = 0;                                                                                                \

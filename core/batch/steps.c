@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The steps of an ordered batch (steps.h) as data. What depends on the batch is the memory of a block.
+ * The steps of an ordered batch (steps.h) as data. Only the memory of a block depends on the batch.
  */
 #include "core/batch/steps.h"
 
@@ -14,7 +14,7 @@ static void fit_pages_counts(const tsr_shape *table, const void *argument, tsr_g
   grid->shared_bytes = (uint32_t)p->bins * (uint32_t)sizeof(uint32_t);
 }
 
-/* The items of a tile, with their places, where somebody wants to know them, and bins. */
+/* The items of a tile, with their bins, and their places if they are wanted. */
 static void fit_tile(const tsr_shape *table, const void *argument, tsr_grid *grid) {
   const tsr_order_step *p = argument;
   const uint32_t item = item_bytes(table), place = p->to.places ? (uint32_t)sizeof *p->to.places : 0;

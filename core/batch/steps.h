@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A batch inserted page by page, as the host sees it: the steps and their one argument. First the partition, which puts
- * the batch in the order of its keys' pages by passes over it, each of which splits every segment that the pass before
- * it made into bins; then the pages, each worked on where a block of threads holds it. Shared by the kernels (batch.cu),
- * both backends and the plan (place.c); compiles as C11 and CUDA C.
+ * A batch inserted page by page, as the host sees it: the steps and their arguments. First the partition sorts the
+ * batch by its keys' pages, in passes; each pass splits every segment of the pass before into bins. Then each page is
+ * worked on in the memory of a block of threads. Shared by the kernels (batch.cu), both backends and the plan
+ * (place.c); compiles as C11 and CUDA C.
  */
 #ifndef TSR_BATCH_STEPS_H
 #define TSR_BATCH_STEPS_H
@@ -11,25 +11,38 @@
 #include "core/kernels/bulk.h"
 #include "core/kernels/steps.h"
 
-/* The partition. count: how many items of each tile fall into each bin. count_pages: how many each page has, in one go, on
- * a GPU; bins: where the bins of a pass begin then. tiles: how many tiles each segment has. scatter:
- * moves each item to its bin. answer: results back to where the caller has their keys. rest: the items that a page has
- * left, by random access.
- * Keys that a batch repeats (hot.cuh). sample: counts those of a sample; choose: which are hot; hot_answer: what became of
- * their items.
- * A filter, as the table or before it. mark: sets the bits of a tile's keys, all of one page.
- * Pages. bar: finds those that have a pair in the stash, where a page alone does not show it. distinct, merge: items of one
- * key become one (distinct.cuh). insert: a page.
- * rest_combine: what `rest` has left to combine. spilled: of a batch that was not counted, the items of bins that had no room
- * for all of theirs, by random access.
- * Without pages. spans: neighbouring items of one key become one (spans.cuh), for the insert that follows; told_spans: and
- * it is kept which of them became which; spans_answer: what each of them is told then; spans_list: what they were made to
- * becomes one list.
- * Lists that are made in bulk (lists.cuh). lists: those of a page; large_count, large_sum, large_place: the same for pages
- * with so many items that all blocks work on them. any_count, any_begin, any_place: all lists by random access.
- * Items, of count, scatter and mark: the most tiles that there can be; of tiles the segments; of bar the stash's buckets; of
- * any_begin the lists and one more; of answer, any_count and any_place the items; of sample, choose and hot_answer,
- * too; of large_ the most large pages that there can be; otherwise the pages, or pieces. */
+/* The partition:
+ *   count        how many items of each tile fall into each bin; items: the most tiles that there can be
+ *   count_pages  the same for all pages at once, on a GPU; items: its blocks
+ *   bins         where the bins of a pass begin, after count_pages; items: the bins
+ *   tiles        how many tiles each segment has; items: the segments
+ *   scatter      moves each item to its bin; items as in count
+ *   answer       returns results to the caller's order; items: those of the batch
+ * Keys that a batch repeats (hot.cuh); items: those of the sample, slots, those of the batch:
+ *   sample       counts the keys of a sample
+ *   choose       which of them are hot
+ *   hot_answer   the answers of their items
+ * A filter, as the table or before it:
+ *   mark         sets the bits of a tile's keys, all of one page; items as in count
+ * Pages; items: the pages, or pieces of them:
+ *   bar          finds pages with a pair in the stash, which a page alone does not show; items: the stash's buckets
+ *   distinct, merge   items of one key become one (distinct.cuh)
+ *   insert       makes a page
+ *   rest         inserts the items that a page has left, by random access
+ *   rest_combine what `rest` has left to combine
+ *   spilled      inserts the items of bins without room, in a batch that was not counted, by random access; items: those
+ *                of the batch
+ * Without pages; items: the spans:
+ *   spans        neighbouring items of one key become one (spans.cuh), for the insert that follows
+ *   told_spans   the same, and notes which item became part of which
+ *   spans_answer gives them their answers
+ *   spans_list   makes one list of the spans' pairs
+ * Lists that are made in bulk (lists.cuh); items: the pages:
+ *   lists        those of a page
+ *   large_count, large_sum, large_place   the same for pages that all blocks work on, for their many items; items:
+ *                the most large pages that there can be
+ *   any_count, any_begin, any_place       all lists by random access; items: those of the batch, of any_begin the lists
+ *                and one more */
 #define TSR_PAGES_OPS(F)                                                                                               \
   F(count, .range = tsr_order_count, .grid = {.threads = TSR_TILE_THREADS, .block_items = 1})                          \
   F(count_pages, .grid = {.threads = TSR_COUNT_THREADS, .block_items = 1}, .fit = fit_pages_counts)                    \
@@ -68,13 +81,13 @@ enum { TSR_PAGES_OPS(TSR_PAGES_ENUM) TSR_PAGES_STEPS };
 
 enum {
   TSR_PAGES_FAN_LOG2 = 9,          /* bins of a segment: more would make a tile's runs shorter than a sector */
-  TSR_PAGES_REGIONS = 8,           /* regions with bytes for each bucket, that a page is made of */
+  TSR_PAGES_REGIONS = 8,           /* regions with bytes for each bucket that make up a page */
   TSR_PAGES_THREADS = 384,         /* of a block that works on a page */
   TSR_PAGES_LOCK_BYTES = 1024,     /* key locks of a page that a block holds */
   TSR_PAGES_COUNTED_ITEMS = 16000, /* the most items of a page whose slots are given out by counting, */
   TSR_PAGES_COUNTED = 4,           /* ... the buckets that one asks for, */
   TSR_PAGES_FIRSTS = 3072,         /* ... those that wait for another bucket, */
-  TSR_PAGES_LEFT = 1024,           /* ... those for whom no bucket had room, */
+  TSR_PAGES_LEFT = 1024,           /* ... those for which no bucket had room, */
   TSR_PAGES_EVICTORS = 192,        /* ... and the threads that evict other pairs for these */
   TSR_SET_THREADS = 512,           /* of a block that makes items of one key one, */
   TSR_SET_BLOCKS = 2,              /* ... how many work on a multiprocessor, */
@@ -83,13 +96,13 @@ enum {
   TSR_SPAN_BLOCKS = 4,             /* ... how many work on a multiprocessor, */
   TSR_SPAN_ROWS = 4,               /* ... the items that a thread has in hand, */
   TSR_SPAN_ROOM = 4096,            /* ... the keys that they are combined for, */
-  TSR_SPAN_JUDGED = TSR_SPAN_ROWS * TSR_SPAN_THREADS, /* ... and the first items, which tell whether keys repeat */
+  TSR_SPAN_JUDGED = TSR_SPAN_ROWS * TSR_SPAN_THREADS, /* ... and the first items, which show whether keys repeat */
   TSR_HOT_SAMPLE_LOG2 = 14,
-  TSR_HOT_SAMPLE = 1 << TSR_HOT_SAMPLE_LOG2, /* items of a batch that are looked at for keys that repeat, */
+  TSR_HOT_SAMPLE = 1 << TSR_HOT_SAMPLE_LOG2, /* items of a batch in which keys that repeat are looked for, */
   TSR_HOT_SAMPLE_SLOTS_LOG2 = 15,            /* ... where they are counted, */
   TSR_HOT_SAMPLE_SLOTS = 1 << TSR_HOT_SAMPLE_SLOTS_LOG2,
-  TSR_HOT_LEAST = 6,       /* ... as often as a key is among them to be hot, */
-  TSR_HOT_MOST = 16,       /* ... and one of the hot keys at least, if there is to be any; */
+  TSR_HOT_LEAST = 6,       /* ... how often a key must be among them to be hot, */
+  TSR_HOT_MOST = 16,       /* ... and how often one of the hot keys must be, for there to be any; */
   TSR_HOT_KEYS = 512,      /* the most hot keys, */
   TSR_HOT_SLOTS_LOG2 = 10, /* ... and where a block looks for them */
   TSR_HOT_SLOTS = 1 << TSR_HOT_SLOTS_LOG2,
@@ -99,51 +112,51 @@ enum {
   TSR_COUNT_THREADS = 1024, /* of a block that counts the items of all pages, */
   TSR_COUNT_BLOCKS = 256,   /* ... and how many do so: two on each multiprocessor of a large GPU */
   TSR_TILE_THREADS = 512,
-  TSR_REST_BLOCKS = 1024,      /* of what few items may be left for */
-  TSR_CPU_TILE_ITEMS = 1 << 16 /* that a thread of the CPU orders at once */
+  TSR_REST_BLOCKS = 1024,      /* for work on few items */
+  TSR_CPU_TILE_ITEMS = 1 << 16 /* items that a thread of the CPU orders at once */
 };
 
 /* Items that a block of the GPU orders at once: as many as its threads have registers for. */
 #define TSR_TILE_ITEMS(item_bytes) (((item_bytes) > 8 ? 10u : 11u) * (uint32_t)TSR_TILE_THREADS)
 
-/* Where an item's bin is kept from when it is counted until it is moved; a wide one is hashed again, for want of memory. */
+/* Memory for an item's bin between counting and moving it; a wide item is hashed again, for want of memory. */
 #define TSR_TILE_BIN_BYTES(item_bytes) ((item_bytes) > 8 ? 0u : 2u)
 
-#define TSR_NO_SET 0xFFFFFFFFu /* of a piece: a key is reserved, or they are too many */
+#define TSR_NO_SET 0xFFFFFFFFu /* of a piece: a key is reserved, or there are too many keys */
 
-/* A region's part of a page: where it lies in the memory of the block, and in the table. */
+/* A region's part of a page: where it is in the memory of the block, and in the table. */
 typedef struct tsr_page_region {
   char *table;
   uint32_t offset_bytes, page_bytes, fill; /* fill: the byte of an empty table, four times */
 } tsr_page_region;
 
-/* Keys that repeat so often that they go another way, as a table of TSR_HOT_SLOTS that all blocks read. keys NULL: nobody
- * looks for any. Arrays have the table's widths. */
+/* Keys that repeat so often that they take another way, as a table of TSR_HOT_SLOTS that all blocks read. keys NULL:
+ * there are none. Arrays have the table's widths. */
 typedef struct tsr_hot {
   void *sampled_keys; /* TSR_HOT_SAMPLE_SLOTS, as sampled_counts */
   uint32_t *sampled_counts;
   uint32_t *count;                       /* of hot keys */
   void *keys, *values;                   /* of each slot; empty ones have the empty key */
-  void *unplaced_keys, *unplaced_values; /* what random access says of the pairs of keys and values */
+  void *unplaced_keys, *unplaced_values; /* what random access returns for the pairs of keys and values */
   uint8_t *results;
-  uint32_t *told;   /* whether one of the key's items has learned what became of its pair */
+  uint32_t *told;   /* whether one of the key's items has got the result of its pair */
   uint64_t *begins; /* 2: the slots, as one page */
   uint32_t *rest;   /* 2: that page, if it has pairs */
 } tsr_hot;
 
 /* ---- What steps read --------------------------------------------------------------------------- */
 
-/* Each stage has an argument of its own. bulk: the state, keys, values, n and results of the items in the order of the step;
- * of insert the state is that of a page. */
+/* Each stage has an argument of its own. bulk: the state, keys, values, n and results of the items in the order of the
+ * step; in insert the state is that of a page. */
 
-/* Items that are in segments, which are bins of the partition, pages or lists. The tiles of a segment are those parts of it
- * that a block works on. */
+/* Items in segments, which are bins of the partition, pages or lists. The tiles of a segment are the parts of it that a
+ * block works on. */
 typedef struct tsr_segments {
   uint64_t count;
   const uint64_t
       *begins;     /* count + 1: where each begins, then where the last one ends; NULL: there is one, of all items */
-  uint64_t *ends;  /* where each ends; NULL: where the next one begins. Before it begins: it has no items */
-  uint64_t *tiles; /* count + 1: how many tiles come before each; NULL where begins is */
+  uint64_t *ends;  /* where each ends; NULL: where the next one begins. An end before its beginning: it has no items */
+  uint64_t *tiles; /* count + 1: how many tiles come before each; NULL if begins is NULL */
 } tsr_segments;
 
 /* Items in one order. */
@@ -165,8 +178,8 @@ typedef struct tsr_order_step {
   const uint64_t *page_ends; /* bins: pages + 1: where the items of each page begin when all passes are done */
   uint64_t *counts;          /* bins + 1: items of each; summed up, where each begins */
   uint64_t *cursors;         /* bins: where the next item of each goes */
-  /* the items that there is room for in each page, where nobody has counted them; 0: somebody has. A bin that was to get more
-   * than it has room for has none, and *spills is 1. spilled: cursors are of the first pass's bins, segments of the last's */
+  /* the items that each page has room for, if they were not counted; 0: they were. A bin that would get more than it
+   * has room for gets none, and *spills is 1. spilled: cursors are of the first pass's bins, segments of the last's */
   uint64_t room;
   uint32_t *spills;
   tsr_columns to;
@@ -201,11 +214,11 @@ typedef struct tsr_mark_step {
   tsr_bulk bulk;
   tsr_segments segments;
   double page_blocks;   /* of the filter, for each page */
-  uint32_t block_bytes; /* of those that the keys of a page can name */
+  uint32_t block_bytes; /* of the blocks that the keys of a page can name */
 } tsr_mark_step;
 
-/* distinct, merge: segments are pages, their tiles are called pieces. The pairs of a piece go to `to`, from where its items
- * begin; those of a page to where its first piece's do. */
+/* distinct, merge: segments are pages, their tiles are called pieces. The pairs of a piece go to `to`, where its items
+ * begin; those of a page go where its first piece's items do. */
 typedef struct tsr_group_step {
   tsr_bulk bulk;
   tsr_segments pages;
@@ -214,16 +227,17 @@ typedef struct tsr_group_step {
   uint32_t set_room, piece_items;
 } tsr_group_step;
 
-/* spans, told_spans: pieces of the batch; places of `to` say of how many items each pair was made. spans_answer: tells the
- * items of bulk what bulk's other arrays say of the pairs. spans_list: bulk.spans become one list in `to`. */
+/* spans, told_spans: pieces of the batch; places of `to` say of how many items each pair was made. spans_answer: gives
+ * the items of bulk the answers that bulk's other arrays hold for the pairs. spans_list: bulk.spans become one list in
+ * `to`. */
 typedef struct tsr_spans_step {
   tsr_bulk bulk;
   uint32_t piece_log2; /* items of a span, as a power of two */
   uint32_t *made;      /* pairs of each span, or TSR_AS_IT_CAME */
   tsr_columns to;
-  uint32_t *parts,
-      *set_places; /* what each item became part of (spans.cuh), and where the pairs of a block's set are in its
-                                 * span, TSR_SPAN_ROOM of each block */
+  /* what each item became part of (spans.cuh), and where in its span the pairs of a block's set are, TSR_SPAN_ROOM per
+   * block */
+  uint32_t *parts, *set_places;
   uint8_t *results;
   void *unplaced_keys, *unplaced_values;
 } tsr_spans_step;
@@ -240,7 +254,7 @@ typedef struct tsr_page_room {
 typedef struct tsr_place_step {
   tsr_bulk bulk;
   tsr_segments pages;
-  const uint32_t *made; /* as of tsr_group_step, whose pairs the items are then; NULL: they are as they came */
+  const uint32_t *made; /* as in tsr_group_step, whose pairs are then the items; NULL: items are as they came */
   tsr_page_room room;   /* insert */
   uint32_t *barred;     /* pages: 1 where a page must be worked on by random access; NULL: none */
   uint32_t *rest;       /* how many pages gave up, then which */

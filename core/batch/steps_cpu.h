@@ -10,8 +10,8 @@
 /* A thread works on a tile at a time. */
 tsr_step_range tsr_order_count, tsr_order_tiles, tsr_order_scatter, tsr_order_answer;
 
-/* Pages are worked on where they are: keys in their order are all that the caches need. What a page cannot hold goes where
- * any insert puts it, so that none gives up. */
+/* Pages are worked on in the table: the order of the keys is all that the caches need. What a page cannot hold goes
+ * where any insert puts it, so none gives up. */
 tsr_step_whole tsr_place_insert, tsr_mark_all;
 
 /* A thread makes the lists of a page at a time. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Prefix sums (sum.h). The numbers are cut into tiles, whose totals are added up first, in the same way one level
- * higher; then each tile knows where it begins, and is summed up by itself. 2^39 numbers make four levels.
+ * Prefix sums (sum.h). The numbers are cut into tiles, whose totals are summed first, in the same way one level
+ * higher. Then each tile knows where it begins, and is summed by itself. 2^39 numbers make four levels.
  */
 #include "core/batch/sum.h"
 
@@ -9,7 +9,7 @@
 
 enum { LEVELS_MAX = 6 };
 
-/* The sum of all has a place behind the numbers, so there is a tile for that place, too. */
+/* The sum of all has a place behind the numbers, so there is a tile for that place as well. */
 static uint64_t tiles_of(const tsr_scan *level) { return (level->n + 1 + TSR_SCAN_TILE - 1) / TSR_SCAN_TILE; }
 
 /* levels[0] are the caller's numbers, levels[i + 1] the totals of the tiles of levels[i]. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The plan of a batch whose pages travel (travel.h). Three streams work at a time: one run comes, one is worked on, one goes
- * back; each of the three windows is in one of these states, told by its events. Why:
+ * The plan of a batch whose pages travel (travel.h). Three streams work at a time: one run is copied in, one is worked
+ * on, one is copied back. Each of the three windows is in one of these states, shown by its events. Why:
  * ../design/0024-larger-than-the-gpu.md. Read next: ../table/launch.c.
  */
 #include "core/batch/travel.h"
@@ -12,7 +12,7 @@
 #include "core/batch/split.h"
 #include "core/batch/windows.h"
 
-/* Untouched pages that are copied along, since a copy of its own would take as long. */
+/* Untouched pages that are copied along, since a separate copy would take as long. */
 enum { GAP_PAGES = 4 };
 
 typedef struct job {
@@ -21,7 +21,8 @@ typedef struct job {
   bool writes, by_pages; /* by_pages: a block holds a page, as in any insert that goes page by page */
   bool has_results;
   tsr_partition partition;
-  /* Answers in the order of pages. Pairs without a place lie where their items were, but where values are found, too. */
+  /* Answers in the order of pages. Pairs without a place are where their items were, except where values are found as
+   * well. */
   uint8_t *results;
   void *values_out, *unplaced_keys, *unplaced_values;
   uint64_t *counts;
@@ -72,7 +73,7 @@ static uint64_t lay_out(void *argument, uint64_t n, char *memory) {
 
 static bool has_items(const job *j, uint64_t page) { return j->begins[page] < j->begins[page + 1]; }
 
-/* The next run, from page `at` on, that a window holds: it begins and ends with a page that has items. False: there is
+/* The next run from page `at` on that a window holds; it begins and ends with a page that has items. False: there is
  * none. */
 static bool next_run(const job *j, uint64_t at, tsr_page_run *run) {
   const tsr_composition *c = j->partition.composition;
@@ -115,7 +116,7 @@ static tsr_status work_by_pages(const job *j, const tsr_ordered *ordered, const 
   return tsr_work_step(&j->batch, TSR_PAGES_rest_combine, &p, p.pages.count);
 }
 
-/* One column of answers, to where the caller has its keys. */
+/* Copies one column of answers to the order of the caller's keys. */
 static tsr_status answer(const job *j, const tsr_bulk *part, const uint32_t *places, const void *column, void *ordered,
                          uint32_t bits, bool only_unplaced) {
   const tsr_work *b = &j->batch;
@@ -140,7 +141,7 @@ static tsr_status answer_run(const job *j, const tsr_bulk *bulk, const tsr_bulk 
   return status ? status : answer(j, part, places, part->unplaced_values, bulk->unplaced_values, s->payload_bits, true);
 }
 
-/* bulk: as the caller has it; p: in the order of pages. */
+/* bulk: in the caller's order; p: in the order of pages. */
 static tsr_status work_on_run(const job *j, const tsr_bulk *bulk, const tsr_ordered *p, const tsr_window *window,
                               tsr_page_run run, bool is_clear) {
   const uint64_t begin = j->begins[run.first], n = j->begins[run.end] - begin;
@@ -154,7 +155,7 @@ static tsr_status work_on_run(const job *j, const tsr_bulk *bulk, const tsr_orde
 
 /* ---- A part of the batch --------------------------------------------------------------------- */
 
-/* A window is free when it was worked on and what it held has gone back. */
+/* A window is free when it was worked on and its pages are back. */
 static tsr_status fill_window(const job *j, const tsr_window *window, tsr_page_run run, bool is_clear) {
   const tsr_work *b = &j->batch;
   const tsr_backend *backend = b->backend;
@@ -179,7 +180,8 @@ static tsr_status empty_window(const job *j, const tsr_window *window, tsr_page_
   return status ? status : backend->events->record(b->device, window->emptied, out, b->error);
 }
 
-/* Where the items of each page begin: the host has to know, and with it all else that was enqueued is done. */
+/* Where the items of each page begin: the host has to know, and waiting for it completes everything that was enqueued
+ * before. */
 static tsr_status read_begins(const job *j, const tsr_ordered *p) {
   const tsr_work *b = &j->batch;
   const uint64_t bytes = (j->partition.pages + 1) * sizeof *j->begins;
@@ -215,13 +217,13 @@ static tsr_status work_on_part(const job *j, const tsr_bulk *bulk, bool is_clear
   return status;
 }
 
-/* After a failure nothing comes or goes any more, so that the caller may do what he likes. */
+/* After a failure no copy is under way any more, so that the caller may do anything. */
 static void stop_copies(const job *j) {
   const tsr_work *b = &j->batch;
   void *const streams[] = {b->store->windows->in, b->store->windows->out};
   for (uint32_t i = 0; i < 2; i++) {
     const tsr_status stopped = b->backend->synchronize(b->device, streams[i], NULL);
-    (void)stopped; /* the first failure is what the caller hears of */
+    (void)stopped; /* the caller gets the first failure */
   }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Windows (windows.h): one block of device memory each, in which the regions of a run lie one after the other. Read next:
- * ../table/store.c.
+ * Windows (windows.h): one block of device memory each, which holds the regions of a run one after the other. Read
+ * next: ../table/store.c.
  */
 #include "core/batch/windows.h"
 
@@ -47,7 +47,7 @@ void tsr_windows_free(const tsr_work *b, tsr_windows *windows) {
   free(windows);
 }
 
-/* ---- What lies in one ------------------------------------------------------------------------ */
+/* ---- What is in one -------------------------------------------------------------------------- */
 
 /* A region's part of a window. */
 typedef struct part {
@@ -56,12 +56,12 @@ typedef struct part {
   char *here;          /* the run's first page */
   uint64_t page_bytes; /* of each page, and behind the last one */
   uint64_t tail_bytes;
-  void **address; /* where the state of the window names it */
+  void **address; /* the address that the window's state has for it */
 } part;
 
 enum { PARTS_MAX = TSR_ROLES * TSR_REGIONS_MAX };
 
-/* A region is aligned in a window as it is in the table, since layouts may read more than a bucket has of it. */
+/* A region has the same alignment in a window as in the table, since layouts may read more than one bucket at once. */
 static uint32_t parts_of(const tsr_store *store, const tsr_window *window, uint64_t first, tsr_state *state,
                          part parts[PARTS_MAX]) {
   const tsr_composition *c = store->composition;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Windows: runs of a table's pages on the device while the table lies in the host's memory. A window's state differs from
- * the table's in nothing but where regions are: each begins before its window by what the pages before the run take, so
- * that a bucket has the same number in both, and the ordinary operations work on the keys of these pages. What belongs to no
- * page lies behind the last one, and comes with it. Why: ../design/0024-larger-than-the-gpu.md. Read next: ../table/store.h,
- * travel.h.
+ * Windows: runs of a table's pages on the device, while the table is in host memory. A window's state differs from the
+ * table's only in where regions begin: before the window, by the size of the pages before the run. So a bucket has the
+ * same number in both, and the ordinary operations work on the keys of these pages. Memory that belongs to no page is
+ * behind the last page, and comes with it. Why: ../design/0024-larger-than-the-gpu.md.
+ *
+ * Read next: ../table/store.h, travel.h.
  */
 #ifndef TSR_BATCH_WINDOWS_H
 #define TSR_BATCH_WINDOWS_H
@@ -13,7 +14,7 @@
 
 typedef struct tsr_window {
   void *memory;
-  tsr_event *filled, *worked, *emptied; /* after its pages came; were worked on; went back */
+  tsr_event *filled, *worked, *emptied; /* after its pages came, were worked on, went back */
 } tsr_window;
 
 typedef struct tsr_windows {
@@ -35,8 +36,8 @@ void tsr_windows_free(const tsr_work *work, tsr_windows *windows);
 /* The store's state for the keys of a run that is in this window. */
 tsr_state tsr_window_state(const tsr_store *store, const tsr_window *window, tsr_page_run run);
 
-/* Enqueue. copy: part of a run to its window, or back; what lies behind the last page goes with it. clear: makes the run
- * empty. */
+/* Both enqueue. copy: part of a run to its window, or back, with the memory behind the last page. clear: empties the
+ * run. */
 tsr_status tsr_window_copy(const tsr_work *work, const tsr_window *window, tsr_page_run run, tsr_page_run part,
                            bool goes_back) TSR_MUST_CHECK;
 tsr_status tsr_window_clear(const tsr_work *work, const tsr_window *window, tsr_page_run run) TSR_MUST_CHECK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A store, which is the memory and the code of a table, and work on it: what every stage of a batch is given. Read next:
- * plan.h.
+ * A store, which is the memory and the code of a table, and work on it: the argument of every stage of a batch. Read
+ * next: plan.h.
  */
 #ifndef TSR_BATCH_WORK_H
 #define TSR_BATCH_WORK_H
@@ -15,23 +15,24 @@ typedef struct tsr_code {
   uint32_t users;
 } tsr_code;
 
-/* What a rebuild makes anew: a composition, its memory and its operations. All zero: nothing to free. */
+/* What a rebuild makes new: a composition, its memory and its operations. All zero: nothing to free. */
 typedef struct tsr_store {
   tsr_composition *composition; /* its own, or its code's */
   tsr_code *code;
   tsr_state state;
   bool is_clear; /* nothing was inserted since it was cleared */
-  uint64_t held; /* keys that were inserted since then, erased ones too, or loaded: no replay of a graph tells */
+  uint64_t
+      held; /* keys that were inserted since then, including erased ones, or loaded; replays of graphs are not counted */
   bool in_graph; /* a CUDA graph has a call on it: it may change without a call */
-  /* Since slots were counted last: keys that calls may have erased and inserted, and how many more of both it takes until
-   * more slots can be erased than empty. erased_slots: how many there were then (clean.h). */
+  /* Since slots were counted last: keys that calls may have erased and inserted, and how many more of both it takes
+   * until more slots can be erased than empty. erased_slots: how many there were then (clean.h). */
   uint64_t may_erase, may_insert, slack, erased_slots;
   uint64_t paged_keys;         /* that were inserted page by page, */
   uint64_t paged_bytes;        /* ... and the most scratch memory that one call took for it */
-  struct tsr_windows *windows; /* NULL: all regions are the device's; else those with pages are the host's */
+  struct tsr_windows *windows; /* NULL: all regions are on the device; otherwise those with pages are in host memory */
 } tsr_store;
 
-/* Whatever works on a store: where, in which order, and who hears of errors. */
+/* The context of work on a store: where, in which order, and where errors go. */
 typedef struct tsr_work {
   const tsr_backend *backend;
   tsr_device *device;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a backend is: memory, streams and the bulk operations of a composition on one device. Two implementations, cpu/
- * and cuda/; what is in table/ is written once over this header.
- * Streams and events are opaque; "enqueues" means that the cuda backend returns before the work is done and the cpu
- * backend after. All calls are made by one thread at a time for one tsr_device.
+ * What a backend is: memory, streams and the bulk operations of a composition on one device. There are two, cpu/ and
+ * cuda/; table/ is written once over this header. Streams and events are opaque. "Enqueues" means that the cuda
+ * backend returns before the work is done and the cpu backend after. All calls for one tsr_device are made by one
+ * thread at a time.
  */
 #ifndef TSR_BACKEND_H
 #define TSR_BACKEND_H
@@ -104,17 +104,17 @@ typedef struct tsr_backend {
   tsr_status (*prepare)(tsr_device *device, tsr_program *program, const tsr_step *step, tsr_error *error);
   /* Whether that code is there; NULL where there is nothing to make. */
   bool (*is_prepared)(tsr_device *device, tsr_program *program, const tsr_step *step);
-  /* Says that launches of each of `count` operations over n items in all follow, so that code which all of them are worth
-   * is made before the first, of all operations at once; NULL where there is one way. */
+  /* Announces launches of each of `count` operations over n items in all, so that code which all of them are worth
+   * is made before the first, for all operations at once. NULL where code is made in one way only. */
   void (*expect)(tsr_program *program, const uint32_t *ops, uint32_t count, uint64_t n);
   /* Enqueues a step over n items; the first time it also makes its code. program: NULL for a step that belongs to no table.
    * argument: of the step's set; read during the call. A pool without an allocator works with malloc. */
   tsr_status (*step)(tsr_device *device, tsr_program *program, const tsr_step *step, const void *argument, uint64_t n,
                      void *stream, tsr_error *error);
-  /* Lets malloc have so many bytes, where that has to be said; before the first kernel that calls it. */
+  /* Sets how many bytes malloc may give, where that has to be set, before the first kernel that calls it. */
   tsr_status (*reserve_heap)(tsr_device *device, uint64_t bytes, tsr_error *error);
-  /* Streams beside the default one, which work at the same time as others; kernels of an urgent one begin before those
-   * that wait in others. */
+  /* Streams in addition to the default one, which work at the same time as others. Kernels of an urgent one begin
+   * before those that wait in others. */
   tsr_status (*stream_create)(tsr_device *device, bool is_urgent, void **stream, tsr_error *error);
   void (*stream_destroy)(tsr_device *device, void *stream);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cache of code that was made at run time: cubins, and shared objects of the cpu backend. Making one takes tenths of
- * a second or more, so they are kept in files under $XDG_CACHE_HOME/tessera (else ~/.cache/tessera), which only their
- * owner can read, each named by a hash of all that went into it. The library works without a cache, so every error here
- * is a miss and nothing more. Several processes may use it at a time: a file appears whole, by rename, and a damaged one
- * is a miss, after which it is written again.
+ * The cache of code that was made at run time: cubins, and shared objects of the cpu backend. Making one takes
+ * tenths of a second or more. So each is kept in a file that only its owner can read, under $XDG_CACHE_HOME/tessera
+ * (otherwise ~/.cache/tessera), named by a hash of all its inputs. The library works without a cache, so every error
+ * here is a miss and nothing more. Several processes may use it at a time. A file appears whole, by rename; a
+ * damaged one is a miss, and is written again.
  */
 #ifndef TSR_CACHE_H
 #define TSR_CACHE_H

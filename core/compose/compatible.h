@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What goes with what: every two features of a table that do not go together are one row of compatible.c, with the reason,
- * the law behind it, and the way out. Whoever reads a spec, plans a table or takes a call says which features are there
- * (tsr_traits) and asks. Everything that is not a row goes together. tsr_incompatible_list (tessera_tools.h) shows the rows.
- * Read next: settings.h and fit.h, which fill in traits.
+ * What goes with what. Two features of a table that do not go together are one row of compatible.c, with the reason,
+ * the law behind it, and the way out. Whoever reads a spec, plans a table or takes a call sets the features that are
+ * there (tsr_traits), and asks. Everything that is not a row goes together. tsr_incompatible_list (tessera_tools.h)
+ * lists the rows. Read next: settings.h and fit.h, which fill in traits.
  */
 #ifndef TSR_COMPATIBLE_H
 #define TSR_COMPATIBLE_H
@@ -15,8 +15,8 @@
 extern "C" {
 #endif
 
-/* F(name, section, key, is_class, text). section and key: the entry of a spec that asks for the feature, "" where none does.
- * is_class: the entry's own words do not say it (probing = cuckoo: a scheme that moves pairs). */
+/* F(name, section, key, is_class, text). section and key: the entry of a spec that asks for the feature, "" where
+ * none does. is_class: the entry's own words do not name it (probing = cuckoo: a scheme that moves pairs). */
 #define TSR_SETTING_FEATURES(F)                                                                                        \
   F(NO_VALUES, "table", "kind", 0, "kind = set or multiset")                                                           \
   F(KEEPS_ALL, "table", "kind", 0, "kind = multiset or multimap")                                                      \
@@ -113,8 +113,8 @@ typedef struct tsr_traits {
   bool has[TSR_FEATURES];
 } tsr_traits;
 
-/* Fails with `as` and the sentence of the first row of which both features are there. Its place is the line of the spec
- * that asks for the first of them, or where none does for the other. */
+/* Fails with `as` and the sentence of the first row whose two features are both there. Its place is the line of the
+ * spec that asks for the first of them, or where none does for the other. */
 tsr_status tsr_compatible_check(const tsr_traits *traits, const tsr_spec *spec, tsr_status as, tsr_error *error)
     TSR_MUST_CHECK;
 

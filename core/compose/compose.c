@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From settings to a composition (compose.h): load the parts, let them plan in their order, derive what only the whole
- * table knows, and refuse parts that do not fit (fit.h). Read it from its end: tsr_compose, then plan_parts.
+ * From settings to a composition (compose.h). Load the parts, let them plan in their order, derive what only the
+ * whole table knows, and refuse parts that do not fit (fit.h). Read it from its end: tsr_compose, then plan_parts.
  */
 #include "core/compose/compose.h"
 
@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/compose/chain.h"
 #include "core/compose/entries.h"
 #include "core/compose/filter.h"
 #include "core/compose/fit.h"
 #include "core/compose/reach.h"
 #include "core/compose/registry.h"
+#include "core/compose/value_list.h"
 #include "core/kernels/bulk.h"
 #include "core/tessera_tools.h"
 #include "plugins/probing.cuh"
@@ -154,8 +154,8 @@ static tsr_status plan_part(tsr_composition *t, const tsr_spec *spec, uint32_t r
 
 /* ---- Pages ----------------------------------------------------------------------------------- */
 
-/* What a page of so many buckets takes of all regions, or 0 where one of them could not be copied in pieces of 16
- * bytes. */
+/* The bytes that a page of this many buckets takes in all regions, or 0 where one of them could not be copied in
+ * pieces of 16 bytes. */
 static uint64_t page_bytes(const tsr_composition *t, uint64_t buckets) {
   uint64_t all = 0;
   for (tsr_region_walk at = {0}; tsr_next_region(t, &at);) {
@@ -166,7 +166,7 @@ static uint64_t page_bytes(const tsr_composition *t, uint64_t buckets) {
   return all;
 }
 
-/* Who asks for pages: the line, or where there is none the layout. */
+/* What asks for pages: the line, or where there is none the layout. */
 static const char *pages_entry(const tsr_spec *spec) {
   return tsr_spec_get(spec, "table", "page_bytes") ? "page_bytes" : "layout";
 }
@@ -176,8 +176,8 @@ static tsr_status refuse_pages(const tsr_composition *t, const tsr_spec *spec, c
                          t->part[TSR_ROLE_LAYOUT].plugin->name, t->part[TSR_ROLE_PROBING].plugin->name, why);
 }
 
-/* With short keys the page is the hash's top bits: a power of two, and at least four, so that two bits are left over, one
- * for the flag and one that tells a part of a hash from the markers of slots without a pair. */
+/* With short keys the page is the hash's top bits. So pages are a power of two, and at least four: two bits are left
+ * over, one for the flag and one that tells a part of a hash from the markers of slots without a pair. */
 enum { SHORT_PAGES = 4 };
 static uint64_t short_pages(uint64_t pages) {
   uint64_t power = SHORT_PAGES;
@@ -185,8 +185,8 @@ static uint64_t short_pages(uint64_t pages) {
   return power;
 }
 
-/* Buckets of a page where a small table has pages for its short keys alone: a hash gives a page of distinct keys
- * more than its part, by hardly ever more than four standard deviations. */
+/* Buckets of a page where a small table has pages for its short keys alone. A hash gives a page of distinct keys
+ * more than its part, but hardly ever by more than four standard deviations. */
 static uint64_t roomy_buckets(const tsr_composition *t) {
   const tsr_shape *s = &t->shape;
   const double part = ceil((double)s->capacity / (double)s->pages), roomy = part + 4 * sqrt(part);
@@ -229,7 +229,7 @@ static tsr_status plan_pages(tsr_composition *t, const tsr_spec *spec, tsr_error
     else
       s->pages += s->short_keys ? s->pages : 1 + s->pages / 64;
   }
-  return refuse_pages(t, spec, "does not fit so many bytes: raise page_bytes, or make buckets smaller", error);
+  return refuse_pages(t, spec, "does not fit that many bytes: raise page_bytes, or make buckets smaller", error);
 }
 
 /* ---- What only the whole table knows --------------------------------------------------------- */
@@ -243,13 +243,13 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
   s->warp_sync = s->sm && (s->tile_lanes > 1 || (s->is_mixed && s->share_lanes > 1));
   if (!TSR_POLICY_LOOKS(s->duplicates))
     s->guard = TSR_GUARD_NONE;
-  else if (s->moves_pairs || has_place || (s->is_mixed && tsr_has_chains(&t->settings)))
+  else if (s->moves_pairs || has_place || (s->is_mixed && tsr_has_value_lists(&t->settings)))
     s->guard = TSR_GUARD_LOCK;
   else
     s->guard = TSR_GUARD_CLAIM;
   const bool has_stash = t->stash_buckets > 0;
-  /* of values beside the table each item brings its own, which it has to put or to give back */
-  const bool keeps_first = s->duplicates == TSR_DUPLICATES_FIRST && !tsr_has_chains(&t->settings) &&
+  /* each item brings its own value that is stored apart, and has to put it or give it back */
+  const bool keeps_first = s->duplicates == TSR_DUPLICATES_FIRST && !tsr_has_value_lists(&t->settings) &&
                            !t->settings.traits.has[TSR_HAS_VALUE_BYTES];
   t->facts = (tsr_core_facts){
       .ends_at_empty = s->ends_at_empty,
@@ -271,20 +271,22 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
       .first_look_cached =
           s->tile_lanes == 1 && !s->is_mixed && (s->guard != TSR_GUARD_CLAIM || s->has_lists || s->bucket_bytes > 32),
       .whole_pairs = s->whole_pairs,
+      .short_keys = s->short_keys,
       .counts_slots =
           (s->guard == TSR_GUARD_NONE || TSR_POLICY_TAKES_ANY(s->duplicates) || TSR_POLICY_MERGES(s->duplicates)) &&
           (s->counts_slots || !has_place) && has_put && !s->statistics,
   };
   if (s->guard == TSR_GUARD_NONE) return;
-  /* one bit for every 4 slots, at most 2^23: a million bytes stay in L2, and the some 2^18 keys that a GPU works on at
-   * a time collide on one bit in 32. There at least 2^17, for evictions that wait for each other's bit end in a jam */
+  /* one bit for every 4 slots, at most 2^23: a million bytes stay in L2, and about 2^18 keys that a GPU works on at
+   * a time collide on one bit in 32. On a GPU at least 2^17, because evictions that wait for each other's bit end in
+   * a jam */
   uint32_t log2_bits = s->sm ? 17 : 10;
   while (log2_bits < 23 && (4ull << log2_bits) < s->buckets * s->bucket_slots) log2_bits++;
   t->lock_shift = 64 - log2_bits;
   t->lock_bytes = (1ull << log2_bits) / 8;
 }
 
-/* ---- Chains ---------------------------------------------------------------------------------- */
+/* ---- Value lists ---------------------------------------------------------------------------------- */
 
 /* The number that another region of the layout's has. There is room: tsr_fit_layout has looked. */
 static uint32_t free_region(const tsr_composition *t) {
@@ -294,33 +296,33 @@ static uint32_t free_region(const tsr_composition *t) {
   return i;
 }
 
-/* How many units chains need depends on how large they are: so the allocator plans for one unit first. */
-static tsr_status plan_chains(tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
+/* How many units value lists need depends on how large they are: so the allocator plans for one unit first. */
+static tsr_status plan_value_lists(tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
   tsr_shape *s = &t->shape;
   s->units_min = 1;
   tsr_status status = plan_part(t, spec, TSR_ROLE_ALLOCATOR, error);
   if (status) return status;
-  const tsr_chain chain = tsr_chain_of(&t->settings, &t->shape);
-  if ((uint64_t)s->units_at_once * chain.unit_values <= chain.first)
+  const tsr_value_list list = tsr_value_list_of(&t->settings, &t->shape);
+  if ((uint64_t)s->units_at_once * list.unit_values <= list.first)
     return tsr_spec_refuse(spec, "table", "allocator", error,
                            "the first buckets of values = buckets are larger than what this allocator gives at once: "
                            "lower [values] first or raise [allocator] unit_bytes");
-  s->units_min = tsr_chain_pool(&t->settings, s);
+  s->units_min = tsr_value_list_pool(&t->settings, s);
   memset(&t->part[TSR_ROLE_ALLOCATOR].plan, 0, sizeof t->part[TSR_ROLE_ALLOCATOR].plan);
   return plan_part(t, spec, TSR_ROLE_ALLOCATOR, error);
 }
 
-/* Handles lie beside the layout's slots, as another of its regions. */
-static void furnish_chains(tsr_composition *t) {
-  const tsr_chain chain = tsr_chain_of(&t->settings, &t->shape);
+/* Handles are another of the layout's regions. */
+static void furnish_value_lists(tsr_composition *t) {
+  const tsr_value_list list = tsr_value_list_of(&t->settings, &t->shape);
   const uint32_t region = free_region(t);
   t->part[TSR_ROLE_LAYOUT].plan.regions[region] = (tsr_region){
-      .name = "lists", .bytes_per_bucket = TSR_CHAIN_WORDS * sizeof(uint64_t) * t->shape.bucket_places, .fill = 0};
-  t->facts.chain_first = chain.first;
-  t->facts.chain_growth = chain.growth;
-  t->facts.chain_units = chain.units_max;
-  t->facts.chain_in_order = !t->shape.reuses_units;
-  t->facts.chain_region = region;
+      .name = "lists", .bytes_per_bucket = TSR_VALUE_LIST_WORDS * sizeof(uint64_t) * t->shape.bucket_places, .fill = 0};
+  t->facts.value_list_first = list.first;
+  t->facts.value_list_growth = list.growth;
+  t->facts.value_list_units = list.units_max;
+  t->facts.value_list_in_order = !t->shape.reuses_units;
+  t->facts.value_list_region = region;
   t->facts.value_bytes = t->shape.value_bits / 8;
 }
 
@@ -333,28 +335,37 @@ static void furnish_as_saved(tsr_composition *t) {
   if (t->is_as_saved && t->shape.lists) offsets->bytes -= TSR_TAIL_RESERVED * sizeof(uint32_t);
 }
 
-/* Two bits for each bucket, or where buckets link for each unit, are another region of the scheme's (kernels/walk.cuh).
- * Keys that come once need none, nor do lists that are made in bulk. A slot of short keys has no bits for another key. */
+/* A region that no part uses yet: the scheme's, or another part's where the scheme has all that there can be. */
+static tsr_region *spare_region(tsr_composition *t, uint32_t *role, uint32_t *number) {
+  static const uint32_t order[] = {TSR_ROLE_PROBING, TSR_ROLE_HASHER, TSR_ROLE_LAYOUT};
+  for (uint32_t i = 0; i < sizeof order / sizeof *order; i++)
+    for (*role = order[i], *number = 0; *number < TSR_REGIONS_MAX; ++*number)
+      if (!t->part[*role].plan.regions[*number].name) return &t->part[*role].plan.regions[*number];
+  return NULL;
+}
+
+/* Two bits for each bucket, or where buckets link for each unit, are another region (kernels/walk.cuh). Keys that come once
+ * need none, nor do lists that are made in bulk. Where pages come to the device in turn, that of key 0 and the tail buckets
+ * are there together only if it is the last one, which short keys do not let us choose. */
 static void furnish_meanings(tsr_composition *t) {
   const tsr_shape *s = &t->shape;
-  tsr_region *regions = t->part[TSR_ROLE_PROBING].plan.regions;
-  uint32_t region = 0;
-  while (region < TSR_REGIONS_MAX && regions[region].name) region++;
-  const bool walks = s->has_link || !t->facts.has_place;
-  if (t->is_as_saved || s->duplicates != TSR_DUPLICATES_KEEP || s->has_lists || s->short_keys || !walks ||
-      region == TSR_REGIONS_MAX)
-    return;
+  const bool walks = s->has_link || !t->facts.has_place, splits = s->short_keys && t->settings.pages.device_bytes;
+  uint32_t role, region;
+  if (t->is_as_saved || s->duplicates != TSR_DUPLICATES_KEEP || s->has_lists || splits || !walks) return;
+  tsr_region *notes = spare_region(t, &role, &region);
+  if (!notes) return;
   const uint64_t noted = s->has_link ? s->units : s->buckets;
   t->facts.has_meanings = 1;
+  t->facts.meanings_role = role;
   t->facts.meanings_region = region;
-  regions[region] = (tsr_region){.name = "meanings", .bytes = (noted / TSR_MEANINGS_OF_WORD + 1) * sizeof(uint32_t)};
+  *notes = (tsr_region){.name = "meanings", .bytes = (noted / TSR_MEANINGS_OF_WORD + 1) * sizeof(uint32_t)};
 }
 
 /* ---- A filter before the table ---------------------------------------------------------------- */
 
-/* Its blocks are another of the layout's regions, which belongs to no bucket: so no page has a part of it, and it stays on
- * the device where the pages of a table do not. It has so many bits for each bucket as give each key of the capacity its
- * own, and a table that grows so has a filter that grows, by the same code. */
+/* Its blocks are another of the layout's regions, which belongs to no bucket. So no page has a part of it, and it
+ * stays on the device where the pages of a table do not. It has as many bits per bucket as the keys need that the
+ * capacity has per bucket. So a table that grows has a filter that grows, by the same code. */
 static void furnish_filter(tsr_composition *t) {
   enum { BLOCK_BITS = 8 * TSR_FILTER_BLOCK_BYTES };
   const double keys = t->shape.bucket_slots * t->settings.load_factor; /* of a bucket */
@@ -396,7 +407,7 @@ static void fill_shape(tsr_composition *t, uint32_t sm) {
       .kind = (uint32_t)settings->kind,
       .key_bits = (uint32_t)settings->key_bits,
       .value_bits = (uint32_t)settings->value_bits,
-      .payload_bits = tsr_has_chains(&t->settings) ? 0 : (uint32_t)settings->value_bits,
+      .payload_bits = tsr_has_value_lists(&t->settings) ? 0 : (uint32_t)settings->value_bits,
       .sm = sm,
       .duplicates = (uint32_t)settings->policy.duplicates,
       .tells_overflow =
@@ -404,18 +415,18 @@ static void fill_shape(tsr_composition *t, uint32_t sm) {
       .concurrency = (uint32_t)settings->concurrency,
       .statistics = (uint32_t)settings->statistics,
       .capacity = settings->capacity,
-      .slots_min =
-          (uint64_t)ceil((double)(tsr_has_chains(&t->settings) ? tsr_chain_keys(&t->settings) : settings->capacity) /
-                         settings->load_factor),
+      .slots_min = (uint64_t)ceil(
+          (double)(tsr_has_value_lists(&t->settings) ? tsr_value_list_keys(&t->settings) : settings->capacity) /
+          settings->load_factor),
       .seed = settings->seed,
       .pages = 1};
 }
 
-/* A layout of short keys needs pages, whether or not batches go by them: those of lists of values do not, since most of
- * what they write is in no page. */
+/* A layout of short keys needs pages, whether or not batches go by them. Batches of lists of values do not, since
+ * most of what they write is in no page. */
 static void take_pages(tsr_composition *t) {
   t->settings.pages.bytes = TSR_PAGE_BYTES_AUTO;
-  if (tsr_has_chains(&t->settings)) t->settings.pages.batch = 0;
+  if (tsr_has_value_lists(&t->settings)) t->settings.pages.batch = 0;
 }
 
 static tsr_status plan_parts(tsr_composition *t, const tsr_spec *spec, uint32_t cpu_lanes, tsr_error *error) {
@@ -429,7 +440,8 @@ static tsr_status plan_parts(tsr_composition *t, const tsr_spec *spec, uint32_t 
   s->buckets_min = (s->slots_min + s->bucket_slots - 1) / s->bucket_slots;
   /* a list goes on in another unit only when the one before is full */
   s->units_min = s->has_link ? (s->capacity + s->bucket_slots - 1) / s->bucket_slots : s->buckets_min;
-  status = tsr_has_chains(&t->settings) ? plan_chains(t, spec, error) : plan_part(t, spec, TSR_ROLE_ALLOCATOR, error);
+  status = tsr_has_value_lists(&t->settings) ? plan_value_lists(t, spec, error)
+                                             : plan_part(t, spec, TSR_ROLE_ALLOCATOR, error);
   if (status == TSR_OK)
     status = t->settings.pages.bytes ? plan_pages(t, spec, error) : plan_part(t, spec, TSR_ROLE_PROBING, error);
   if (status) return status;
@@ -440,14 +452,14 @@ static tsr_status plan_parts(tsr_composition *t, const tsr_spec *spec, uint32_t 
   derive_guard(t, probing->place != NULL, layout->put != NULL);
   status = tsr_fit_parts(t, spec, error);
   if (status) return status;
-  if (tsr_has_chains(&t->settings)) furnish_chains(t);
+  if (tsr_has_value_lists(&t->settings)) furnish_value_lists(t);
   if (t->settings.filter.before) furnish_filter(t);
   furnish_meanings(t);
   furnish_as_saved(t);
   return check_regions(t, error);
 }
 
-/* A filter has a hasher and no other part: its blocks are the core's. They lie where a layout's buckets do. */
+/* A filter has a hasher and no other part: its blocks are the core's. They are where a layout has its buckets. */
 static tsr_status plan_filter(tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
   tsr_shape *s = &t->shape;
   const uint64_t blocks = tsr_filter_blocks(&t->settings);
@@ -484,8 +496,8 @@ static bool lower_load(tsr_composition *t, const tsr_spec *spec) {
 
 /* ---- Larger than the device ------------------------------------------------------------------ */
 
-/* A window as large as the bus needs to be as fast as it can: with small ones the first and the last run, which nothing
- * overlaps, are a small part of all. */
+/* A window as large as the bus needs to be as fast as it can. With small ones the first and the last run, which
+ * nothing overlaps, would be a large part of all. */
 static tsr_status plan_windows(tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
   static const uint64_t enough = 32ull << 20;
   const uint64_t limit = t->settings.pages.device_bytes, all = tsr_composition_bytes(t);

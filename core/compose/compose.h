@@ -16,8 +16,8 @@ extern "C" {
  * conformance kit. The caller frees *composition, which does not need the spec. Status: as of tsr_table_create. */
 tsr_status tsr_compose(const tsr_spec *spec, const tsr_options *options, uint32_t sm, uint32_t cpu_lanes,
                        tsr_composition **composition, tsr_error *error) TSR_MUST_CHECK;
-/* The same for a table that 0.1.0 saved, as its memory was laid out then: such a composition can count, find and hand out
- * pairs, and is there for a load that moves them. */
+/* The same for a table that 0.1.0 saved, as its memory was laid out then. Such a composition can count, find and
+ * hand out pairs, for a load that moves them. */
 tsr_status tsr_compose_as_saved(const tsr_spec *spec, const tsr_options *options, uint32_t sm,
                                 tsr_composition **composition, tsr_error *error) TSR_MUST_CHECK;
 /* An allocator alone, of at least options->capacity units, or the spec's capacity. Its code has no widths. */

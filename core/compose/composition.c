@@ -63,8 +63,9 @@ uint32_t tsr_composition_value_bytes(const tsr_composition *t) {
   return t->settings.value_bytes ? (uint32_t)t->settings.value_bytes : t->shape.value_bits / 8;
 }
 
-/* One for each slot, so that no pair is without, and one for each item of a batch: those that the batch turns out not to
- * need are not given back one by one (../table/wide.h), and more items than an eighth go in parts. */
+/* One row for each slot, so that no pair is without, and one for each item of a batch. Rows that the batch does not
+ * need in the end are not given back one by one (../table/wide.h). A batch of more than an eighth of the slots goes
+ * in parts. */
 uint64_t tsr_composition_rows(const tsr_composition *t) {
   enum { SHARE = 8, LEAST = 4096 };
   const uint64_t slots = tsr_composition_refs(t) * t->shape.bucket_slots;
@@ -94,7 +95,7 @@ const char *tsr_composition_overlap(const tsr_composition *t) {
   return "inserts may overlap inserts, finds finds, erases erases; the table orders the classes";
 }
 
-/* An erased key pays for counting and rebuilding so many slots. */
+/* An erased key pays for counting and rebuilding this many slots. */
 enum { CLEANED_SLOTS = 16 };
 
 uint64_t tsr_composition_clean_every(const tsr_composition *t) { return tsr_composition_slots(t) / CLEANED_SLOTS + 1; }
@@ -143,7 +144,7 @@ uint64_t tsr_composition_filter_blocks(const tsr_composition *t) {
              : t->part[TSR_ROLE_LAYOUT].plan.regions[t->facts.filter_region].bytes / TSR_FILTER_BLOCK_BYTES;
 }
 
-/* ---- Tables that lie in the host's memory ---------------------------------------------------- */
+/* ---- Tables in host memory ------------------------------------------------------------------- */
 
 void tsr_composition_measure_pages(const tsr_composition *t, uint64_t *page_bytes, uint64_t *behind_bytes) {
   *page_bytes = *behind_bytes = 0;

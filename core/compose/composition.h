@@ -31,7 +31,8 @@ typedef struct tsr_composition {
   uint64_t lock_bytes;    /* 0 without guard */
   uint32_t lock_shift;
   bool is_as_saved;      /* its memory is laid out as 0.1.0 did: compose.h */
-  uint64_t window_pages; /* 0: the table lies on the device; else its pages in the host's memory, so many in a window */
+  uint64_t window_pages; /* 0: the table is on the device; otherwise its pages are in host memory, this many in a
+                          * window */
 } tsr_composition;
 
 /* ---- Regions --------------------------------------------------------------------------------- */
@@ -105,12 +106,12 @@ uint32_t tsr_block_bytes(uint32_t sm);
 /* Of the filter that the table is, or that stands before it. */
 uint64_t tsr_composition_filter_blocks(const tsr_composition *composition);
 
-/* ---- Tables that lie in the host's memory ---------------------------------------------------- */
+/* ---- Tables in host memory ------------------------------------------------------------------- */
 
 /* Where runs of pages are while they are on the device: one comes, one is worked on, one goes. */
 enum { TSR_WINDOWS = 3, TSR_WINDOW_ALIGNED_BYTES = 256 };
 
-/* Whether the region lies there, and comes to the device page by page. */
+/* Whether the region is there, and comes to the device page by page. */
 static inline bool tsr_region_travels(const tsr_composition *composition, const tsr_region *region) {
   return composition->window_pages && region->bytes_per_bucket;
 }

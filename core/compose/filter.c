@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The size of a filter (filter.h). An absent key seems present if all of its bits are set, of which there is one in each of
- * k words in a row of the block's ring. By inclusion and exclusion that is a sum over all sets of its words: the
- * probability that none of their bits is set, with alternating signs. A key of the filter leaves them unset with the
- * probability that it has for them on average over where its own words begin, and the keys of a block have a Poisson
- * distribution (F. Putze, P. Sanders and J. Singler, "Cache-, hash- and space-efficient Bloom filters", 2007, section 3).
+ * The size of a filter (filter.h). A key sets one bit in each of k words, which follow each other in the ring of its
+ * block. An absent key seems present if all of its bits are set. By inclusion and exclusion that is a sum over all
+ * sets of its words, with alternating signs: the probability that no bit of the set's words is set. A key of the
+ * filter leaves these bits unset with a probability that is averaged over where its own words begin. The keys of a
+ * block have a Poisson distribution (F. Putze, P. Sanders and J. Singler, "Cache-, hash- and space-efficient Bloom
+ * filters", 2007, section 3).
  */
 #include "core/compose/filter.h"
 
@@ -14,7 +15,7 @@
 
 enum { BITS_STEPS = 4, BITS_MAX = 48, WORD_BITS = 32 };
 
-/* The probability that a key sets one of the bits, of which there is one in each word of `set`. */
+/* The probability that a key sets one of the bits that `set` names, one in each of its words. */
 static double touches(uint32_t set, uint32_t words, uint32_t functions) {
   double leaves = 0;
   for (uint32_t first = 0; first < words; first++) {

@@ -22,7 +22,7 @@ double tsr_filter_bits(const tsr_settings *settings);
 
 uint64_t tsr_filter_blocks(const tsr_settings *settings);
 
-/* The number of functions by which a filter of so many bits a key errs least. */
+/* The number of functions with which a filter of this many bits per key errs least. */
 uint32_t tsr_filter_functions(uint64_t block_bytes, double bits_per_key);
 
 #ifdef __cplusplus

@@ -5,7 +5,7 @@
  */
 #include "core/compose/fit.h"
 
-#include "core/compose/chain.h"
+#include "core/compose/value_list.h"
 #include "plugins/hasher.cuh"
 #include "plugins/layout.cuh"
 
@@ -21,7 +21,7 @@ static bool has_table_memory(const tsr_plan *layout) {
 }
 
 static bool lacks_regions(const tsr_composition *t, const tsr_plan *layout) {
-  uint32_t taken = (tsr_has_chains(&t->settings) ? 1u : 0u) + (t->settings.filter.before ? 1u : 0u);
+  uint32_t taken = (tsr_has_value_lists(&t->settings) ? 1u : 0u) + (t->settings.filter.before ? 1u : 0u);
   for (uint32_t i = 0; i < TSR_REGIONS_MAX && layout->regions[i].name; i++) taken++;
   return taken > TSR_REGIONS_MAX;
 }
@@ -36,7 +36,7 @@ tsr_status tsr_fit_layout(tsr_composition *t, const tsr_spec *spec, tsr_error *e
   has[TSR_HAS_SHORT_KEYS] = s->short_keys;
   has[TSR_HAS_LINKS] = s->has_link;
   has[TSR_HAS_NO_LINKS] = !s->has_link;
-  has[TSR_HAS_TAKES_NO_UNITS] = !s->has_link && !tsr_has_chains(&t->settings);
+  has[TSR_HAS_TAKES_NO_UNITS] = !s->has_link && !tsr_has_value_lists(&t->settings);
   has[TSR_HAS_LATE_VALUES] = !s->whole_pairs;
   has[TSR_HAS_NO_PUT] = !((const tsr_layout_functions *)layout->image->functions)->put;
   has[TSR_HAS_TABLE_MEMORY] = has_table_memory(&layout->plan);
@@ -56,10 +56,10 @@ static tsr_status check_units(const tsr_composition *t, const tsr_spec *spec, ts
                          s->bucket_bytes, t->part[TSR_ROLE_ALLOCATOR].plugin->name, s->unit_bytes);
 }
 
-/* A lane has registers for 256 bytes of a bucket. Where the lanes of a tile share one, and so keep what each asks of the
- * others, two kernels leave it room for half of that: inserts of a scheme that moves pairs, and then goes along the walk
- * to the stash; and inserts into a page, whose blocks have more threads. Those into a page that look for their key and
- * then choose among buckets leave a quarter (tests/codegen/matrix_test.cc). */
+/* A lane has registers for 256 bytes of a bucket. Where the lanes of a tile share one, and so keep what each asks of
+ * the others, two kernels have room for half of that. One inserts by a scheme that moves pairs, and then goes along
+ * the walk to the stash. The other inserts into a page, whose blocks have more threads. Inserts into a page that
+ * look for their key and then choose among buckets leave a quarter (tests/codegen/matrix_test.cc). */
 static tsr_status check_registers(const tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
   const tsr_shape *s = &t->shape;
   const bool moves_to_stash = s->moves_pairs && s->guard == TSR_GUARD_LOCK && t->settings.stash;
@@ -79,7 +79,7 @@ static tsr_status check_registers(const tsr_composition *t, const tsr_spec *spec
 tsr_status tsr_fit_parts(tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
   const tsr_shape *s = &t->shape;
   bool *has = t->settings.traits.has;
-  has[TSR_HAS_FEW_BUCKETS] = !s->holds_many && !tsr_has_chains(&t->settings);
+  has[TSR_HAS_FEW_BUCKETS] = !s->holds_many && !tsr_has_value_lists(&t->settings);
   has[TSR_HAS_MANY_BUCKETS] = !s->one_bucket;
   has[TSR_HAS_MOVES] = s->moves_pairs;
   has[TSR_HAS_LISTS] = s->has_lists;

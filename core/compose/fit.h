@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether parts that each accepted the shape fit one another, and what [table] asks: what no plan() can see, since each
- * part knows itself alone. A refusal is TSR_INCOMPATIBLE, with the line that can be changed; the rows of what does not go
- * together are in core/compose/compatible.c. Read next: compose.c, the only caller.
+ * Whether parts that each accepted the shape fit one another, and what [table] asks. No plan() can see that, since
+ * each part knows itself alone. A refusal is TSR_INCOMPATIBLE, with the line that can be changed. The rows of what
+ * does not go together are in compatible.c. Read next: compose.c, the only caller.
  */
 #ifndef TSR_COMPOSE_FIT_H
 #define TSR_COMPOSE_FIT_H

@@ -181,8 +181,8 @@ typedef struct expansion {
   bool done[2][HEADERS_MAX];
 } expansion;
 
-/* Prints a text with each header in the place of its first include, and nothing in that of the others: all of them have
- * guards, and none is included first where a condition is false. */
+/* Prints a text with each header in the place of its first include, and nothing in that of the others. All of them
+ * have guards, and none is included first where a condition is false. */
 static void print_expanded(FILE *out, const char *text, expansion *e) {
   static const tsr_header *const lists[] = {tsr_sdk_headers, tsr_operation_headers};
   for (const char *line = text, *end; *line; line = end) {

@@ -29,9 +29,9 @@ size_t tsr_glue_modules(const tsr_composition *const *tables, size_t count);
  * of memory; the caller frees it. */
 char *tsr_glue_text(const tsr_composition *const *tables, size_t count, size_t module);
 
-/* For the CPU, a whole C file that needs no header but the system's: the same glue, the parts' own text, the walk and
- * one operation TSR_BULK_ of this table, as a function `tsr_fused_range` of type tsr_cpu_range (cpu/bulk.h). NULL as
- * above. */
+/* For the CPU, a whole C file that needs no header but the system's. It has the same glue, the parts' own text, the
+ * walk and one operation TSR_BULK_ of this table, as a function `tsr_fused_range` of type tsr_cpu_range
+ * (cpu/bulk.h). NULL as above. */
 char *tsr_glue_unit(const tsr_composition *table, uint32_t operation);
 /* The same with a text of the caller's in the place of the operation. */
 char *tsr_glue_unit_of(const tsr_composition *table, const char *body);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How full the less loaded of several buckets get (reach.h). Where nothing moves, the facts choices and first_slots say
- * where every pair goes, so that the shares of buckets with k pairs or more follow differential equations, to which
- * large tables keep closely (M. Mitzenmacher, "The power of two choices in randomized load balancing", 1996). A pair
- * without a place is rare up to the load that is sought, and so their number has a Poisson distribution.
+ * How full the less loaded of several buckets get (reach.h). Where nothing moves, the facts choices and first_slots
+ * say where every pair goes. So the shares of buckets with k pairs or more follow differential equations, to which
+ * large tables keep closely (M. Mitzenmacher, "The power of two choices in randomized load balancing", 1996). Up to
+ * the load that is sought a pair without a place is rare, so the number of such pairs has a Poisson distribution.
  */
 #include "core/compose/reach.h"
 

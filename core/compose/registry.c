@@ -2,7 +2,7 @@
  *
  * Loading and listing plugins (registry.h). The rules it checks are numbered in plugins/README.md.
  */
-#define _GNU_SOURCE /* dladdr, asprintf, secure_getenv */
+#define _GNU_SOURCE /* asprintf, secure_getenv */
 #include "core/compose/registry.h"
 
 #include <dirent.h>
@@ -14,10 +14,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/spec/home.h"
 #include "core/spec/number.h"
 #include "core/tessera_tools.h"
 
@@ -31,26 +31,6 @@ const char *const tsr_role_names[TSR_ROLES] = {
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER; /* over dlopen and its dlerror */
 
 /* ---- Where plugins are ----------------------------------------------------------------------- */
-
-/* Whether that is the program itself: then the name is what the program was called by, perhaps a bare word. */
-static bool is_the_program(const Dl_info *library) {
-  Dl_info program;
-  return dladdr((const void *)getauxval(AT_PHDR), &program) && program.dli_fbase == library->dli_fbase;
-}
-
-/* "<directory of this library>/tessera": where an installed copy keeps them; "" if that cannot be told. */
-static void find_beside_the_library(char directory[PATH_MAX]) {
-  Dl_info info;
-  directory[0] = '\0';
-  if (!dladdr(tsr_role_names, &info) || !info.dli_fname) return;
-  char *resolved = realpath(is_the_program(&info) ? "/proc/self/exe" : info.dli_fname, NULL);
-  if (!resolved) return;
-  char *slash = strrchr(resolved, '/');
-  if (slash) *slash = 0;
-  int written = snprintf(directory, PATH_MAX, "%s/tessera", resolved);
-  if (written >= PATH_MAX) directory[0] = '\0';
-  free(resolved);
-}
 
 /* Copies the next directory of a colon-separated list; returns what follows it, NULL at the end. */
 static const char *next_directory(const char *list, char *directory, size_t bytes) {
@@ -83,7 +63,7 @@ static tsr_status search_path(const char *directories, char **path, tsr_error *e
   char beside[PATH_MAX];
   tsr_status status = check_directories(directories ? directories : "", error);
   if (status) return status;
-  find_beside_the_library(beside);
+  if (!tsr_home_path("tessera", beside)) beside[0] = '\0'; /* where an installed copy keeps them */
   const char *own = directories ? directories : "", *others = environment ? environment : "";
   if (asprintf(path, "%s%s%s%s%s", own, *own ? ":" : "", others, *others ? ":" : "", beside) >= 0) return TSR_OK;
   return tsr_fail(error, TSR_NO_MEMORY, "no memory for the plugins' search path");
@@ -152,7 +132,7 @@ static const char *broken_row(const tsr_plugin *plugin, const tsr_parameter *row
   if (!row->doc || !*row->doc) return "has no doc";
   if (row->initial < row->minimum || row->initial > row->maximum) return "has a default outside its range";
   if (row->type == TSR_PARAMETER_U32 && row->maximum > UINT32_MAX) return "has a range beyond its type";
-  if (row->offset % bytes || row->offset + bytes > plugin->config_bytes) return "lies outside the config struct";
+  if (row->offset % bytes || row->offset + bytes > plugin->config_bytes) return "is outside the config struct";
   for (const tsr_parameter *other = plugin->parameters; other < row; other++)
     if (strcmp(other->name, row->name) == 0) return "is there twice";
   return NULL;
@@ -306,8 +286,9 @@ static tsr_status not_found(const char *path, const char *directories, uint32_t 
   return status;
 }
 
-/* What was found stays loaded, so it is found again without a look at the folders: a growing table, a sweep and a test of
- * many compositions ask for the same few plugins thousands of times, and looking takes most of the time of composing. */
+/* What was found stays loaded, so it is found again without a look at the folders. A growing table, a sweep and a
+ * test of many compositions ask for the same few plugins thousands of times, and looking takes most of the time of
+ * composing. */
 typedef struct known_plugin {
   struct known_plugin *next;
   const tsr_plugin *plugin;

@@ -19,7 +19,7 @@ enum { TSR_BACKEND_AUTO, TSR_BACKEND_CUDA, TSR_BACKEND_CPU };
 #define TSR_CAPACITY_MAX (1ull << 40) /* pairs */
 #define TSR_PAGE_BATCH_AUTO UINT64_MAX
 #define TSR_CHUNK_AUTO TSR_PAGE_BATCH_AUTO
-/* Three pages of this size fit the shared memory of an H200's multiprocessor, each beside its locks. */
+/* Three pages of this size fit the shared memory of an H200's multiprocessor, each with its locks. */
 enum { TSR_PAGE_BYTES_AUTO = 60 << 10 };
 enum { TSR_GROWTH_NONE, TSR_GROWTH_DOUBLE };
 enum { TSR_CLEAN_AUTO, TSR_CLEAN_NO };
@@ -93,8 +93,8 @@ tsr_status tsr_settings_read(const tsr_spec *spec, const tsr_options *options, t
 tsr_status tsr_settings_check_same(const tsr_settings *asked, const tsr_settings *own, const char *call,
                                    tsr_error *error) TSR_MUST_CHECK;
 
-/* The same for a pool: all that has to be there is the allocator, and capacity counts units. What else a table needs
- * may be there too, so that a table's spec tells its pool. */
+/* As tsr_settings_read, for a pool: only the allocator has to be there, and capacity counts units. Entries of a table may
+ * be there as well, so that a table's spec describes its pool. */
 tsr_status tsr_settings_read_pool(const tsr_spec *spec, const tsr_options *options, tsr_settings *settings,
                                   tsr_error *error) TSR_MUST_CHECK;
 

@@ -82,8 +82,8 @@ static void print_functions(FILE *out, const tsr_user_code *code, size_t i, size
   if (table->does & TSR_DOES_ERASES) fprintf(out, "USER_erases(%s, %zu)\n", table->name, number);
 }
 
-/* What the glue says of table 0 alone (TSR_ONE_TABLE), said of each table under names of its own: with constants in its
- * unit, what a table does not need is dropped before the link, which takes a fraction of the time. */
+/* What the glue says of table 0 alone (TSR_ONE_TABLE), said of each table under names of its own. With constants in
+ * its unit, what a table does not need is dropped before the link, which takes a fraction of the time. */
 static void print_fact_names(FILE *out, size_t i) {
 #define PRINT_NAME(fact) fprintf(out, "#define tsr_fact_" #fact " tsr_fact_" #fact "_of_table_%zu\n", i);
   TSR_FACTS(PRINT_NAME)

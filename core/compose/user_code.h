@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A user's kernel as its backend makes it: the kernel, the compositions of its tables, and the texts that go into a link
- * beside the parts. Read next: cuda/link.h and cpu/user.h, which make it; kernel.c.
+ * A user's kernel as its backend makes it: the kernel, the compositions of its tables, and the texts that are linked
+ * with the parts. Read next: cuda/link.h and cpu/user.h, which make it; kernel.c.
  */
 #ifndef TSR_USER_CODE_H
 #define TSR_USER_CODE_H

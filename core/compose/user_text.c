@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads a file of kernels (text.h) word by word, past comments, strings and lines of the preprocessor.
+ * Reads a file of kernels (user_text.h) word by word, past comments, strings and lines of the preprocessor.
  */
 #include "core/compose/user_text.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cpu backend. Every machine has it, so it is what a program without a GPU gets, and what the sanitizers can look
- * into. Tables lie in the host's memory, and a team of threads calls the same functions of the parts that a GPU runs.
- * There are no streams: every call has finished its work when it returns. Read next: bulk.c.
+ * The cpu backend. Every machine has it: it is what a program without a GPU gets, and what sanitizers can look into.
+ * Tables are in host memory, and a team of threads calls the same functions of the parts that a GPU runs. There are
+ * no streams: every call has finished its work when it returns. Read next: bulk.c.
  */
 #define _GNU_SOURCE /* sysconf, clock_gettime */
 #include "core/compose/backend.h"
@@ -56,12 +56,12 @@ static tsr_status cpu_open(int number, tsr_device **device, tsr_error *error) {
 
 static void cpu_close(tsr_device *device) { free(device); }
 
-/* Bytes. A table is accessed at random, and over pages of 4 KiB such an access misses the translation buffer as often as
- * the cache; large regions ask for these pages instead. */
+/* Bytes. A table is accessed at random. Over pages of 4 KiB such an access misses the translation buffer as often as
+ * the cache, so large regions ask for these pages instead. */
 enum { HUGE_PAGE = 1 << 21 };
 
-/* Linux promises memory that it does not have, and kills the process that touches it. So this refuses, with a sentence,
- * what cannot fit beside the memory that the device has given out already. */
+/* Linux promises memory that it does not have, and kills the process that touches it. So this refuses, with a
+ * sentence, what cannot fit in addition to the memory that the device has given out already. */
 static tsr_status cpu_allocate(tsr_device *device, uint64_t bytes, void **memory, tsr_error *error) {
   cpu_device *d = (cpu_device *)device;
   const uint64_t all = device->info.memory_bytes, left = all > d->allocated ? all - d->allocated : 0;
@@ -214,8 +214,8 @@ static void fuse(tsr_program *program, const uint32_t *ops, uint32_t count) {
   }
 }
 
-/* Compiles operations when the tables would take about as long for the n items to come, or have taken it: who makes
- * small tables does not wait for a compiler, and who makes large ones waits for it once. */
+/* Compiles operations when the tables would take about as long for the n items to come, or have taken it. So users
+ * of small tables do not wait for a compiler, and users of large ones wait once. */
 static void cpu_expect(tsr_program *program, const uint32_t *ops, uint32_t count, uint64_t n) {
   uint32_t worth[TSR_BULKS], worth_count = 0;
   for (uint32_t i = 0; i < count && !program->is_refused; i++)

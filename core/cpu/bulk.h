@@ -13,8 +13,8 @@
 extern "C" {
 #endif
 
-/* Works on items begin .. end - 1 with one-lane tiles; adds to *tally, which belongs to the caller alone. cpu: the
- * tsr_cpu whose function tables are called; fused code (fuse.h) needs none. */
+/* Works on items begin .. end - 1 with one-lane tiles; adds to *tally, which is the caller's alone. cpu: the tsr_cpu
+ * whose function tables are called; fused code (fuse.h) needs none. */
 typedef void tsr_cpu_range(const void *cpu, const tsr_bulk *bulk, uint32_t alone, uint64_t begin, uint64_t end,
                            tsr_tally *tally);
 

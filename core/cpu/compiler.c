@@ -118,7 +118,7 @@ static char *folder_read(const folder *f, const char *name, size_t most, size_t 
 
 extern char **environ;
 
-static int gave_up; /* an earlier call was killed: who made one table wait makes no other one */
+static int gave_up; /* an earlier call was killed: the process waits no second time */
 
 /* The user's choice, or the system's; NULL if there is to be none. A program with more rights than its caller runs no
  * compiler, because that is the caller's to name. */
@@ -139,8 +139,8 @@ static const char *compiler_name(tsr_error *error) {
   return named ? named : "cc";
 }
 
-/* One look at the child. While the folder lists its group, nobody else may be that group: so it is taken from the list in
- * the same step in which the child is. */
+/* One look at the child. While the folder lists its group, no other process can be that group. So it is taken from
+ * the list in the same step in which the child is. */
 static pid_t look(folder *f, pid_t child, int *status) {
   tsr_leftover_hold();
   const pid_t ended = waitpid(child, status, WNOHANG);

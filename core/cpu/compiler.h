@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The system's C compiler, as a child process: from the text of a C file to the bytes of a shared object. No shell; what
- * it writes lies in a private folder that is gone when the call returns. Thread-safe.
+ * The system's C compiler, as a child process: from the text of a C file to the bytes of a shared object. There is
+ * no shell. Its files are in a private folder, which is removed when the call returns. Thread-safe.
  */
 #ifndef TSR_CPU_COMPILER_H
 #define TSR_CPU_COMPILER_H

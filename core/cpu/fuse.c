@@ -135,7 +135,7 @@ void tsr_fused_free(tsr_fused *fused) {
 }
 
 uint64_t tsr_fuse_items(void) {
-  enum { ITEMS = 1 << 18 }; /* .2 to .4 s, as long as a compiler takes */
+  enum { ITEMS = 1 << 18 }; /* 0.2 to 0.4 s, as long as a compiler takes */
   const char *named = getenv("TESSERA_CC_ITEMS");
   uint64_t items;
   return named && tsr_parse_u64(named, &items) ? items : (uint64_t)ITEMS;

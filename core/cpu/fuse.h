@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From a composition to machine code for the CPU, as link.h of cuda/ for a GPU: the glue, the parts' own text and the
- * walk are one C file (compose/glue.h), which the system's C compiler makes a shared object. Results are cached on disk
- * (cache.h). Thread-safe. Why, and what it brings: design/0013-cpu-fused.md.
+ * From a composition to machine code for the CPU, as cuda/link.h does for a GPU. The glue, the text of the parts and
+ * the walk are one C file (compose/glue.h), which the system's C compiler makes a shared object. Results are cached
+ * on disk (cache.h). Thread-safe. Why, and what it brings: ../design/0013-cpu-fused.md.
  */
 #ifndef TSR_CPU_FUSE_H
 #define TSR_CPU_FUSE_H
@@ -18,7 +18,7 @@ typedef struct tsr_fused {
   void *library;
   tsr_cpu_range *range; /* NULL: not fused */
   bool cached;          /* in the cache of this user */
-  bool ahead;           /* beside the library */
+  bool ahead;           /* next to the library */
 } tsr_fused;
 
 /* Makes the operation TSR_BULK_ of this table, of one-lane tiles. *fused is freed by tsr_fused_free. Fails where it
@@ -28,8 +28,8 @@ tsr_status tsr_fuse(const tsr_composition *composition, uint32_t operation, tsr_
     TSR_MUST_CHECK;
 void tsr_fused_free(tsr_fused *fused);
 
-/* Compiles it for all processors of a kind that most have, into a file of FOLDER/fused, which is there. Where plugins of
- * that folder are found tsr_fuse finds it, too, and needs no compiler. */
+/* Compiles it for all processors of a kind that most have, into a file of FOLDER/fused, which exists. Where plugins
+ * of that folder are found, tsr_fuse finds it as well, and needs no compiler. */
 tsr_status tsr_fuse_ahead(const tsr_composition *composition, uint32_t operation, const char *folder, tsr_error *error)
     TSR_MUST_CHECK;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * parallel.h by OpenMP; by plain threads where a build defines TSR_PTHREADS, because ThreadSanitizer does not
- * understand the barriers of OpenMP's runtimes and would report races that are none.
+ * parallel.h by OpenMP, or by plain threads where a build defines TSR_PTHREADS. ThreadSanitizer does not understand
+ * the barriers of OpenMP's runtimes, and would report races that do not exist.
  */
 #define _POSIX_C_SOURCE 200809L /* nanosleep */
 
@@ -19,8 +19,8 @@ enum { RANGE_MIN = 1 << 11, RANGE_MAX = 1 << 14, TURNS = 16 };
 #include <stdlib.h>
 #include <time.h>
 
-/* Threads that may run beside each other. An OpenMP runtime ends the process where it cannot start one, so they are tried
- * before the first team is made; until then it is not known. */
+/* Threads that may run at the same time. An OpenMP runtime ends the process where it cannot start one, so they are
+ * tried before the first team is made; until then it is not known. */
 static int threads_allowed;
 
 static void *pass(void *gate) {

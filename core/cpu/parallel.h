@@ -15,7 +15,7 @@ extern "C" {
  * all have returned; what they wrote is visible to the caller. */
 void tsr_parallel_for(uint64_t n, void (*body)(void *argument, uint64_t begin, uint64_t end), void *argument);
 
-/* The same with ranges of one: for work of which each piece is long. */
+/* The same with ranges of one, for work whose pieces are long. */
 void tsr_parallel_each(uint64_t n, void (*body)(void *argument, uint64_t begin, uint64_t end), void *argument);
 
 /* The threads of such a team. */

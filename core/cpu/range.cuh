@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A range of an operation's items, worked through by one thread: CPU_RANGE(find) defines range_find. Compiled into the
- * function tables (bulk.c) and, with constants for facts and parameters, into what is fused at run time (fuse.h).
+ * Works through a range of an operation's items, by one thread: CPU_RANGE(find) defines range_find. Compiled into
+ * the function tables (bulk.c) and, with constants for facts and parameters, into what is fused at run time
+ * (fuse.h).
  */
 #ifndef TSR_CPU_RANGE_CUH
 #define TSR_CPU_RANGE_CUH
@@ -104,8 +105,8 @@ TSR_INLINE uint64_t cpu_pass_filter(const tsr_ctx *c, const tsr_bulk *bulk, uint
   return i;
 }
 
-/* The payload of a bucket's match, if there is one. Where buckets are loaded with payloads that of the last slot is read
- * else, in place of a branch; beside it the tags lie, if a layout has them. */
+/* The payload of a bucket's match, if there is one. Where buckets are loaded with payloads, that of the last slot is
+ * read if there is none, in place of a branch. Tags, if a layout has them, are next to it. */
 TSR_INLINE tsr_payload cpu_payload(const tsr_ctx *c, const tsr_bucket *b, uint32_t matches) {
   if (!TSR_FACT(c, whole_pairs) && !matches) return 0;
   return layout_payload(c, b, tsr_lowest(matches | 1u << (TSR_FACT(c, bucket_slots) - 1)));
@@ -126,7 +127,7 @@ TSR_INLINE uint64_t cpu_begin_find(const tsr_ctx *c, const tsr_bulk *bulk, uint3
   return i;
 }
 
-/* Looks at the bucket that a find has come to, and answers the find as if it were the last. Returns whether its key is
+/* Looks at the bucket at which a find is, and answers the find as if it were the last. Returns whether its key is
  * there; *goes: whether there is another bucket to look at. */
 TSR_INLINE uint32_t cpu_take_look(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t kind, cpu_find *find,
                                   uint32_t *goes) {
@@ -197,8 +198,9 @@ TSR_INLINE void cpu_begin_walk(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t 
   cpu_ask_for_next(c, kind, walk);
 }
 
-/* An insert goes on with what its walk could not give: a lock, or a place for the pair in hand. A reserved key has not
- * walked, and so has no result; the key in hand does not tell, since who took a vacant slot holds the one that marks it. */
+/* An insert goes on with what its walk could not give: a lock, or a place for the pair in hand. A reserved key has
+ * not walked, and so has no result. The key in hand does not show that: after taking a vacant slot an insert holds
+ * the key that marks it. */
 TSR_INLINE uint32_t cpu_answer_insert(const tsr_ctx *c, const tsr_bulk *bulk, uint32_t kind, const cpu_walk *walk) {
   tsr_item item = item_of(bulk, walk->i, 0);
   item.key = walk->op.key;
@@ -241,16 +243,16 @@ TSR_INLINE uint32_t cpu_walk_all(const tsr_ctx *c, const tsr_bulk *bulk, uint32_
 
 /* ---- Inserts of keys that come again --------------------------------------------------------- */
 
-/* Threads that share a hot key take turns at its slot. So a thread holds the first keys of a span of items back, combines
- * with each what follows of it, and works on what came of it at the end; as the spans of a GPU (../batch/spans.cuh). Where
- * pairs move, items that follow are left to `combine`, and it is that which does so. */
+/* Threads that share a hot key take turns at its slot. So a thread holds the first keys of a span of items back,
+ * combines with each what follows, and works on the results at the end, as the spans of a GPU do
+ * (../batch/spans.cuh). Where pairs move, items that follow are left to `combine`, which then does this. */
 enum {
   CPU_SPAN = 1 << 14,
   CPU_HELD = 2048, /* keys that are held back, */
   CPU_TRIES = 2,   /* ... the places that each may have, */
-  CPU_JUDGED = 16, /* ... and one of so many items is looked at first, whether it is worth while: */
+  CPU_JUDGED = 16, /* ... and one of this many items is looked at first, whether it pays: */
   CPU_LEAST = 64,  /* of those, */
-  CPU_SHARE = 8    /* so many of them have a key that another one has */
+  CPU_SHARE = 8    /* one of this many of them has a key that another one has */
 };
 
 typedef struct cpu_held {
@@ -277,7 +279,8 @@ TSR_INLINE cpu_held *cpu_held_for(cpu_hold *hold, tsr_key key) {
   return NULL;
 }
 
-/* Works on what came of a key's items, which were told that their key is present; if it has no place they are told so. */
+/* Works on the combined items of a key. Their answers say that the key is present, and are corrected if it has no
+ * place. */
 TSR_INLINE uint32_t cpu_work_held(const tsr_ctx *c, const tsr_bulk *a, uint32_t operation, uint64_t begin,
                                   const cpu_hold *hold, const cpu_held *held) {
   const bool is_combine = operation == TSR_BULK_combine;
@@ -366,7 +369,7 @@ TSR_INLINE uint64_t cpu_work_holding(const tsr_ctx *c, const tsr_bulk *a, uint32
  * drops at once what hangs on it. What hangs on an argument it first puts into each function on the way and optimises
  * there, which took it two thirds of its time (core/design/0013-cpu-fused.md). Items overlap where none needs more than
  * its key and payload; probes are counted of one key at a time. */
-#define CPU_MAY_OVERLAP(c) (!TSR_FACT(c, statistics) && !TSR_FACT(c, is_filter) && !HAS_CHAINS(c))
+#define CPU_MAY_OVERLAP(c) (!TSR_FACT(c, statistics) && !TSR_FACT(c, is_filter) && !HAS_VALUE_LISTS(c))
 #define CPU_RINGS_FINDS(c, operation)                                                                                  \
   (((operation) == TSR_BULK_find || (operation) == TSR_BULK_contains) && CPU_MAY_OVERLAP(c))
 #define CPU_RINGS_PLACES(c, operation)                                                                                 \
@@ -408,7 +411,7 @@ TSR_INLINE uint64_t cpu_work_holding(const tsr_ctx *c, const tsr_bulk *a, uint32
   }                                                                                                                    \
   static void range_##op(const void *cpu, const tsr_bulk *given, uint32_t alone, uint64_t begin, uint64_t end,         \
                          tsr_tally *tally) {                                                                           \
-    const tsr_bulk own = *given; /* of which a compiler knows that nobody changes it */                                \
+    const tsr_bulk own = *given; /* a compiler knows that nobody changes it */                                         \
     const tsr_ctx c = cpu_context(cpu, &own, alone, NULL);                                                             \
     for (uint64_t from = begin, to; from < end; from = to) {                                                           \
       to = end - from > CPU_BATCH ? from + CPU_BATCH : end;                                                            \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Users' kernels by a C compiler (user.h). Tables of different widths cannot be in one C file, because a file has one
- * tsr_key: so each has its own, and a call from the kernel to a table stays a call.
+ * Users' kernels by a C compiler (user.h). A C file has one tsr_key, so tables of different widths cannot be in one
+ * file. Each table has a file of its own, and a call from the kernel to a table stays a call.
  */
 #include "core/cpu/user.h"
 

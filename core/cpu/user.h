@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Users' kernels on the cpu backend: the tables' functions and the kernel, each a C file, become one shared object by the
- * system's C compiler (compiler.h), cached on disk. The members user_ of tsr_backend.
+ * Users' kernels on the cpu backend, the members user_ of tsr_backend. The functions of each table, and the kernel,
+ * are a C file each. The system's C compiler (compiler.h) makes one shared object of them, which is cached on disk.
  */
 #ifndef TSR_CPU_USER_H
 #define TSR_CPU_USER_H

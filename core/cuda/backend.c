@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cuda backend, over the driver API. It works in the device's primary context, because that is the one of the CUDA
- * runtime and its libraries, so that their memory and streams can be used here. A caller may have made another context
- * current, so every function pushes the primary one and pops it before it returns. Read next: link.h.
+ * The cuda backend, over the driver API. It works in the device's primary context, which is that of the CUDA runtime
+ * and its libraries, so their memory and streams can be used here. A caller may have made another context current.
+ * So every function pushes the primary one, and pops it before it returns. Read next: link.h.
  */
 #define _POSIX_C_SOURCE 200809L /* strdup */
 #include <stdlib.h>
@@ -63,9 +63,9 @@ tsr_status tsr_device_describe(int number, tsr_device_info *info, tsr_error *err
   return status;
 }
 
-/* Without a pool of its own the driver would give each buffer's memory back when the stream is waited for, and to get it
- * anew takes longer than what it is for. It is kept until the device is closed, or memory gets short. pre: the device's
- * context exists. */
+/* A pool of its own keeps the memory of buffers until the device is closed, or memory gets short. Otherwise the
+ * driver would give it back when the stream is waited for, and to get it anew takes longer than the work that it is
+ * for. pre: the device's context exists. */
 static tsr_status open_pool(tsr_cuda_device *d, tsr_error *error) {
   const cu_pool_properties properties = {.allocation = 1, .location = 1, .device = d->number};
   uint64_t kept_bytes = UINT64_MAX;

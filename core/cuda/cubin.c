@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads what a cubin says of its kernels (tsr_cubin_inspect in link.h). A cubin is an ELF file: kernels and functions
- * are its symbols, and section .nv.info holds their registers and frames. It may come from the cache, and so from a file
+ * Reads a cubin's kernels (tsr_cubin_inspect in link.h). A cubin is an ELF file: kernels and functions are its
+ * symbols, and section .nv.info holds their registers and frames. It may come from the cache, and so from a file
  * that somebody damaged; therefore each offset is checked before it is followed.
  */
 #include <elf.h>
@@ -73,8 +73,8 @@ static bool is_wanted(const tsr_kernels *kernels, const char *name) {
   for (size_t i = 0; i < kernels->count; i++) {
     const tsr_step *step = &kernels->step[i];
     if (strcmp(step->kernel, name) == 0) return true;
-    for (size_t form = 0; form < TSR_ROOMIER_FORMS && step->roomier[form]; form++)
-      if (strcmp(step->roomier[form], name) == 0) return true;
+    for (size_t variant = 0; variant < TSR_ROOMIER_VARIANTS && step->roomier[variant]; variant++)
+      if (strcmp(step->roomier[variant], name) == 0) return true;
   }
   return false;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The part of the CUDA driver API that the cuda backend uses. It is loaded from libcuda.so.1 when it is first needed,
- * so that one binary runs with and without a driver; and it is declared here, by the driver's documented ABI, so that
- * the library builds without the toolkit.
+ * The part of the CUDA driver API that the cuda backend uses. It is loaded from libcuda.so.1 when it is first
+ * needed, so that one binary runs with and without a driver. It is declared here, by the driver's documented ABI, so
+ * that the library builds without the toolkit.
  */
 #ifndef TSR_CUDA_DRIVER_H
 #define TSR_CUDA_DRIVER_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where libraries lie (library.h).
+ * Where NVIDIA's libraries are found (library.h).
  */
 #define _GNU_SOURCE /* secure_getenv */
 #include "core/cuda/library.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Libraries of NVIDIA's that are opened when they are first needed, and their functions.
+ * NVIDIA's libraries that are opened when they are first needed, and their functions.
  */
 #ifndef TSR_CUDA_LIBRARY_H
 #define TSR_CUDA_LIBRARY_H
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A library of the toolkit, or one that is installed beside it: NAME.RELEASE on the loader's own path, then NAME or
+/* A library of the toolkit, or one that is installed with it: NAME.RELEASE on the loader's own path, then NAME or
  * NAME.RELEASE where toolkits are installed. NULL: it is nowhere. It stays open. */
 void *tsr_cuda_library(const char *name, const char *release);
 /* Writes the address of a function to a pointer to a function, of `bytes` bytes. */

@@ -127,8 +127,8 @@ static const tsr_header system_headers[] = {
     {NULL, NULL}};
 
 typedef struct glue_module {
-  const char *name; /* in messages */
-  const char *form; /* a user's kernel: an option that makes it roomier, or NULL */
+  const char *name;    /* in messages */
+  const char *variant; /* a user's kernel: an option that makes it roomier, or NULL */
   char *text;
   char *code; /* LTO-IR */
   size_t code_bytes;
@@ -186,12 +186,12 @@ static tsr_status glue_compile(glue_module *module, uint32_t sm, tsr_error *erro
   const char *options[GLUE_OPTIONS + 2] = {arch};
   snprintf(arch, sizeof arch, "-arch=compute_%u", sm);
   memcpy(options + 1, glue_options, sizeof glue_options);
-  options[GLUE_OPTIONS + 1] = module->form;
+  options[GLUE_OPTIONS + 1] = module->variant;
   nvrtc_program program;
   if (nvrtc.create(&program, module->text, module->name, headers, texts, names) != 0)
     return tsr_fail(error, TSR_LINK_FAILED, "NVRTC cannot create a program");
   tsr_status status = TSR_OK;
-  if (nvrtc.compile(program, GLUE_OPTIONS + 1 + (module->form != NULL), options) != 0 ||
+  if (nvrtc.compile(program, GLUE_OPTIONS + 1 + (module->variant != NULL), options) != 0 ||
       nvrtc.lto_size(program, &module->code_bytes) != 0) {
     status = glue_fail(program, module->name, error);
   } else {
@@ -246,7 +246,7 @@ static tsr_status get_cubin(jitlink_handle handle, tsr_link *link, tsr_error *er
 static const char *const link_options[] = {"-lto", "-O3"};
 enum { LINK_OPTIONS = sizeof link_options / sizeof link_options[0], KERNELS_MAX = 64, OPTION_BYTES = 128 };
 
-/* names: of the form of each kernel. */
+/* names: of the variant of each kernel. */
 static tsr_status fuse(const glue *g, const tsr_composition *const *tables, size_t count, const tsr_kernels *kernels,
                        const char *const *names, uint32_t sm, tsr_link *link, tsr_error *error) {
   char texts[KERNELS_MAX + 1][OPTION_BYTES];
@@ -277,8 +277,8 @@ static tsr_status fuse(const glue *g, const tsr_composition *const *tables, size
  * more, ptxas can often save those. */
 enum { MEDIUM_REGISTERS = 48, SAVED_REGISTERS = 8 };
 
-/* A hash of all that the cubin depends on. has_operations: their headers, too. pre: the toolkit is loaded, whose
- * version counts as well. */
+/* A hash of all that the cubin depends on. has_operations: the headers of operations as well. pre: the toolkit is
+ * loaded, whose version counts too. */
 static tsr_cache_key cache_key(const glue *g, const tsr_composition *const *tables, size_t count,
                                const tsr_kernels *kernels, bool has_operations, uint32_t sm) {
   tsr_cache_key key = tsr_cache_key_start(sm);
@@ -306,14 +306,14 @@ static tsr_cache_key cache_key(const glue *g, const tsr_composition *const *tabl
   return key;
 }
 
-/* Whether the compact form would wait twice for a bucket (tsr_step.late_bytes). */
+/* Whether the compact variant would wait twice for a bucket (tsr_step.late_bytes). */
 static bool waits_twice(const tsr_composition *const *tables, size_t count, const tsr_step *step) {
   if (count != 1 || !step->late_bytes) return false;
   const tsr_shape *shape = &tables[0]->shape;
   return shape->tile_lanes == 1 && shape->bucket_bytes == step->late_bytes;
 }
 
-static void first_forms(const tsr_kernels *kernels, const char **names) {
+static void first_variants(const tsr_kernels *kernels, const char **names) {
   for (size_t i = 0; i < kernels->count; i++) names[i] = kernels->step[i].kernel;
 }
 
@@ -324,34 +324,35 @@ static const tsr_kernel_info *find_kernel(const tsr_link *link, const char *name
   return kernel;
 }
 
-/* The compact form of a kernel is the faster one, because more of its blocks fit on a multiprocessor; but ptxas may spill a
- * register or two to reach it, and a spill in a walk costs more than those blocks gain. So a kernel that spills is linked
- * again in the next form. And so is one that takes a few registers more than five blocks leave it: where the next form
- * saves them without a spill it is kept, else the compact one. A kernel that waits twice takes the next form at once. */
+/* Links again kernels for which the compact variant is not the best. It mostly is, because more of its blocks fit on a
+ * multiprocessor. But ptxas may spill a register or two to reach it, and a spill in a walk costs more than those
+ * blocks gain. So a kernel that spills is linked again in the next variant. So is one that takes a few registers more
+ * than five blocks leave it; where the next variant saves them without a spill it is kept, otherwise the compact one. A
+ * kernel that waits twice takes the next variant at once. */
 static tsr_status relink_roomier(const glue *g, const tsr_composition *const *tables, size_t count,
                                  const tsr_kernels *kernels, uint32_t sm, tsr_link *link, tsr_error *error) {
   const char *names[KERNELS_MAX];
-  bool spills[KERNELS_MAX] = {false}; /* the compact form does */
+  bool spills[KERNELS_MAX] = {false}; /* the compact variant does */
   tsr_link compact = {0};
   tsr_status status = TSR_OK;
-  first_forms(kernels, names);
-  for (size_t form = 0; status == TSR_OK && form < TSR_ROOMIER_FORMS; form++) {
+  first_variants(kernels, names);
+  for (size_t variant = 0; status == TSR_OK && variant < TSR_ROOMIER_VARIANTS; variant++) {
     bool changed = false, is_compact = true;
     for (size_t i = 0; i < kernels->count; i++) {
-      const char *const compact_name = kernels->step[i].kernel, *const roomier = kernels->step[i].roomier[form];
+      const char *const compact_name = kernels->step[i].kernel, *const roomier = kernels->step[i].roomier[variant];
       const tsr_kernel_info *kernel = find_kernel(link, names[i]);
       const bool is_wide = !kernels->keeps_wide && kernel->registers > MEDIUM_REGISTERS &&
                            kernel->registers <= MEDIUM_REGISTERS + SAVED_REGISTERS;
-      if (form == 0) spills[i] = kernel->stack_bytes > 0;
+      if (variant == 0) spills[i] = kernel->stack_bytes > 0;
       if (roomier &&
-          (kernel->stack_bytes > 0 || (form == 0 && (is_wide || waits_twice(tables, count, &kernels->step[i]))))) {
-        names[i] = form == 0 || spills[i] ? roomier : compact_name;
+          (kernel->stack_bytes > 0 || (variant == 0 && (is_wide || waits_twice(tables, count, &kernels->step[i]))))) {
+        names[i] = variant == 0 || spills[i] ? roomier : compact_name;
         changed = true;
       }
       is_compact &= names[i] == compact_name;
     }
     if (!changed) break;
-    if (form == 0) {
+    if (variant == 0) {
       compact = *link;
       memset(link, 0, sizeof *link);
     } else {
@@ -375,7 +376,7 @@ static tsr_status link_anew(glue *g, const tsr_composition *const *tables, size_
   double start = now_ms();
   if (kernels->count > KERNELS_MAX)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "%zu kernels in one link: at most %d", kernels->count, KERNELS_MAX);
-  first_forms(kernels, names);
+  first_variants(kernels, names);
   for (size_t i = 0; status == TSR_OK && i < g->count; i++)
     if (!g->modules[i].code) status = glue_compile(&g->modules[i], sm, error);
   double compiled = now_ms();
@@ -436,33 +437,33 @@ static tsr_status user_write(glue *g, const tsr_user_code *code, const tsr_compo
   return status || code->source.image ? status : add_module(g, file, strdup(code->source.text), error);
 }
 
-/* Links the kernel in one of its forms; NULL is the compact one. */
-static tsr_status link_form(glue *g, const tsr_user_code *code, const tsr_composition *const *tables,
-                            const tsr_kernels *kernels, const char *form, uint32_t sm, tsr_link *link,
-                            tsr_error *error) {
+/* Links the kernel in one of its variants; NULL is the compact one. */
+static tsr_status link_variant(glue *g, const tsr_user_code *code, const tsr_composition *const *tables,
+                               const tsr_kernels *kernels, const char *variant, uint32_t sm, tsr_link *link,
+                               tsr_error *error) {
   glue_module *kernel = &g->modules[g->count - 1];
-  if (form) {
+  if (variant) {
     free(kernel->code);
     kernel->code = NULL;
-    kernel->form = form;
+    kernel->variant = variant;
   }
   tsr_status status = link_anew(g, tables, code->facts.tables, kernels, sm, link, error);
   if (status) tsr_user_explain(code, error);
   return status;
 }
 
-/* The forms that the bulk kernels have (relink_roomier), and the same choice between them. An image has one. */
+/* The variants that the bulk kernels have (relink_roomier), and the same choice between them. An image has one. */
 static tsr_status user_link_anew(glue *g, const tsr_user_code *code, const tsr_composition *const *tables,
                                  const tsr_kernels *kernels, uint32_t sm, tsr_link *link, tsr_error *error) {
-  static const char *const forms[] = {"-DTSR_KERNEL_BLOCKS=5", "-DTSR_KERNEL_BLOCKS=1"};
-  tsr_status status = link_form(g, code, tables, kernels, NULL, sm, link, error);
-  for (size_t form = 0; status == TSR_OK && !code->source.image && form < 2; form++) {
+  static const char *const variants[] = {"-DTSR_KERNEL_BLOCKS=5", "-DTSR_KERNEL_BLOCKS=1"};
+  tsr_status status = link_variant(g, code, tables, kernels, NULL, sm, link, error);
+  for (size_t variant = 0; status == TSR_OK && !code->source.image && variant < 2; variant++) {
     const tsr_kernel_info *kernel = &link->kernels[0];
     const bool is_wide =
         kernel->registers > MEDIUM_REGISTERS && kernel->registers <= MEDIUM_REGISTERS + SAVED_REGISTERS;
-    if (kernel->stack_bytes == 0 && (form > 0 || !is_wide)) return TSR_OK;
+    if (kernel->stack_bytes == 0 && (variant > 0 || !is_wide)) return TSR_OK;
     tsr_link other = {0};
-    status = link_form(g, code, tables, kernels, forms[form], sm, &other, error);
+    status = link_variant(g, code, tables, kernels, variants[variant], sm, &other, error);
     const bool is_better = status == TSR_OK && (kernel->stack_bytes > 0 || other.kernels[0].stack_bytes == 0);
     tsr_link_free(is_better ? link : &other);
     if (is_better) *link = other;

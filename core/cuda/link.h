@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Makes machine code of compositions: NVRTC compiles the glue, and nvJitLink fuses it with the parts' LTO-IR and the
- * kernels into a cubin. This needs two libraries of the toolkit, but no GPU. Cubins are cached on disk (cache.h). Several
- * threads may link at a time.
+ * Makes machine code of compositions. NVRTC compiles the glue, and nvJitLink fuses it with the parts' LTO-IR and the
+ * kernels into a cubin. This needs two libraries of the toolkit, but no GPU. Cubins are cached on disk (cache.h).
+ * Several threads may link at a time.
  */
 #ifndef TSR_CUDA_LINK_H
 #define TSR_CUDA_LINK_H
@@ -22,7 +22,7 @@ typedef struct tsr_kernels {
   size_t count;
   const unsigned char *image; /* fatbin with LTO-IR */
   size_t image_bytes;
-  /* Only a kernel with a stack becomes roomier, not one that takes a few registers more than the first form is for. */
+  /* Only a kernel with a stack becomes roomier, not one that takes a few registers more than the first variant is for. */
   bool keeps_wide;
 } tsr_kernels;
 
@@ -31,7 +31,7 @@ typedef struct tsr_kernels {
 tsr_status tsr_cuda_linker(tsr_error *error) TSR_MUST_CHECK;
 
 /* Links kernels over tables for compute capability sm; device code knows tables[i] as table i. table_count may be 0.
- * A kernel that would need a stack, or registers that leave room for few blocks, is linked in another of its forms;
+ * A kernel that would need a stack, or registers that leave room for few blocks, is linked in another of its variants;
  * link->kernels has the names in force.
  * *link is freed by tsr_link_free. TSR_NOT_FOUND: a library of the toolkit is missing; TSR_LINK_FAILED with the
  * linker's own words; TSR_UNSUPPORTED: sm below 80. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Wires (backend.h) between GPUs by NCCL (nccl.h). No call blocks: NCCL is asked for that, and what goes on is asked for
- * from time to time, so that a process whose peer has gone can give up, which ends the kernels that wait for it.
+ * Wires (backend.h) between GPUs by NCCL (nccl.h). No call blocks: NCCL is asked not to, and progress is polled. So
+ * a process whose peer has gone can give up, which ends the kernels that wait for it.
  */
 #include "core/cuda/nccl.h"
 

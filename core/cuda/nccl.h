@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Exchanges between the GPUs of several processes by NCCL, which is opened when a group first needs it, and of which the
+ * Exchanges between the GPUs of several processes by NCCL. The library is opened when a group first needs it. The
  * few functions that are used are declared here, by its documented ABI. Read next: nccl.c; ../devices/group.c.
  */
 #ifndef TSR_CUDA_NCCL_H

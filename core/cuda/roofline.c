@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Measures what a device's memory allows (tsr_roofline), so that a table's speed can be told as a share of it: runs the
- * kernels of ../kernels/roofline.h, and times them as operations of tables are timed.
+ * Measures what a device's memory allows (tsr_roofline), so that a table's speed can be given as a share of it. Runs
+ * the kernels of ../kernels/roofline.h, and times them as operations of tables are timed.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -43,7 +43,7 @@ tsr_status tsr_balance_add(tsr_shards *s, uint32_t member, uint64_t n, const voi
   return device->backend->step(device, NULL, &tsr_split_steps.step[TSR_SPLIT_bins], &split, n, stream, error);
 }
 
-/* The bin with which a part begins of which the sum before it should be `target`: the edge that comes nearest. */
+/* The first bin of a part before which the sum should be `target`: the nearest edge. */
 static uint32_t bin_at(const double *before, double target) {
   uint32_t low = 0, high = BINS;
   while (low < high) {

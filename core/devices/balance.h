@@ -9,9 +9,9 @@
 
 /* Equal parts: what distinct keys need. */
 void tsr_balance_evenly(tsr_shards *shards);
-/* A number of a batch's keys makes work and memory as often as it comes: then the parts follow how many keys of a batch
- * each bin has. Adds the keys of one member, arrays of its device; choose makes the parts, and all processes have to call
- * it. capacity: of all shards; what the batch leaves of it is taken to come evenly. */
+/* For tables in which each pair of a key takes a slot: the parts follow how many keys of a batch each bin has. `count`
+ * adds the keys of one member, arrays of its device. `choose` makes the parts; all processes have to call it. capacity:
+ * of all shards; the part that the batch does not fill is taken to come evenly. */
 tsr_status tsr_balance_add(tsr_shards *shards, uint32_t member, uint64_t n, const void *keys, uint32_t key_bytes,
                            tsr_error *error) TSR_MUST_CHECK;
 tsr_status tsr_balance_choose(tsr_shards *shards, uint64_t capacity, tsr_error *error) TSR_MUST_CHECK;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Batches (batch.h), chunk by chunk: chunk.h has the legs of one.
+ * Batches (batch.h), chunk by chunk; chunk.h has the legs of one.
  *
- * Each leg has a stream of its own on every device and three chunks have buffers, so that while one is worked on the
- * next travels and the one after it is split; events order what depends on what. The host waits for how many items go
- * where, and between processes for the end of an exchange (group.c), while the devices work on the chunks before.
+ * Each leg has a stream of its own on every device, and three chunks have buffers. While one chunk is worked on, the
+ * next one travels and the one after it is split; events keep the order. The host waits for the number of items per
+ * shard, and between processes for the end of an exchange (group.c), while the devices work on the chunks before.
  */
 #include "core/devices/batch.h"
 
@@ -18,7 +18,7 @@
 
 /* ---- A batch --------------------------------------------------------------------------------- */
 
-/* All processes must ask for the same, and go round as often as the one with the longest batch. */
+/* All processes must ask for the same operation, and take as many rounds as the longest batch. */
 static tsr_status begin(tsr_task *task) {
   tsr_status status = tsr_task_allocate(task);
   for (uint32_t i = 0; status == TSR_OK && i < task->x->here; i++) { /* what the caller has enqueued before */
@@ -54,7 +54,7 @@ static tsr_status begin(tsr_task *task) {
   return status;
 }
 
-/* The histogram of a batch that is the first of its table, where each pair of a key needs a slot. */
+/* The histogram of a table's first batch, if each pair of a key needs a slot. */
 static tsr_status balance(const tsr_task *task) {
   const uint32_t policy = task->t->store.composition->shape.duplicates, key_bytes = task->question_bytes[TSR_KEYS];
   const uint32_t here = task->x->here;
@@ -96,7 +96,8 @@ static tsr_status run(tsr_table *t, const tsr_request *parts, bool stays, tsr_er
   tsr_status status = begin(&task);
   const bool has_answers = tsr_task_has_answers(&task);
   if (status == TSR_OK && !stays) status = balance(&task);
-  /* Answers of a chunk travel when the next one is being worked on, since an exchange between processes waits for its end. */
+  /* The answers of a chunk travel while the next chunk is worked on, because an exchange between processes waits for
+   * its end. */
   for (uint64_t round = 0; status == TSR_OK && round < task.rounds; round++) {
     const uint32_t flight = (uint32_t)(round % TSR_FLIGHTS);
     status = tsr_chunk_split(&task, flight, round);
@@ -180,7 +181,7 @@ static const void *item_of(const void *array, uint64_t i, uint64_t bytes) {
 
 static void *place_of(void *array, uint64_t i, uint64_t bytes) { return array ? (char *)array + i * bytes : NULL; }
 
-/* Items first .. first + n. Of find_all the offsets say where an item's values lie, so that all parts have them all. */
+/* Items first .. first + n. The offsets of find_all point into one array of values, which all parts therefore share. */
 static tsr_request slice(const tsr_table *t, const tsr_request *r, uint64_t first, uint64_t n) {
   const uint64_t key_bytes = t->store.composition->shape.key_bits / 8;
   const uint64_t value_bytes = tsr_composition_value_bytes(t->store.composition);
@@ -202,7 +203,7 @@ static void cut(tsr_table *t, const tsr_request *r, tsr_request *parts) {
   tsr_shards *s = t->shards;
   const uint32_t here = s->transport.here;
   for (uint32_t i = 0; i < here; i++) {
-    const uint32_t part = (i + s->next) % here; /* so that small batches are not all one member's */
+    const uint32_t part = (i + s->next) % here; /* so that small batches do not all go to one member */
     const uint64_t first = r->n / here * part + r->n % here * part / here;
     const uint64_t end = r->n / here * (part + 1) + r->n % here * (part + 1) / here;
     parts[i] = slice(t, r, first, end - first);

@@ -28,14 +28,12 @@ static bool is_here(const tsr_member *m, const void *memory) {
   return tsr_device_of(m)->backend->is_device_memory(tsr_device_of(m), memory);
 }
 
-/* Whether items of so many bytes may be read here in the words of tsr_split_put; rows may lie anywhere. */
+/* Whether tsr_split_put can read items of this size here by its words; rows may have any address. */
 static bool is_aligned(const void *items, uint64_t bytes) {
   const uint64_t word = bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : 1;
   return (uint64_t)(uintptr_t)items % word == 0;
 }
 
-/* A column of the member's part of a chunk, where its device reads it at the full rate: the caller's own array, or a copy.
- */
 tsr_status tsr_chunk_fetch(const tsr_task *task, uint32_t member, tsr_flight *k, tsr_column c) {
   const tsr_member *m = &task->s->members[member];
   const uint64_t bytes = task->question_bytes[c];
@@ -69,7 +67,7 @@ static tsr_status count_part(const tsr_task *task, uint32_t member, tsr_flight *
   return status ? status : tsr_task_sum(task, m, split.counts, counts, TSR_LEG_SPLIT);
 }
 
-/* The member's row of sizes, from its counts. */
+/* Reads the member's row of sizes from its counts. */
 static tsr_status read_counts(const tsr_task *task, uint32_t member, const tsr_flight *k, uint64_t *sizes) {
   const tsr_member *m = &task->s->members[member];
   const uint64_t tiles = (k->n + TSR_SPLIT_TILE - 1) / TSR_SPLIT_TILE, members = task->x->members;
@@ -86,7 +84,7 @@ static tsr_status read_counts(const tsr_task *task, uint32_t member, const tsr_f
   return status;
 }
 
-/* Tells the others how much this process has for whom, and that all is well here. */
+/* Tells the others how many items this process has for each shard, and that it has not failed. */
 static tsr_status share_sizes(const tsr_task *task, uint32_t flight, tsr_status status) {
   const uint32_t members = task->x->members;
   uint64_t *sizes = task->sizes[flight], *back = task->back[flight];
@@ -97,7 +95,6 @@ static tsr_status share_sizes(const tsr_task *task, uint32_t flight, tsr_status 
   return status;
 }
 
-/* Every member's part has its items of a round, as long as it has any. */
 void tsr_chunk_take_round(const tsr_task *task, uint32_t flight, uint64_t round) {
   for (uint32_t i = 0; i < task->x->here; i++) {
     tsr_flight *k = &task->s->members[i].flights[flight];
@@ -158,7 +155,7 @@ tsr_status tsr_chunk_split(const tsr_task *task, uint32_t flight, uint64_t round
   return task->x->agree(task->x, status, task->error);
 }
 
-/* ---- Phases 2 and 3: travel and work --------------------------------------------------------- */
+/* ---- Legs 2 and 3: travel and work ----------------------------------------------------------- */
 
 tsr_status tsr_chunk_travel(const tsr_task *task, uint32_t flight) {
   tsr_status status = tsr_task_meet(task, flight, TSR_LEG_SPLIT, TSR_LEG_TRAVEL);
@@ -174,8 +171,8 @@ tsr_status tsr_chunk_travel(const tsr_task *task, uint32_t flight) {
   return status;
 }
 
-/* Where a shard writes its answers: to the memory of the member that these items came from, where its own begin in the order
- * of shards; or, unless answers are sent, to its own memory, those to all items. */
+/* Where a shard writes its answers. If answers are sent: to the memory of the member whose items these are, where its
+ * own begin in the order of shards. Otherwise: to the shard's own memory, the answers of all items. */
 static void *answer_of(const tsr_task *task, uint32_t shard, uint32_t flight, uint32_t from, tsr_answer a) {
   uint64_t first_at[TSR_DEVICES_MAX];
   if (!task->answers[a].bytes) return NULL;
@@ -188,7 +185,7 @@ static const void *items_from(const void *column, uint64_t before, uint64_t byte
   return column ? (const char *)column + before * bytes : NULL;
 }
 
-/* A shard works on n items: what has come but for the first `before`. */
+/* A shard works on n items of those that came, after the first `before`. */
 static tsr_status work_on(const tsr_task *task, uint32_t shard, uint32_t flight, uint32_t from, uint64_t before,
                           uint64_t n) {
   tsr_member *m = &task->s->members[shard];
@@ -242,9 +239,9 @@ tsr_status tsr_chunk_work(const tsr_task *task, uint32_t flight) {
   return status;
 }
 
-/* ---- The way back ---------------------------------------------------------------------------- */
+/* ---- Leg 4: return --------------------------------------------------------------------------- */
 
-/* An answer of a member's part of the chunk, to where the caller wants it: at once, if its device has that memory. */
+/* Puts an answer of a member's part of the chunk where the caller wants it: directly, if its device has that memory. */
 static tsr_status put_in_order(const tsr_task *task, uint32_t member, uint32_t flight, tsr_answer a) {
   tsr_member *m = &task->s->members[member];
   tsr_flight *k = &m->flights[flight];

@@ -18,7 +18,7 @@ static bool is_about_devices(const char *section, const char *key) {
           (strcmp(key, "devices") == 0 || strcmp(key, "device") == 0 || strcmp(key, "backend") == 0));
 }
 
-/* The spec of a shard: all but the list of devices, of which it has one. */
+/* The spec of a shard: the table's without the list of devices, and with one device. */
 static tsr_status spec_of_shard(const tsr_table *t, uint32_t number, tsr_spec **made, tsr_error *error) {
   char value[24];
   tsr_spec *spec = tsr_spec_new(tsr_spec_name(t->spec));
@@ -63,8 +63,8 @@ tsr_status tsr_shard_create(const tsr_table *t, uint32_t i, const void *from, ts
   return status;
 }
 
-/* What moves items goes before what works on them, of which there is always enough: else a chunk's first kernel would wait
- * until the work on the one before had ended, and the devices for the host. */
+/* Kernels that move items are urgent, those that work on items are not: there is always enough work. Otherwise a
+ * chunk's first kernel would wait for the work on the chunk before, and the devices would wait for the host. */
 static tsr_status furnish_member(tsr_member *m, tsr_error *error) {
   tsr_device *device = m->shard->device;
   tsr_status status = TSR_OK;
@@ -116,7 +116,7 @@ static void release_member(tsr_member *m) {
   tsr_table_destroy(m->shard);
 }
 
-/* A table of a group has its transport already, and one member here. */
+/* A table of a group has its transport already, and one member in this process. */
 tsr_status tsr_shards_furnish(tsr_table *t, tsr_shard_maker *make, const void *from, tsr_error *error) {
   tsr_device *devices[TSR_DEVICES_MAX];
   const tsr_settings *settings = &t->store.composition->settings;
@@ -126,7 +126,7 @@ tsr_status tsr_shards_furnish(tsr_table *t, tsr_shard_maker *make, const void *f
   if (!s) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a table of several devices");
   if (!in_group) s->transport.members = s->transport.here = t->devices.count;
   s->split = (uint32_t)settings->sharing.split;
-  /* lists that are made in bulk are made anew by each insert, so that a batch has to come at once */
+  /* each insert makes lists in bulk again, so a batch must come at once */
   s->chunk = t->store.composition->shape.has_lists ? 1ull << 31 : settings->sharing.chunk;
   s->seed = t->store.composition->shape.seed;
   s->is_empty = true;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Groups of processes (tessera_devices.h): the transport of tables whose shards are each in a process of its own. What they
- * say to each other goes over a mesh of sockets; items do, too, or by a wire from GPU to GPU, while the mesh tells whether
- * all are still there. Read next: mesh.c.
+ * Groups of processes (tessera_devices.h): the transport of tables whose shards are each in a process of its own.
+ * Messages go over a mesh of sockets. Items do too, or go by a wire from GPU to GPU, while the mesh shows whether all
+ * processes are still there.
+ *
+ * Read next: mesh.c.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +20,7 @@
 
 struct tsr_group {
   tsr_mesh mesh;
-  tsr_device *device; /* where memory is not the host's: of all tables of this process, */
+  tsr_device *device; /* if memory is not the host's: the device of all tables of this process, */
   uint32_t number;    /* its number, */
   tsr_wire *wire;     /* and its way to the others' */
 };
@@ -35,7 +37,7 @@ static tsr_status gather(tsr_transport *x, uint64_t *rows, uint32_t words, tsr_e
   return tsr_mesh_exchange(&x->group->mesh, &mail, error);
 }
 
-/* What a process has to say of its own work. The sentence of the first that failed is everybody's. */
+/* What a process tells of its own work. All return the sentence of the first process that failed. */
 static tsr_status agree(tsr_transport *x, tsr_status status, tsr_error *error) {
   tsr_error mine = {.status = status}, theirs[TSR_DEVICES_MAX];
   tsr_mail mail = {.out = {NULL}};
@@ -50,7 +52,7 @@ static tsr_status agree(tsr_transport *x, tsr_status status, tsr_error *error) {
   tsr_status passed = tsr_mesh_exchange(&x->group->mesh, &mail, status ? NULL : error);
   if (status) {
     const tsr_status broken = tsr_mesh_break(&x->group->mesh, &mine);
-    (void)broken; /* this process has its own failure to tell of */
+    (void)broken; /* this process reports its own failure */
     return status;
   }
   if (passed) return passed;
@@ -66,8 +68,8 @@ static tsr_status agree(tsr_transport *x, tsr_status status, tsr_error *error) {
   return TSR_OK;
 }
 
-/* Waits until a wire is ready, as long as all processes are there; a failure, also one before, ends the group at once: the
- * others wait for what this process does not send. */
+/* Waits until a wire is ready, while all processes are there. A failure, also an earlier one, ends the group at once,
+ * because the others wait for what this process does not send. */
 static tsr_status finish_wire(tsr_group *g, tsr_error before, tsr_error *error) {
   const tsr_wires *wires = g->device->backend->wires;
   const double until = tsr_mesh_now_s() + g->mesh.limit_s;
@@ -86,7 +88,7 @@ static tsr_status finish_wire(tsr_group *g, tsr_error before, tsr_error *error) 
   return status;
 }
 
-/* From device to device; sockets, where their memory is the host's. */
+/* Copies from device to device, or by sockets if the memory is the host's. */
 static tsr_status exchange(tsr_transport *x, const tsr_parcels *p, tsr_error *error) {
   tsr_group *g = x->group;
   tsr_device *device = x->devices[0];
@@ -124,12 +126,15 @@ tsr_status tsr_group_create(uint32_t rank, uint32_t size, const char *id, const 
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "tsr_group_create: rank = %u, size = %u: ranks count from 0 to before size, which is at most %d",
                     rank, size, TSR_DEVICES_MAX);
-  if (!(known.limit_s >= 0))
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_group_create: limit_s = %g: must be a time, or 0 for %d s",
-                    known.limit_s, LIMIT_S);
+  if (!(known.limit_s >= 0) || !(known.late_s >= 0))
+    return tsr_fail(error, TSR_BAD_ARGUMENT,
+                    "tsr_group_create: limit_s = %g, late_s = %g: each must be a time, or 0 for the default of %d s or "
+                    "of 10 times limit_s",
+                    known.limit_s, known.late_s, LIMIT_S);
   tsr_group *made = calloc(1, sizeof *made);
   if (!made) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a group");
-  status = tsr_mesh_open(&made->mesh, rank, size, id, known.limit_s > 0 ? known.limit_s : LIMIT_S, error);
+  const double limit_s = known.limit_s > 0 ? known.limit_s : LIMIT_S;
+  status = tsr_mesh_open(&made->mesh, rank, size, id, limit_s, known.late_s, error);
   if (status)
     tsr_group_destroy(made);
   else
@@ -176,7 +181,7 @@ tsr_status tsr_group_make(tsr_group *group, const tsr_spec *spec, const tsr_opti
   return tsr_shards_furnish(*table, make, from, error);
 }
 
-/* All processes must have the same in mind, as far as their requests meet. */
+/* All processes must ask for the same table, as far as their requests are to agree. */
 static tsr_status compare(tsr_table *t, tsr_error *error) {
   enum { WORDS = 9 };
   uint64_t rows[TSR_DEVICES_MAX * WORDS] = {0};
@@ -205,7 +210,7 @@ static tsr_status compare(tsr_table *t, tsr_error *error) {
   return agree(x, status, error);
 }
 
-/* The wire of a group, when its first table is made; rank 0 says its name. */
+/* The wire of a group, made with its first table; rank 0 gives out its name. */
 static tsr_status connect_devices(tsr_group *g, tsr_table *t, tsr_error *error) {
   enum { WORDS = TSR_WIRE_NAME_BYTES / sizeof(uint64_t) };
   uint64_t rows[TSR_DEVICES_MAX * WORDS] = {0};

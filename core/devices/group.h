@@ -12,8 +12,8 @@ uint32_t tsr_group_size(const tsr_group *group);
 /* Makes this process's part by a spec; the caller destroys *table, on failure too. */
 tsr_status tsr_group_make(tsr_group *group, const tsr_spec *spec, const tsr_options *options, tsr_shard_maker *make,
                           const void *from, tsr_table **table, tsr_error *error) TSR_MUST_CHECK;
-/* Hears whether all have made theirs, and alike, and connects them. Takes `made` over: it becomes *table, or is destroyed.
- * status: how making it went. */
+/* Learns whether all processes have made their parts, and alike, and connects them. Takes `made` over: it becomes
+ * *table, or is destroyed. status: how making it went. */
 tsr_status tsr_group_complete(tsr_group *group, tsr_table *made, tsr_status status, tsr_table **table, tsr_error *error)
     TSR_MUST_CHECK;
 

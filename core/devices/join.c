@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Joins of tables of several devices (join.h): the right table lies in the same parts, or is dealt to such ones, and each
- * shard is joined with its counterpart. In a group of processes the rows are then passed on, so that all have all of them.
+ * Joins of tables of several devices (join.h). The right table has the same parts as the left one, or is dealt to such
+ * parts. Each shard is joined with its counterpart. In a group of processes the rows are then passed on, so that every
+ * process has all of them.
  */
 #include "core/devices/join.h"
 
@@ -31,7 +32,7 @@ static bool have_like_parts(const tsr_shards *left, const tsr_shards *right) {
 
 static void *row_at(void *rows, uint64_t i, uint32_t bytes) { return rows ? (char *)rows + i * bytes : NULL; }
 
-/* The pairs of a key are on one device, in both tables: so each shard is joined with its counterpart. */
+/* The pairs of a key are on one device in both tables, so each shard is joined with its counterpart. */
 static tsr_status join_shards(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows,
                               uint64_t *count, tsr_error *error) {
   const tsr_composition *l = left->store.composition, *r = right->store.composition;
@@ -59,7 +60,8 @@ static tsr_status join_shards(tsr_table *left, tsr_table *right, uint32_t kind, 
   return status;
 }
 
-/* The rows of a join whose matches were counted: the finds are counted but once. before: the right table's report then. */
+/* Writes the rows of a join whose matches were counted, and reports the finds once. before: the right table's report
+ * before them. */
 static tsr_status write_rows(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows,
                              const tsr_report *before, tsr_error *error) {
   tsr_report counted;
@@ -81,8 +83,8 @@ static tsr_status check_room(uint64_t all, const tsr_join_rows *rows, tsr_error 
 
 enum { KEYS, LEFT_VALUES, RIGHT_VALUES, AGGREGATES, COLUMNS };
 
-/* What the processes of a group say of a join: how many rows the shard has, which columns are wanted, what stands for a
- * missing value, and whether sums saturate. */
+/* What the processes of a group exchange for a join: how many rows the shard has, which columns are wanted, what stands
+ * for a missing value, and whether sums saturate. */
 typedef struct share {
   uint64_t rows[TSR_DEVICES_MAX], all, wanted, missing, saturates;
 } share;
@@ -115,7 +117,7 @@ static tsr_status share_counts(tsr_transport *x, uint64_t mine, const tsr_join_r
   return status;
 }
 
-/* How many sums passed 2^64 - 1 in all processes: a caller who wants to know of none hears it as an error. */
+/* How many sums passed 2^64 - 1 in all processes. A caller that does not ask for the number gets an error instead. */
 static tsr_status share_overflows(tsr_transport *x, uint64_t mine, const tsr_join_rows *rows, const share *s,
                                   tsr_error *error) {
   uint64_t words[TSR_DEVICES_MAX] = {0}, all = 0;
@@ -127,7 +129,7 @@ static tsr_status share_overflows(tsr_transport *x, uint64_t mine, const tsr_joi
   return !all || rows->overflowed || s->saturates ? TSR_OK : tsr_join_refuse_overflow(all, error);
 }
 
-/* Joins this process's shards into memory of their device, and passes the rows of all on to all. */
+/* Joins this process's shards into memory of their device, and passes the rows of all processes to all. */
 static tsr_status pass_rows(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows, const share *s,
                             const tsr_report *before, tsr_error *error) {
   const tsr_composition *l = left->store.composition, *r = right->store.composition;
@@ -173,7 +175,7 @@ static tsr_status join_in_group(tsr_table *left, tsr_table *right, uint32_t kind
 
 /* ---- The call -------------------------------------------------------------------------------- */
 
-/* Counted first, since the room is the caller's. */
+/* Rows are counted first, because the caller allocates the room for them. */
 static tsr_status join_alike(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows,
                              uint64_t *count, tsr_error *error) {
   tsr_transport *x = &left->shards->transport;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The transport of members that are all in this process (transport.h). Kernels write to and read from the other devices'
- * memory, where they reach it; else, on CUDA, copies go from GPU to GPU, on the CPU from memory to memory. What the members
- * have to tell each other everybody knows already.
+ * The transport of members that are all in this process (transport.h). Kernels write to and read from the other
+ * devices' memory, if they reach it. Otherwise copies go from GPU to GPU on CUDA, and from memory to memory on the
+ * CPU. Members need not tell each other anything.
  */
 #include "core/devices/transport.h"
 

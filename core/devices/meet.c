@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How the processes of a mesh meet (mesh.h): each listens at an address of its own and calls at those of lower ranks. Unix
- * sockets have names that all know. Over TCP all know one address, rank 0's: the others listen wherever they reach it from,
- * tell it the port, and it hands out a book of all addresses.
+ * How the processes of a mesh meet (mesh.h). Each listens at an address of its own and calls those of lower ranks. The
+ * names of Unix sockets are known to all. Over TCP only rank 0's address is: the others listen at the address from
+ * which they reach it, tell it the port, and get a book of all addresses.
  */
 #define _GNU_SOURCE /* accept4, SOCK_CLOEXEC */
 #include <errno.h>
@@ -100,7 +100,7 @@ static bool is_left_behind(int listener, const address *a) {
          unlink(((const struct sockaddr_un *)&a->name)->sun_path) == 0;
 }
 
-/* What a process that has ended left there is removed; a name at which somebody listens is not ours. */
+/* Removes a name that an ended process left; a name at which somebody listens is not ours. */
 static tsr_status listen_at(meeting *m, address *a, tsr_error *error) {
   const int on = 1, listener = socket(a->name.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   socklen_t bytes = sizeof a->name;
@@ -121,7 +121,7 @@ static tsr_status listen_at(meeting *m, address *a, tsr_error *error) {
   return TSR_OK;
 }
 
-/* Where the call at rank 0 comes from, others reach this rank too. */
+/* The address from which rank 0 is called is one at which others reach this rank. */
 static tsr_status listen_beside(meeting *m, int call, tsr_error *error) {
   address own = {.bytes = m->book[0].bytes};
   socklen_t bytes = sizeof own.name;
@@ -133,7 +133,7 @@ static tsr_status listen_beside(meeting *m, int call, tsr_error *error) {
 
 /* ---- Calling --------------------------------------------------------------------------------- */
 
-/* All bytes, one way; for what is said while meeting, which is short. */
+/* Sends or receives all bytes; for the short messages of a meeting. */
 static bool pass(int socket, void *bytes, size_t count, bool sends, double until) {
   for (size_t done = 0; done < count;) {
     struct pollfd poll_one = {.fd = socket, .events = sends ? POLLOUT : POLLIN};
@@ -147,7 +147,7 @@ static bool pass(int socket, void *bytes, size_t count, bool sends, double until
   return true;
 }
 
-/* Whether a call was taken. It does not block, because the host may not be there. */
+/* Whether a call was accepted. It does not block, because the host may not be there. */
 static bool reaches(int made, const address *a, double until) {
   struct pollfd poll_one = {.fd = made, .events = POLLOUT};
   int failure = 0;
@@ -181,7 +181,7 @@ static tsr_status call_at(meeting *m, uint32_t rank, tsr_error *error) {
                            mesh->limit_s, mesh->size);
 }
 
-/* Takes the calls of all higher ranks; whoever does not greet as one of them is turned away. */
+/* Accepts the calls of all higher ranks; a caller that does not greet as one of them is turned away. */
 static tsr_status take_calls(meeting *m, tsr_error *error) {
   tsr_mesh *mesh = m->mesh;
   for (uint32_t missing = mesh->size - 1 - mesh->rank; missing > 0;) {
@@ -213,7 +213,7 @@ static tsr_status take_calls(meeting *m, tsr_error *error) {
 
 /* ---- Meeting --------------------------------------------------------------------------------- */
 
-/* Rank 0 hands it out when all have called. */
+/* Rank 0 sends the book when all have called. */
 static tsr_status share_book(meeting *m, tsr_error *error) {
   tsr_mesh *mesh = m->mesh;
   const bool gives = mesh->rank == 0;
@@ -247,16 +247,17 @@ static tsr_status meet_over_tcp(meeting *m, tsr_error *error) {
   return status ? status : take_calls(m, error);
 }
 
-tsr_status tsr_mesh_open(tsr_mesh *mesh, uint32_t rank, uint32_t size, const char *id, double limit_s,
+tsr_status tsr_mesh_open(tsr_mesh *mesh, uint32_t rank, uint32_t size, const char *id, double limit_s, double late_s,
                          tsr_error *error) {
+  enum { LATER = 10 };
   meeting m = {.mesh = mesh,
                .id = id,
                .is_tcp = strncmp(id, "tcp://", 6) == 0,
                .until = tsr_mesh_now_s() + limit_s,
                .listener = -1};
-  *mesh = (tsr_mesh){.rank = rank, .size = size, .limit_s = limit_s};
+  *mesh = (tsr_mesh){.rank = rank, .size = size, .limit_s = limit_s, .late_s = late_s > 0 ? late_s : LATER * limit_s};
   for (uint32_t i = 0; i < TSR_DEVICES_MAX; i++) mesh->sockets[i] = -1;
   tsr_status status = m.is_tcp ? meet_over_tcp(&m, error) : meet_by_names(&m, error);
   if (m.listener >= 0) close(m.listener);
-  return status;
+  return status ? status : tsr_beat_start(mesh, error);
 }

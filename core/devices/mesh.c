@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Meshes of processes (mesh.h), once they have met (meet.c). All sending and receiving of an exchange goes on at once, so
- * that no two processes wait for each other to read. A process that breaks its mesh closes its sockets: those who wait for
- * it see the end of the stream and do the same.
+ * Meshes of processes (mesh.h), once they have met (meet.c). All sends and receives of an exchange run at once, so
+ * that no two processes wait for each other to read. A process that breaks its mesh closes its sockets. Processes that
+ * wait for it see the end of the stream and do the same.
  */
 #define _GNU_SOURCE /* POLLRDHUP */
 #include "core/devices/mesh.h"
@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Before the bytes of each message: a process that is at another call is found out instead of being misread. */
+/* Precedes the bytes of each message, so that a process at another call is detected instead of misread. */
 typedef struct envelope {
   uint64_t magic, number, bytes;
 } envelope;
@@ -40,6 +40,7 @@ tsr_status tsr_mesh_break(tsr_mesh *mesh, const tsr_error *why) {
 }
 
 void tsr_mesh_close(tsr_mesh *mesh) {
+  tsr_beat_end(mesh);
   for (uint32_t i = 0; i < mesh->size && i < TSR_DEVICES_MAX; i++) {
     if (mesh->sockets[i] >= 0) close(mesh->sockets[i]);
     mesh->sockets[i] = -1;
@@ -63,7 +64,17 @@ typedef struct way {
 
 static bool is_done(const way *w) { return w->head_done == sizeof w->head && w->done == w->count; }
 
-/* Goes on as far as it can without waiting. Returns what was passed on, -1 at the end of the stream or an error. */
+/* Drops the beats before an envelope. */
+static void drop_beats(way *w) {
+  char *head = (char *)&w->head;
+  uint64_t beats = 0;
+  while (beats < w->head_done && head[beats] == TSR_BEAT) beats++;
+  w->head_done -= beats;
+  memmove(head, head + beats, w->head_done);
+}
+
+/* Continues as far as it can without waiting. Returns the number of bytes passed on, -1 at the end of the stream or on
+ * an error. */
 static int64_t go_on(int socket, way *w, bool sends) {
   int64_t passed = 0;
   while (!is_done(w)) {
@@ -77,12 +88,13 @@ static int64_t go_on(int socket, way *w, bool sends) {
     if (got <= 0) return -1;
     passed += got;
     *(in_head ? &w->head_done : &w->done) += (uint64_t)got;
+    if (!sends && in_head) drop_beats(w);
     if (!sends && w->head_done == sizeof w->head && in_head) return passed; /* the envelope is read first */
   }
   return passed;
 }
 
-/* Both directions of one peer. *passed grows by the bytes that went. */
+/* Both directions of one peer. *passed: the bytes that went, beats among them. */
 static tsr_status serve(tsr_mesh *mesh, uint32_t peer, way *out, way *in, uint64_t *passed, tsr_error *why) {
   const int64_t sent = is_done(out) ? 0 : go_on(mesh->sockets[peer], out, true);
   int64_t got = 0;
@@ -99,7 +111,7 @@ static tsr_status serve(tsr_mesh *mesh, uint32_t peer, way *out, way *in, uint64
   }
   if (sent < 0 || got < 0)
     return tsr_fail(why, TSR_IO, "rank %u has ended or given up: the group is broken, begin a new one", peer);
-  *passed += (uint64_t)sent + (uint64_t)got;
+  *passed = (uint64_t)sent + (uint64_t)got;
   return TSR_OK;
 }
 
@@ -115,10 +127,63 @@ static uint32_t list_waiting(const tsr_mesh *mesh, const way *out, const way *in
   return count;
 }
 
-tsr_status tsr_mesh_exchange(tsr_mesh *mesh, const tsr_mail *mail, tsr_error *error) {
-  way out[TSR_DEVICES_MAX], in[TSR_DEVICES_MAX];
+/* When each peer was last heard of, and when it last passed on a part of this message. */
+typedef struct patience {
+  double heard[TSR_DEVICES_MAX], moved[TSR_DEVICES_MAX];
+} patience;
+
+/* What is said of a peer that is waited for and has no time left; *until: when the first of the others has none. */
+static tsr_status judge(const tsr_mesh *mesh, const patience *p, const uint32_t *peers, uint32_t count, double *until,
+                        tsr_error *why) {
+  *until = tsr_mesh_now_s() + mesh->limit_s;
+  for (uint32_t i = 0; i < count; i++) {
+    const double silent = p->heard[peers[i]] + mesh->limit_s, late = p->moved[peers[i]] + mesh->late_s;
+    if (tsr_mesh_left_ms(silent) == 0)
+      return tsr_fail(why, TSR_IO, "rank %u has not been heard of for %g s: the group is broken, begin a new one",
+                      peers[i], mesh->limit_s);
+    if (tsr_mesh_left_ms(late) == 0)
+      return tsr_fail(why, TSR_IO,
+                      "rank %u is alive and has not made this call for %g s: the group is broken; all processes make "
+                      "the same calls, and late_s says how far apart",
+                      peers[i], mesh->late_s);
+    if (silent < *until) *until = silent;
+    if (late < *until) *until = late;
+  }
+  return TSR_OK;
+}
+
+static uint64_t moved_by(const way *out, const way *in) {
+  return out->head_done + out->done + in->head_done + in->done;
+}
+
+/* Sends and receives until nothing is left to do. */
+static tsr_status pass_all(tsr_mesh *mesh, way *out, way *in, tsr_error *why) {
   struct pollfd polls[TSR_DEVICES_MAX];
   uint32_t peers[TSR_DEVICES_MAX], count;
+  patience p;
+  double until;
+  for (uint32_t i = 0; i < mesh->size; i++) p.heard[i] = p.moved[i] = tsr_mesh_now_s();
+  while ((count = list_waiting(mesh, out, in, polls, peers)) > 0) {
+    tsr_status status = judge(mesh, &p, peers, count, &until, why);
+    if (status) return status;
+    const int ready = poll(polls, count, tsr_mesh_left_ms(until));
+    if (ready < 0 && errno != EINTR)
+      return tsr_fail(why, TSR_IO, "the sockets of a group cannot be waited for: %s", strerror(errno));
+    for (uint32_t i = 0; i < count && ready > 0; i++) {
+      const uint32_t peer = peers[i];
+      const uint64_t before = moved_by(&out[peer], &in[peer]);
+      uint64_t passed = 0;
+      if (polls[i].revents) status = serve(mesh, peer, &out[peer], &in[peer], &passed, why);
+      if (status) return status;
+      if (passed) p.heard[peer] = tsr_mesh_now_s();
+      if (moved_by(&out[peer], &in[peer]) != before) p.moved[peer] = tsr_mesh_now_s();
+    }
+  }
+  return TSR_OK;
+}
+
+tsr_status tsr_mesh_exchange(tsr_mesh *mesh, const tsr_mail *mail, tsr_error *error) {
+  way out[TSR_DEVICES_MAX], in[TSR_DEVICES_MAX];
   tsr_error why = {TSR_OK, ""};
   if (mesh->is_broken) return give_up(mesh, &mesh->why, error);
   mesh->messages++;
@@ -128,28 +193,10 @@ tsr_status tsr_mesh_exchange(tsr_mesh *mesh, const tsr_mail *mail, tsr_error *er
                    .count = mail->out_bytes[i]};
     in[i] = (way){.bytes = mail->in[i], .count = mail->in_bytes[i]};
   }
-  double until = tsr_mesh_now_s() + mesh->limit_s;
-  while ((count = list_waiting(mesh, out, in, polls, peers)) > 0) {
-    const int ready = poll(polls, count, tsr_mesh_left_ms(until));
-    uint64_t passed = 0;
-    if (ready < 0 && errno != EINTR) {
-      tsr_status failed = tsr_fail(&why, TSR_IO, "the sockets of a group cannot be waited for: %s", strerror(errno));
-      (void)failed;
-      return give_up(mesh, &why, error);
-    }
-    for (uint32_t i = 0; i < count && ready > 0; i++)
-      if (polls[i].revents && serve(mesh, peers[i], &out[peers[i]], &in[peers[i]], &passed, &why))
-        return give_up(mesh, &why, error);
-    if (passed) until = tsr_mesh_now_s() + mesh->limit_s;
-    if (!passed && tsr_mesh_left_ms(until) == 0) {
-      tsr_status failed =
-          tsr_fail(&why, TSR_IO, "rank %u has not been heard of for %g s: the group is broken, begin a new one",
-                   peers[0], mesh->limit_s);
-      (void)failed;
-      return give_up(mesh, &why, error);
-    }
-  }
-  return TSR_OK;
+  tsr_beat_pause(mesh, true);
+  const tsr_status status = pass_all(mesh, out, in, &why);
+  tsr_beat_pause(mesh, false);
+  return status ? give_up(mesh, &why, error) : TSR_OK;
 }
 
 /* ---- Waiting for something else -------------------------------------------------------------- */
@@ -159,7 +206,7 @@ tsr_status tsr_mesh_watch(tsr_mesh *mesh, double until, tsr_error *error) {
   tsr_error why = {TSR_OK, ""};
   tsr_status status = TSR_OK;
   if (mesh->is_broken) return give_up(mesh, &mesh->why, error);
-  for (uint32_t i = 0; i < mesh->size; i++) /* a negative socket, as of this rank, is left out */
+  for (uint32_t i = 0; i < mesh->size; i++) /* poll ignores a negative socket, such as this rank's */
     polls[i] = (struct pollfd){.fd = mesh->sockets[i], .events = POLLRDHUP};
   if (poll(polls, mesh->size, 0) > 0)
     for (uint32_t i = 0; i < mesh->size; i++)

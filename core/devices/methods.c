@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The methods of tables of several devices (shards.h), the counterpart of ../table/single.c. What has an answer for each item
- * is a batch (batch.c); the rest is asked of each shard (whole.c). Read next: batch.h.
+ * The methods of tables of several devices (shards.h), the counterpart of ../table/single.c. Operations with an answer
+ * per item are batches (batch.c); the rest is asked of each shard (whole.c).
+ *
+ * Read next: batch.h.
  */
 #include "core/devices/batch.h"
 #include "core/devices/furnish.h"

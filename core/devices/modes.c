@@ -2,11 +2,12 @@
  *
  * Independent and replicated shards (modes.h).
  *
- * Independent shards are WarpCore's other mode (IV-E): inserts are dealt in equal parts and need no exchange, queries go to
- * all shards, one after the other, and their answers are merged by the host.
+ * Independent shards are WarpCore's other mode (IV-E). Inserts are dealt in equal parts and need no exchange. Queries
+ * go to all shards, one after the other, and the host merges the answers.
  *
- * Replicas are made by copying the first shard's memory, before the first query after a change: so they are the same to the
- * bit, whatever races decided which of several pairs of one key was kept or handed back. Queries are dealt among them.
+ * Replicas are copies of the first shard's memory, made before the first query after a change. So they are equal to
+ * the bit, whatever races decided which of several pairs of one key was kept or handed back. Queries are dealt among
+ * them.
  */
 #include "core/devices/modes.h"
 
@@ -62,7 +63,7 @@ static tsr_status begin(merge *m) {
   return status;
 }
 
-/* Asks one shard; `quietly`: outside its report. */
+/* Asks one shard. `quietly`: its report does not count that. */
 static tsr_status ask(const merge *m, tsr_table *shard, uint32_t op, uint64_t n, bool quietly) {
   const bool counts = op == TSR_BULK_count, finds = op == TSR_BULK_find;
   const tsr_request mine = {.op = op,
@@ -79,12 +80,12 @@ static tsr_status ask(const merge *m, tsr_table *shard, uint32_t op, uint64_t n,
   return status ? status : tsr_single_wait(shard, m->error);
 }
 
-/* Which code of an operation says that a shard has the key. */
+/* The code of an operation which means that a shard has the key. */
 static uint8_t code_of(uint32_t op) {
   return op == TSR_BULK_contains ? 1 : op == TSR_BULK_find || op == TSR_BULK_count ? TSR_FOUND : TSR_ERASED;
 }
 
-/* find, contains, count and erase: all shards are asked, and the first that has the key counts. */
+/* find, contains, count and erase: all shards are asked, and the first one that has the key answers. */
 static tsr_status ask_all(merge *m, uint32_t op) {
   const bool erases = op == TSR_BULK_erase;
   const uint8_t has_it = code_of(op);
@@ -109,7 +110,7 @@ static tsr_status ask_all(merge *m, uint32_t op) {
   return TSR_OK;
 }
 
-/* Each shard is asked for what the ones before it did not have: as many pairs go as were named. */
+/* Each shard is asked for the pairs that those before it did not have, so as many pairs are erased as were named. */
 static tsr_status erase_pairs(merge *m) {
   tsr_shards *s = m->t->shards;
   tsr_status status = TSR_OK;
@@ -133,7 +134,7 @@ static tsr_status erase_pairs(merge *m) {
   return status;
 }
 
-/* The values of one shard, behind those of the shards before it. */
+/* The values of one shard, after those of the shards before it. */
 static tsr_status add_values(merge *m, tsr_table *shard, char *values) {
   const uint64_t n = m->r->n, bytes = m->value_bytes;
   tsr_status status = ask(m, shard, TSR_BULK_count, n, true);

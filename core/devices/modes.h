@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tables of several devices whose shards are not parted by the hash of a key ([devices] split = independent and
- * replicated). Read next: modes.c.
+ * Tables of several devices whose keys are not divided by a hash ([devices] split = independent and replicated). Read
+ * next: modes.c.
  */
 #ifndef TSR_DEVICES_MODES_H
 #define TSR_DEVICES_MODES_H
 
 #include "core/devices/shards.h"
 
-/* Independent: a pair lies anywhere, and every shard is asked for a key. Waits. */
+/* Independent: a pair is in any shard, and every shard is asked for a key. Waits. */
 tsr_status tsr_independent_operate(tsr_table *table, const tsr_request *request, tsr_error *error) TSR_MUST_CHECK;
 /* Replicated: the first shard is written, and the others are copies of it to read. Waits. */
 tsr_status tsr_replicated_operate(tsr_table *table, const tsr_request *request, tsr_error *error) TSR_MUST_CHECK;

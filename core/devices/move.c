@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whole tables of several devices (move.h). A rehash makes all shards anew and deals all pairs to them, so that they are
- * balanced again; the old ones go when every pair has its place.
+ * Whole tables of several devices (move.h). A rehash makes new shards and deals all pairs to them, so that they are
+ * balanced again. The old ones are destroyed when every pair has its place.
  */
 #include "core/devices/move.h"
 
@@ -45,7 +45,7 @@ tsr_status tsr_shards_build(tsr_table *t, uint64_t n, const void *keys, const vo
     t->shards->carried = before;
   }
   tsr_status cleared = tsr_shards_clear(t, NULL, NULL);
-  (void)cleared; /* the first failure is what the caller hears of */
+  (void)cleared; /* the caller is told of the first failure */
   return status;
 }
 
@@ -89,7 +89,7 @@ typedef struct pairs {
   void *keys, *values;
 } pairs;
 
-/* The tables of one store that a table is made of here, and that have pairs of their own: its shards, or itself. */
+/* The tables of one store that hold a table's own pairs in this process: its shards, or the table itself. */
 static uint32_t tables_of(tsr_table *t, tsr_table **tables) {
   const uint32_t count = t->shards ? tsr_shards_holders(t->shards) : 1;
   for (uint32_t i = 0; i < count; i++) tables[i] = t->shards ? t->shards->members[i].shard : t;
@@ -129,8 +129,8 @@ static tsr_status take_all(tsr_table *t, pairs *p, tsr_error *error) {
   return agree(t, status, error);
 }
 
-/* Deals the pairs of all old shards to the new ones: to parts like those of `as`, or if it is NULL, balanced ones. There may
- * be more old ones than new ones, which then lie on the new ones' devices in turn. */
+/* Deals the pairs of all old shards to the new ones: to parts like those of `as`, or balanced ones if it is NULL. If
+ * there are more old shards than new ones, the old ones are on the new ones' devices in turn. */
 static tsr_status put_pairs(tsr_table *t, const pairs *p, uint32_t holders, const tsr_shards *as, uint64_t *not_placed,
                             tsr_error *error) {
   const tsr_shape *shape = &t->store.composition->shape;
@@ -191,7 +191,7 @@ static tsr_status move_pairs(tsr_table *t, const tsr_spec *spec, uint64_t capaci
   return status;
 }
 
-/* The caller's handle keeps its device, its memory and its timers, and gets what the new one is made of. */
+/* The caller's handle keeps its device, memory and timers, and gets the shards of the new table. */
 static tsr_status take_place(tsr_table *t, tsr_table *made, tsr_error *error) {
   tsr_report before;
   tsr_status status = tsr_shards_report(t, &before, error);
@@ -239,7 +239,7 @@ tsr_status tsr_shards_move(tsr_table *t, const tsr_spec *devices, tsr_table **ma
 
 /* ---- Dealing pairs like another table -------------------------------------------------------- */
 
-/* As its parts were made for other keys, a shard may need more room. */
+/* A shard may need more room, because its parts were made for other keys. */
 tsr_status tsr_shards_redeal(tsr_table *right, const tsr_shards *left, tsr_table **made, tsr_error *error) {
   pairs p[TSR_DEVICES_MAX] = {{0}};
   const uint32_t holders = tsr_shards_holders(right->shards), members = right->shards->transport.members;

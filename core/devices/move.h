@@ -12,12 +12,13 @@ tsr_status tsr_shards_build(tsr_table *table, uint64_t n, const void *keys, cons
                             uint32_t tries, tsr_error *error) TSR_MUST_CHECK;
 tsr_status tsr_shards_rehash(tsr_table *table, const tsr_rehash_options *options, tsr_error *error) TSR_MUST_CHECK;
 
-/* A table with the pairs of `right` where `left` would have them. The caller destroys *made, on failure too. */
+/* A table that holds the pairs of `right` in the shards in which `left` would. The caller destroys *made, on failure
+ * too. */
 tsr_status tsr_shards_redeal(tsr_table *right, const tsr_shards *left, tsr_table **made, tsr_error *error)
     TSR_MUST_CHECK;
 
-/* A table of the same parts, with the same pairs, on the devices that a spec names: `devices` says backend and devices, and
- * [devices]. Of a table of one store, too. The caller destroys *made, on failure too. */
+/* A table of the same parts and pairs on the devices that a spec names: `devices` has the backend, the devices and
+ * [devices]. The original may be a table of one store. The caller destroys *made, on failure too. */
 tsr_status tsr_shards_move(tsr_table *table, const tsr_spec *devices, tsr_table **made, tsr_error *error)
     TSR_MUST_CHECK;
 

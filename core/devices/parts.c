@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Batches whose arrays are split among the devices (tessera_devices.h). What is asked of each part is checked by the call
- * that it stands for: for that time the table has methods that keep the request instead of doing it. Read next: batch.h.
+ * Batches whose arrays are split among the devices (tessera_devices.h). The arguments of each part are checked by the
+ * call for which it stands: meanwhile the table has methods that record the request instead of executing it.
+ *
+ * Read next: batch.h.
  */
 #include <stdlib.h>
 
@@ -12,7 +14,7 @@
 #include "core/tessera_devices.h"
 
 typedef struct keeper {
-  tsr_methods methods; /* first, so that a table's methods lead here */
+  tsr_methods methods; /* first, so that its address is that of the methods */
   tsr_request request;
 } keeper;
 
@@ -119,7 +121,7 @@ tsr_status tsr_memory_allocate_on(tsr_table *t, uint32_t part, uint64_t bytes, v
   return device->backend->allocate(device, bytes, memory, error);
 }
 
-/* ---- What the phases cost -------------------------------------------------------------------- */
+/* ---- What the legs cost ---------------------------------------------------------------------- */
 
 tsr_status tsr_phases_start(tsr_table *t, tsr_error *error) {
   if (!t || !t->shards)

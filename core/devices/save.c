@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files of tables of several devices (save.h). Of replicas only the first is saved. Of a group's table each process saves
- * its shard in a file of its own, in which the others have no bytes.
+ * Files of tables of several devices (save.h). Of replicas only the first is saved. In a group each process saves its
+ * shard in a file of its own, in which the other shards have no bytes.
  */
 #define _GNU_SOURCE /* lseek of large files */
 #include "core/devices/save.h"
@@ -67,7 +67,7 @@ static tsr_status write_shards(const tsr_file *file, const char *path, const tsr
   return status ? status : write_at(file, path, text, h->text_bytes, error);
 }
 
-/* Of a group the file takes its name when all processes have written theirs. */
+/* In a group the file gets its name when all processes have written theirs. */
 static tsr_status save(tsr_table *t, const char *path, tsr_error *error) {
   tsr_shards *s = t->shards;
   head_of_all h = {.version = TSR_SAVE_VERSION,
@@ -135,7 +135,7 @@ static tsr_status check_head(const char *path, const head_of_all *h, uint64_t by
                   (unsigned long long)bytes, (unsigned long long)at);
 }
 
-/* A shard must be what the table's own spec says; else it would answer for other keys than are asked. */
+/* A shard must be as the table's own spec says; otherwise it would answer for other keys. */
 static tsr_status check_shard(const tsr_table *t, const tsr_table *shard, const char *path, tsr_error *error) {
   const tsr_shape *all = &t->store.composition->shape, *one = &shard->store.composition->shape;
   const uint32_t value_bytes = tsr_composition_value_bytes(t->store.composition);
@@ -151,7 +151,7 @@ static tsr_status load_shard(const tsr_table *t, uint32_t i, const void *from, t
   const head_of_all *h = &s->head;
   char number[16];
   const uint32_t which = t->shards->transport.first + i;                     /* of all; i: of this process */
-  if (which >= h->shards) return tsr_shard_create(t, i, NULL, shard, error); /* a replica, of which there is no copy */
+  if (which >= h->shards) return tsr_shard_create(t, i, NULL, shard, error); /* a replica; there is no copy of it */
   const uint64_t begin = which ? h->ends[which - 1] : sizeof *h + h->text_bytes;
   if (h->ends[which] == begin)
     return tsr_fail(
@@ -167,7 +167,7 @@ static tsr_status load_shard(const tsr_table *t, uint32_t i, const void *from, t
   return status ? status : check_shard(t, *shard, s->path, error);
 }
 
-/* What is known of the table besides its shards. */
+/* The table's data other than its shards. */
 static void remember(const source *s, tsr_table *t) {
   memcpy(t->shards->first_bin, s->head.first_bin, sizeof s->head.first_bin);
   t->shards->is_empty = false;
@@ -199,12 +199,12 @@ static tsr_status read_head(source *s, uint64_t bytes, char **text, tsr_error *e
   return status;
 }
 
-/* Whether there are as many devices as the file has shards, or copies of one. */
+/* Whether there are as many devices as shards in the file, or copies of one shard. */
 static bool suits(const source *s, const tsr_table *t) {
   return t->store.composition->settings.sharing.split == TSR_SPLIT_REPLICATED || t->devices.count == s->head.shards;
 }
 
-/* Loads the shards on the devices in turn, and moves their pairs. *table: open, on the devices that are wanted; is
+/* Loads the shards on the devices in turn, and moves their pairs. *table: open, on the wanted devices; it is
  * replaced. */
 static tsr_status load_and_move(const source *s, const tsr_spec *spec, const tsr_options *sizes, tsr_table **table,
                                 tsr_error *error) {
@@ -243,7 +243,7 @@ static tsr_status load_shards(source *s, uint64_t bytes, const tsr_load_options 
   return status;
 }
 
-/* The file of a table of one device: it is loaded on the first of several, and its pairs are dealt to all. */
+/* The file of a table of one device: loaded on the first of several devices, and its pairs are dealt to all. */
 static tsr_status load_single(const source *s, uint64_t bytes, const tsr_load_options *options, tsr_table **table,
                               tsr_error *error) {
   char first[16], text[512];
@@ -276,7 +276,7 @@ tsr_status tsr_shards_load(const char *path, int file, uint64_t bytes, const tsr
 
 /* ---- In a group of processes ----------------------------------------------------------------- */
 
-/* This process's file, or that of a table of one process with as many devices. */
+/* This process's file, or the file of a table of one process with as many devices. */
 static tsr_status open_part(const char *path, uint32_t rank, char *name, int *file, uint64_t *bytes, tsr_error *error) {
   struct stat facts;
   tsr_status status = name_part(name, path, rank, error);

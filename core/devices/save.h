@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tables of several devices in files: one file, in which each shard stands as a file of its own would. Read next:
+ * Tables of several devices in files: one file that holds each shard as a file of its own would. Read next:
  * ../table/save_format.h.
  */
 #ifndef TSR_DEVICES_SAVE_H

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A table of several devices, as data: its shards, each a table of one store, and who else takes part. The table's own
- * handle says what a shard is (its composition) and has no memory but for this. Each file works on it and includes only
- * those before it: transport <- balance <- furnish <- task <- chunk <- values <- batch <- modes, whole <- move <- join,
- * save <- methods. Read next: batch.h.
+ * A table of several devices, as data: its shards, each a table of one store, and the other members. The table's own
+ * handle has the composition of a shard and no other memory. Each file works on it and includes only those before it:
+ * transport <- balance <- furnish <- task <- chunk <- values <- batch <- modes, whole <- move <- join, save <-
+ * methods.
+ *
+ * Read next: batch.h.
  */
 #ifndef TSR_DEVICES_SHARDS_H
 #define TSR_DEVICES_SHARDS_H
@@ -14,13 +16,14 @@
 
 enum { TSR_FLIGHTS = 3 }; /* chunks under way: one is split, one travels, one is worked on */
 
-/* What a member holds of a chunk, in the memory of its device. In: of its part of the batch, as the caller gave it; split: in
- * the order of shards; arrived: what came for its shard; answer: what the shard answered; back: the same where the item
- * came from; ordered: and in the caller's order. Where members reach each other's memory split and back are left out. */
+/* What a member holds of a chunk, in the memory of its device. in: its part of the batch, as the caller gave it. split:
+ * the same in the order of shards. arrived: what came for its shard. answer: what the shard answered. back: the
+ * answers, returned to the member that asked. ordered: the same in the caller's order. Where members reach each other's
+ * memory, split and back are left out. */
 typedef enum tsr_column { TSR_KEYS, TSR_VALUES, TSR_OPERATIONS, TSR_QUESTIONS } tsr_column;
 typedef enum tsr_answer {
   TSR_FOUND_VALUES,
-  TSR_CODES, /* before what they decide about */
+  TSR_CODES, /* before the answers that depend on them */
   TSR_UNPLACED_KEYS,
   TSR_UNPLACED_VALUES,
   TSR_COUNTS,
@@ -35,12 +38,13 @@ typedef struct tsr_buffer {
   uint64_t bytes;
 } tsr_buffer;
 
-/* Of find_all: how many values each item has, where they begin, and the values: of the shard, back, in the caller's order. */
+/* Of find_all: how many values each item has, where they begin, and the values: those of the shard, those that came
+ * back, those in the caller's order. */
 typedef struct tsr_gathered {
   tsr_buffer spans, offsets, values, back, ordered;
 } tsr_gathered;
 
-/* While legs are measured: when each began; and when the answers were back, before they are put in order. */
+/* While legs are measured: when each began, and when the answers were back, before they are put in order. */
 typedef struct tsr_leg_times {
   tsr_event *begun[TSR_LEGS], *back_at;
   bool is_timed[TSR_LEGS];
@@ -50,7 +54,7 @@ typedef struct tsr_leg_times {
 typedef struct tsr_flight {
   uint64_t first, n;                /* of the member's part of the batch */
   uint64_t got;                     /* items of its shard */
-  const void *asked[TSR_QUESTIONS]; /* the caller's array, where it lies on this device, else `in`; NULL: none */
+  const void *asked[TSR_QUESTIONS]; /* the caller's array, if it is on this device, otherwise `in`; NULL: none */
   tsr_buffer in[TSR_QUESTIONS], split[TSR_QUESTIONS], arrived[TSR_QUESTIONS];
   tsr_buffer numbers, counts, answer[TSR_ANSWERS], back[TSR_ANSWERS], ordered[TSR_ANSWERS];
   void *ordered_at[TSR_ANSWERS]; /* in `ordered`, or the caller's array */
@@ -72,10 +76,10 @@ typedef struct tsr_shards {
   uint64_t chunk, seed;
   uint32_t first_bin[TSR_DEVICES_MAX]; /* of each member's shard */
   bool is_empty;                       /* nothing was inserted since the bins were dealt evenly */
-  uint32_t next;                       /* how far the parts of a batch are turned among the members */
-  bool is_stale;                       /* replicated: the first shard knows more than the others */
-  tsr_report carried;                  /* counts of shards that are gone, and of finds that all shards were asked for */
-  bool measures;                       /* what the legs cost */
+  uint32_t next;                       /* by how many members the parts of a batch are rotated */
+  bool is_stale;                       /* replicated: the first shard has changes that the others do not have */
+  tsr_report carried;                  /* counts of shards that are gone, and of finds that went to all shards */
+  bool measures;                       /* whether the times of the legs are measured */
   tsr_phases phases;
   tsr_member *members; /* those of this process */
 } tsr_shards;

@@ -18,7 +18,7 @@ const void *tsr_question_in(const tsr_request *r, tsr_column c) {
   return questions[c];
 }
 
-/* Where the caller wants an answer; NULL: only the other answers need it. */
+/* Where the caller wants an answer; NULL: only other answers need it. */
 void *tsr_answer_in(const tsr_request *r, tsr_answer a) {
   void *const answers[TSR_ANSWERS] = {[TSR_FOUND_VALUES] = r->values_out,
                                       [TSR_UNPLACED_KEYS] = r->unplaced_keys,
@@ -35,7 +35,8 @@ uint64_t tsr_task_max_part(const tsr_task *task) {
   return n;
 }
 
-/* With few chunks the legs do not overlap; small ones cost the host more time than the devices, and large ones memory. */
+/* With few chunks the legs do not overlap. Small chunks cost the host more time than the devices, and large ones cost
+ * memory. */
 static uint64_t share_of(const tsr_task *task) {
   enum { CHUNKS = 4, LEAST = 1 << 19, MOST = 32 << 20 };
   if (task->s->chunk != TSR_CHUNK_AUTO) return task->s->chunk > task->x->here ? task->s->chunk / task->x->here : 1;
@@ -70,8 +71,8 @@ tsr_task tsr_task_of(tsr_table *t, const tsr_request *parts, tsr_error *error) {
   return task;
 }
 
-/* Whether answers are sent by the work itself, whose time hides the link's. Not those that work reads again, nor rows, which
- * travel in other ways; and not where that means many small launches, since each member's items need one of their own. */
+/* Whether the work itself sends answers, so that its time hides the link's. Not answers that the work reads again, nor
+ * rows, which travel in other ways. Not if the launches become small, because each member's items need their own. */
 bool tsr_task_sends_answers(const tsr_task *task) {
   const uint32_t op = task->parts->op;
   const uint64_t part = tsr_task_max_part(task), items = part < task->share ? part : task->share;
@@ -151,7 +152,7 @@ tsr_status tsr_task_reserve(const tsr_task *task, const tsr_member *m, tsr_buffe
   return tsr_buffer_reserve(m, buffer, bytes, task->error);
 }
 
-/* ---- Phases ---------------------------------------------------------------------------------- */
+/* ---- Legs ------------------------------------------------------------------------------------ */
 
 tsr_status tsr_task_begin_leg(const tsr_task *task, const tsr_member *m, const tsr_flight *k, tsr_leg leg) {
   return task->s->measures ? record(task, m, k->times.begun[leg], leg) : TSR_OK;
@@ -182,7 +183,7 @@ tsr_status tsr_task_meet(const tsr_task *task, uint32_t flight, tsr_leg after, t
 
 /* ---- What the legs cost ---------------------------------------------------------------------- */
 
-/* *longest becomes the time between two events of this flight, if that is longer. */
+/* Sets *longest to the time between two events of this flight, if that is longer. */
 static tsr_status take_time(const tsr_member *m, tsr_event *from, tsr_event *to, double *longest, tsr_error *error) {
   double ms = 0;
   tsr_status status = tsr_device_of(m)->backend->events->between(tsr_device_of(m), from, to, &ms, error);
@@ -227,9 +228,9 @@ tsr_status tsr_task_finish_slot(const tsr_task *task, uint32_t flight, tsr_error
   return status ? status : add_times(task, flight, error);
 }
 
-/* ---- Where columns lie ----------------------------------------------------------------------- */
+/* ---- Where columns are ----------------------------------------------------------------------- */
 
-/* shards, members: where in a flight these columns begin; i: the number of the one that is meant. */
+/* shards, members: the offsets of these columns in a flight. i: the number of the column. */
 static tsr_way way_of(size_t shards, size_t members, uint32_t i, uint32_t bytes) {
   return (tsr_way){shards + i * sizeof(tsr_buffer), members + i * sizeof(tsr_buffer), bytes};
 }
@@ -273,7 +274,7 @@ void tsr_task_locate(const tsr_task *task, uint32_t member, uint32_t flight, tsr
   }
 }
 
-/* What the device that sends most sends to others. */
+/* The bytes of the device that sends most to others. */
 static void add_sent(const tsr_task *task, const uint64_t *sizes, uint32_t item_bytes, bool is_hidden) {
   const uint32_t members = task->x->members;
   uint64_t most = 0;

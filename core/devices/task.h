@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A batch under way, and what all of its legs do with it: chunks, streams and events, where the columns of a chunk lie,
- * what the legs of a flight cost (tsr_leg). Each leg has a stream of its own on every device, and each flight an event
- * at the end of each leg. One thread uses a task. Functions that return a status enqueue, and fail as the backend does. Read
- * next: chunk.h.
+ * A batch under way, and what all of its legs use: chunks, streams and events, the places of a chunk's columns, the
+ * costs of a flight's legs (tsr_leg). Each leg has a stream of its own on every device. Each flight has an event at
+ * the end of each leg. One thread uses a task. Functions that return a status enqueue, and fail as the backend does.
+ *
+ * Read next: chunk.h.
  */
 #ifndef TSR_DEVICES_TASK_H
 #define TSR_DEVICES_TASK_H
@@ -12,10 +13,11 @@
 
 typedef struct tsr_answer_column {
   uint32_t bytes;  /* of an item; 0: not wanted */
-  bool is_partial; /* some items stay as the caller has them */
+  bool is_partial; /* some items keep what the caller's array holds */
 } tsr_answer_column;
 
-/* What a member says of its part before a batch, to all others: numbers of 64 bits alone, since it travels. */
+/* What a member tells all others of its part before a batch. Only 64-bit numbers, because it is sent between
+ * processes. */
 typedef struct tsr_task_row {
   uint64_t op;     /* TSR_BULK_ */
   uint64_t rounds; /* that its process has items for */
@@ -28,7 +30,7 @@ typedef struct tsr_task {
   tsr_table *t;
   tsr_shards *s;
   tsr_transport *x;
-  const tsr_request *parts; /* one for each member here; what is asked and wanted is the same in all */
+  const tsr_request *parts; /* one for each member here; operation and wanted answers are the same in all */
   tsr_error *error;
   uint64_t share; /* items of a member's part in one chunk */
   uint32_t question_bytes[TSR_QUESTIONS];
@@ -41,7 +43,7 @@ typedef struct tsr_task {
   uint64_t tiles_max; /* of a member's part of a chunk */
   uint64_t rounds;
   bool stays; /* each member works on its own part */
-  bool sends; /* who works on items writes their answers where they came from, in the order of shards */
+  bool sends; /* the shard writes answers directly to the asking member, in the order of shards */
 } tsr_task;
 
 /* A task of these requests; it holds no memory until tsr_task_allocate, and may be freed at any time. */
@@ -71,28 +73,28 @@ tsr_status tsr_task_step(const tsr_task *task, const tsr_member *member, uint32_
                          tsr_leg leg) TSR_MUST_CHECK;
 tsr_status tsr_task_sum(const tsr_task *task, const tsr_member *member, uint64_t *numbers, uint64_t n, tsr_leg leg)
     TSR_MUST_CHECK;
-/* Room for so many bytes; waits where it has to allocate. */
+/* Gives a buffer room for `bytes` bytes; waits if it has to allocate. */
 tsr_status tsr_task_reserve(const tsr_task *task, const tsr_member *member, tsr_buffer *buffer, uint64_t bytes)
     TSR_MUST_CHECK;
 
-/* ---- Phases ---------------------------------------------------------------------------------- */
+/* ---- Legs ------------------------------------------------------------------------------------ */
 
-/* A member's leg of a chunk begins, where legs are measured; and ends, which others can wait for. */
+/* A member's leg of a chunk begins, if legs are measured; and ends, which other legs can wait for. */
 tsr_status tsr_task_begin_leg(const tsr_task *task, const tsr_member *member, const tsr_flight *flight, tsr_leg leg)
     TSR_MUST_CHECK;
 tsr_status tsr_task_end_leg(const tsr_task *task, const tsr_member *member, tsr_flight *flight, tsr_leg leg)
     TSR_MUST_CHECK;
-/* The same before the answers travel back (are_back = false), and when they have. */
+/* The same for the answers: before they travel back (are_back = false), and when they have. */
 tsr_status tsr_task_begin_return(const tsr_task *task, uint32_t flight, bool are_back) TSR_MUST_CHECK;
 /* The leg `leg` of every member waits for the leg `after` of all members. */
 tsr_status tsr_task_meet(const tsr_task *task, uint32_t flight, tsr_leg after, tsr_leg leg) TSR_MUST_CHECK;
-/* Waits for the chunk that had this flight, answers and all, and adds up what it cost. */
+/* Waits for the chunk that used this flight, including its answers, and adds up its costs. */
 tsr_status tsr_task_finish_slot(const tsr_task *task, uint32_t flight, tsr_error *error) TSR_MUST_CHECK;
 
-/* ---- Where columns lie ----------------------------------------------------------------------- */
+/* ---- Where columns are ----------------------------------------------------------------------- */
 
-/* The two ends of a column's way, as places of buffers in a flight: with the shards, and with the members whose items it is
- * about. */
+/* The two ends of a column's way, as offsets of buffers in a flight: at the shards, and at the members that own the
+ * items. */
 typedef struct tsr_way {
   size_t shards, members;
   uint32_t bytes; /* of an item */
@@ -104,12 +106,13 @@ tsr_way tsr_way_of_values(const tsr_task *task); /* all values of keys */
 
 /* Where a member's items for each shard begin in the order of shards. sizes: from each member to each shard. */
 void tsr_task_number_shards(const tsr_task *task, uint32_t member, const uint64_t *sizes, uint64_t *first_at);
-/* Where, shard by shard, a column of a member's items is to be written or read: with the shard itself, if the member's
- * kernels reach it, else where it begins or ends its way. */
+/* Where a column of a member's items is written or read, shard by shard: at the shard itself, if the member's kernels
+ * reach it, otherwise at the beginning or the end of the column's way. */
 void tsr_task_locate(const tsr_task *task, uint32_t member, uint32_t flight, tsr_way way, const uint64_t *sizes,
                      void **at);
-/* Carries one column of all members here, as far as their kernels have not written it to the other shards: in the leg
- * TSR_LEG_RETURN from the shards to the members, else to the shards. sizes: from each to each, in that direction. */
+/* Carries one column of all members here, unless their kernels have written it to the other shards. In the leg
+ * TSR_LEG_RETURN it goes from the shards to the members, otherwise to the shards. sizes: from each to each, in that
+ * direction. */
 tsr_status tsr_task_exchange(const tsr_task *task, uint32_t flight, tsr_way way, const uint64_t *sizes, tsr_leg leg)
     TSR_MUST_CHECK;
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * All values of a chunk's keys (values.h): how many, which a count has told; the keys travel; the values come back.
+ * All values of a chunk's keys (values.h). A count has given their number; the keys travel, and the values come back.
  */
 #include "core/devices/values.h"
 
 #include "core/devices/chunk.h"
 #include "core/table/single.h"
 
-/* How many values each member gets from each shard for this chunk: by the caller's offsets, which a count has made. */
+/* How many values each member gets from each shard for this chunk, by the caller's offsets, which a count has made. */
 static tsr_status size_values(const tsr_task *task, uint32_t flight, uint64_t *wants, uint64_t *firsts) {
   const uint32_t members = task->x->members;
   uint64_t ends[TSR_DEVICES_MAX + 1];
@@ -61,7 +61,7 @@ static tsr_status retrieve_member(const tsr_task *task, uint32_t member, tsr_fli
   return status ? status : tsr_task_end_leg(task, m, k, TSR_LEG_WORK);
 }
 
-/* The values of a member's part, to where the caller wants them, as far as there is room. first: where they begin. */
+/* Copies the values of a member's part to the caller, as far as there is room. first: where they begin. */
 static tsr_status spread(const tsr_task *task, uint32_t member, uint32_t flight, const uint64_t *wants, uint64_t first,
                          uint64_t count) {
   tsr_member *m = &task->s->members[member];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * All values of the keys of a chunk: what its work and its way back are for tsr_find_all, since items have answers of
- * different lengths. Read next: batch.h.
+ * All values of the keys of a chunk: the work and the way back of tsr_find_all, whose answers have different lengths.
+ * Read next: batch.h.
  */
 #ifndef TSR_DEVICES_VALUES_H
 #define TSR_DEVICES_VALUES_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Questions about a whole table of several devices (whole.h): asked of each shard, and added up.
+ * Questions about a whole table of several devices (whole.h): each shard is asked, and the answers are added up.
  */
 #include "core/devices/whole.h"
 
@@ -15,7 +15,7 @@ uint32_t tsr_shards_holders(const tsr_shards *s) { return s->split == TSR_SPLIT_
 
 tsr_status tsr_shards_add_up(tsr_shards *s, uint64_t *number, tsr_error *error) {
   tsr_transport *x = &s->transport;
-  uint64_t rows[TSR_DEVICES_MAX] = {0}; /* of members that are here the first one's is that of all */
+  uint64_t rows[TSR_DEVICES_MAX] = {0}; /* the first member here has the sum over all members here */
   rows[x->first] = *number;
   tsr_status status = x->gather(x, rows, 1, error);
   if (status) return status;
@@ -66,7 +66,8 @@ tsr_status tsr_shards_size(tsr_table *t, uint64_t *size, tsr_error *error) {
 }
 
 tsr_status tsr_shards_clear(tsr_table *t, void *stream, tsr_error *error) {
-  tsr_request r = {.op = TSR_CALL_CLEAR, .call.stream = stream}; /* where work on arrays is enqueued, none on shards */
+  tsr_request r = {.op = TSR_CALL_CLEAR,
+                   .call.stream = stream}; /* a stream for work on the caller's arrays; shards have their own */
   tsr_status status = tsr_call_begin(t, &r, error);
   for (uint32_t i = 0; status == TSR_OK && i < t->shards->transport.here; i++) {
     tsr_table *shard = t->shards->members[i].shard;
@@ -156,7 +157,7 @@ tsr_status tsr_shards_wait(tsr_table *t, tsr_error *error) {
 
 /* ---- All pairs ------------------------------------------------------------------------------- */
 
-/* In step k each process gets the pairs of the one k further on; rows: how many each has. */
+/* In step k each process gets the pairs of the process k ranks further. rows: how many each has. */
 static tsr_status pass_around(tsr_table *t, const uint64_t *rows, const void *mine, char *all, uint32_t item_bytes,
                               tsr_error *error) {
   tsr_transport *x = &t->shards->transport;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a table of several devices is asked as a whole. Read next: whole.c; move.h.
+ * Questions about a table of several devices as a whole. Read next: whole.c; move.h.
  */
 #ifndef TSR_DEVICES_WHOLE_H
 #define TSR_DEVICES_WHOLE_H
 
 #include "core/devices/shards.h"
 
-/* The shards of this process that hold pairs which no other holds: the first ones. */
+/* How many shards of this process hold pairs that no other one holds: the first ones. */
 uint32_t tsr_shards_holders(const tsr_shards *shards);
-/* The sum of a number over all processes; those that are alone have it already, of all shards. */
+/* The sum of a number over all processes. A process that has all shards has the sum already. */
 tsr_status tsr_shards_add_up(tsr_shards *shards, uint64_t *number, tsr_error *error) TSR_MUST_CHECK;
 
-/* One column of rows that each process has some of, `counts` of them, to all: from the shard's device to users, an array for
- * all rows, or NULL: it is passed on all the same. */
+/* Passes one column of rows, `counts` from each process, to all processes: from the shard's device to `users`, an array
+ * for all rows. NULL: the column is passed on, but not kept. */
 tsr_status tsr_shards_pass_column(tsr_table *table, const uint64_t *counts, const void *mine, void *users,
                                   uint32_t item_bytes, tsr_error *error) TSR_MUST_CHECK;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The bulk operations (bulk.h) as steps of a table. What the CPU does is in the program that the cpu backend makes of a
- * table, so that there are no ranges here.
+ * The bulk operations (bulk.h) as steps of a table. There are no ranges here: what the CPU does is in the program that
+ * the cpu backend makes of a table.
  */
 #include "core/kernels/bulk.h"
 
@@ -13,7 +13,7 @@ static void fit_turns(const tsr_shape *table, const void *argument, tsr_grid *gr
 }
 
 #define TAKES_TURNS_IN(op) (TSR_BULK_##op == TSR_BULK_apply || TSR_BULK_##op == TSR_BULK_apply_inserts)
-/* A word on both sides of the operation's, so that no name contains another. */
+/* A word on both sides of the operation's name, so that no name contains another. */
 #define ROW(op)                                                                                                        \
   {.set = &tsr_bulk_steps,                                                                                             \
    .kernel = "tsr_" #op "_kernel",                                                                                     \

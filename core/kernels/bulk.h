@@ -11,13 +11,16 @@
 #include <stddef.h>
 #endif
 
-/* Items are keys, for count, export and flush buckets. An operation is one kernel, tsr_<op>, or one of its roomier
- * forms where that needs a stack (launch.cu), linked when first used. combine does what insert has left to it where
- * pairs move (fact combines_later); size counts the table's pairs, count those of each key; note does so, too, and
- * notes of each key what retrieve would look for again; retrieve writes all values of each key to places that were
- * summed from these counts; erase_pair erases one pair of the key; apply does what each item's operation says, but
- * where inserts and erases take turns leaves the inserts to apply_inserts; flush packs the list of a bucket; mark sets
- * the bits of keys that are about to be inserted behind a filter. */
+/* Items are keys; those of size, export and flush are buckets. An operation is one kernel, tsr_<op>, or one of its
+ * roomier forms if that needs a stack (launch.cu), linked when first used.
+ *   combine      what insert has left to it where pairs move (fact combines_later)
+ *   size         counts the table's pairs
+ *   count, note  count the pairs of each key; note also keeps, for each key, what retrieve would look for again
+ *   retrieve     writes all values of each key to places that were summed from these counts
+ *   erase_pair   erases one pair of the key
+ *   apply        does what each item's operation says; leaves inserts to apply_inserts if they take turns with erases
+ *   flush        packs the list of a bucket
+ *   mark         sets the bits of keys that are about to be inserted behind a filter */
 #define TSR_BULK_OPS(F)                                                                                                \
   F(insert)                                                                                                            \
   F(find)                                                                                                              \
@@ -38,22 +41,23 @@
 
 #define TSR_BULK_ENUM(op) TSR_BULK_##op,
 enum { TSR_BULK_OPS(TSR_BULK_ENUM) TSR_BULKS };
-/* The last ones not every table has: apply is for concurrency = mixed, flush for buckets that link, apply_inserts for
- * turns. A filter has the first ones. Beside these there is mark, for a filter before a table. */
+/* Not every table has the last ones: apply is for concurrency = mixed, flush for buckets that link, apply_inserts for
+ * turns. A filter has the first ones. A filter before a table has mark as well. */
 #define TSR_BULKS_OF(shape)                                                                                            \
   ((shape)->kind == TSR_KIND_FILTER                ? TSR_BULK_erase                                                    \
    : (shape)->has_link                             ? TSR_BULK_apply_inserts                                            \
    : TSR_TAKES_TURNS(shape)                        ? TSR_BULK_mark                                                     \
    : (shape)->concurrency == TSR_CONCURRENCY_MIXED ? TSR_BULK_flush                                                    \
                                                    : TSR_BULK_apply)
-/* Whether inserts and erases take turns though the table is mixed; finds overlap both (core/design/0004-uniqueness.md). */
+/* Whether inserts and erases take turns although the table is mixed. Finds overlap both
+ * (core/design/0004-uniqueness.md). */
 #define TSR_TAKES_TURNS(shape) ((shape)->is_mixed && (shape)->guard == TSR_GUARD_CLAIM && !(shape)->has_link)
 
 /* What an item of `apply` asks for; other codes do nothing. */
 enum { TSR_APPLY_INSERT, TSR_APPLY_REPLACE, TSR_APPLY_ERASE, TSR_APPLY_FIND, TSR_APPLY_OPERATIONS };
 
-/* Where inserts and erases take turns, the items of a batch of n that a block lists (launch.cu): many, because the last of
- * them leave most of its warps idle, but a thousand blocks are there for the multiprocessors first. */
+/* Where inserts and erases take turns: how many items of a batch of n a block lists (launch.cu). Many, because the last
+ * of them leave most of its warps idle, but first there must be a thousand blocks for the multiprocessors. */
 enum { TSR_TURN_ITEMS_MIN = 3 * TSR_BLOCK_THREADS, TSR_TURN_ITEMS_MAX = 16 * TSR_BLOCK_THREADS };
 #define TSR_TURN_ITEMS(n)                                                                                              \
   ((n) >> 10 < TSR_TURN_ITEMS_MIN   ? (uint32_t)TSR_TURN_ITEMS_MIN                                                     \
@@ -72,7 +76,7 @@ typedef struct tsr_tally {
   uint64_t not_placed; /* insert, find_or_insert, apply */
   uint64_t tombstones; /* count: slots that hold an erased pair */
   uint64_t units;      /* count: in use; flush: released */
-  uint64_t keys;       /* count: with a chain */
+  uint64_t keys;       /* count: with a value list */
 
   uint64_t asked[TSR_CLASSES], answered[TSR_CLASSES]; /* apply: keys of each class, and its hits */
 
@@ -85,7 +89,7 @@ typedef struct tsr_tally {
 } tsr_tally;
 
 #ifndef __CUDACC__
-/* For what goes over all counters: they are words, all of them sums but two. */
+/* For code that goes over all counters: they are words, all of them sums except two. */
 enum { TSR_TALLY_WORDS = sizeof(tsr_tally) / sizeof(uint64_t) };
 static inline bool tsr_tally_is_most(uint32_t word) {
   return word == offsetof(tsr_tally, probes_max) / sizeof(uint64_t) ||
@@ -103,23 +107,24 @@ static inline void tsr_tally_add(tsr_tally *sum, const tsr_tally *tally) {
 }
 #endif
 
-/* What was made of the items of a batch whose keys repeat (spans.cuh), span by span: 1 << log2 of them, which then has
- * made[span] pairs, from its first item's number on; each was made of so many items as counts says. */
+/* What the items of a batch whose keys repeat were combined to (spans.cuh), span by span. A span is 1 << log2 items. It
+ * then has made[span] pairs, from its first item's number on. counts says of how many items each pair was made. */
 typedef struct tsr_spans {
-  const uint32_t *made; /* TSR_AS_IT_CAME: nothing was made of the span; NULL: of none */
+  const uint32_t *made; /* TSR_AS_IT_CAME: the span was not combined; NULL: none was */
   const void *keys, *values;
   const uint32_t *counts;
   uint32_t log2;
 } tsr_spans;
 #define TSR_AS_IT_CAME 0xFFFFFFFFu
 
-/* All arrays hold n items of the table's widths; NULL where an operation has no use for it or the caller none. */
+/* All arrays hold n items of the table's widths. NULL: the operation does not use it, or the caller does not want
+ * it. */
 typedef struct tsr_bulk {
   tsr_state state;
   uint64_t n;
   const uint8_t *operations;   /* in, apply: TSR_APPLY_ */
   const void *keys, *values;   /* in; values of retrieve: notes, or NULL */
-  uint32_t are_pairs;          /* in steps on pages: 1: each value lies behind its key; values is that of item 0 */
+  uint32_t are_pairs;          /* in steps on pages: 1: each value follows its key; values is that of item 0 */
   void *keys_out, *values_out; /* find, find_or_insert: values; export: pairs; retrieve: `room` values */
   uint64_t *counts;            /* count: out; retrieve: where each key's values begin, then their end */
   void *unplaced_keys, *unplaced_values; /* insert, find_or_insert: at the failed input's index */
@@ -133,10 +138,10 @@ typedef struct tsr_bulk {
   tsr_tally *tally;
 } tsr_bulk;
 
-/* Whether a key may get any of the values that one batch offers for it, whichever items are told that theirs was not. */
+/* Whether a key may get any of the values that one batch offers for it, whatever the items' results say. */
 #define TSR_POLICY_TAKES_ANY(policy) ((policy) == TSR_DUPLICATES_FIRST || (policy) == TSR_DUPLICATES_REPLACE)
 
-/* Whether several offers for one key may be made one, because it does not matter which of the items gets which answer. */
+/* Whether several offers for one key may become one, because it does not matter which item gets which answer. */
 #define TSR_POLICY_MERGES(policy) (TSR_POLICY_COMBINES(policy) && (policy) != TSR_DUPLICATES_REPLACE)
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the operations mean: given what a tile sees in one bucket of the key's walk, what is to be done there. Pure
- * functions, without memory, votes or lanes: step.cuh does what they say.
+ * functions, without memory, votes or lanes; step.cuh carries out what they say.
  *
- * Slots fill from the lowest on, and a slot that held a pair is never empty again before clear; so a walk ends at a
- * bucket with an empty slot where the scheme's law says so (walk_ends): there, and after its last bucket, decide_at_end
- * says what that means.
+ * Slots fill from the lowest on, and a slot that held a pair is never empty again before clear. So a walk ends at a
+ * bucket with an empty slot if the scheme's law says so (walk_ends). decide_at_end says what it means that the walk
+ * ended, there or after its last bucket.
  */
 #ifndef TSR_DECIDE_CUH
 #define TSR_DECIDE_CUH
@@ -15,11 +15,11 @@
 /* What is to be done in a bucket. If it is nothing, the operation goes on to the next bucket of its walk. */
 typedef struct tsr_action {
   uint32_t takes;    /* the present pair is the answer */
-  uint32_t combines; /* the new payload with that of the present pair */
-  uint32_t claims;   /* a slot for the new pair */
-  uint32_t erases;   /* the present pairs */
+  uint32_t combines; /* combine the new payload with that of the present pair */
+  uint32_t claims;   /* claim a slot for the new pair */
+  uint32_t erases;   /* erase the present pairs */
   uint32_t needs;    /* NEEDS_: what a step cannot give, or NEEDS_NOTHING */
-  uint32_t slots;    /* what is to be done is done in the lowest of these slots; erases, in all of them */
+  uint32_t slots;    /* where: the lowest of these slots; erases: all of them */
 } tsr_action;
 
 TSR_INLINE tsr_action go_on(void) {
@@ -47,8 +47,8 @@ TSR_INLINE tsr_action ask_for(uint32_t needs) {
   return a;
 }
 
-/* `a` if that is so, else `b`. It is written member by member, because of these the compiler makes selects, and of an
- * `if` a branch, which costs a warp more than all that is decided here. */
+/* `a` if the condition holds, otherwise `b`. Written member by member: the compiler makes selects of this, and a branch
+ * of an `if`, which costs a warp more than all that is decided here. */
 TSR_INLINE tsr_action when(uint32_t so, tsr_action a, tsr_action b) {
   b.takes = so ? a.takes : b.takes;
   b.combines = so ? a.combines : b.combines;
@@ -64,8 +64,8 @@ TSR_INLINE tsr_action when(uint32_t so, tsr_action a, tsr_action b) {
 /* A find takes the first match, whether its key has one pair or many. */
 TSR_INLINE tsr_action decide_find(const tsr_view *v) { return when(v->matches != 0, take(v->matches), go_on()); }
 
-/* The pairs of a key that may have many lie along its whole walk, so a count goes on to its end. Where a key has one
- * pair, the walk must end with it: it may pass the same bucket again, and would count the pair twice. */
+/* If a key may have many pairs, they are anywhere along its walk, so a count goes on to its end. If a key has one pair,
+ * the walk must end with it: it may pass the same bucket again, and would count the pair twice. */
 TSR_INLINE tsr_action decide_count(const tsr_ctx *c, const tsr_view *v) {
   return when(v->matches && TSR_FACT(c, duplicates) != TSR_DUPLICATES_KEEP, take(v->matches), go_on());
 }
@@ -79,13 +79,13 @@ TSR_INLINE tsr_action decide_combine(const tsr_view *v) {
 }
 
 /* The slots that an insert may claim without a lock.
- * TSR_GUARD_NONE: any vacant one, because nobody looks for the key.
- * TSR_GUARD_CLAIM: the claim itself is the guard. Inserters of one key contend for the same slot, because each takes
- * the first empty one in the key's order and none ever becomes empty again; the loser looks again and finds the key.
- * TSR_GUARD_LOCK: a new key whose first bucket has an empty slot among its first_slots. Had the key ever been in
- * another bucket, these slots would have been full then, and full slots never become empty again. So its claim guards
- * itself; and an insert that holds the lock never contends with it, because that one has seen these slots full. Only an
- * erased slot that is taken again could bring the two together: hence has_erased. (core/design/0004-uniqueness.md) */
+ *   TSR_GUARD_NONE: any vacant one, because nobody looks for the key.
+ *   TSR_GUARD_CLAIM: the claim itself is the guard. Inserters of one key contend for the same slot, because each takes
+ * the first empty one in the key's order and none ever becomes empty again. The loser looks again and finds the key.
+ *   TSR_GUARD_LOCK: for a new key, an empty slot among the first_slots of its first bucket. If the key had ever been in
+ * another bucket, these slots would have been full then, and full slots never become empty again. So the claim guards
+ * itself. An insert that holds the lock never contends with it, because it has seen these slots full. Only reusing an
+ * erased slot could bring the two together: hence has_erased. (core/design/0004-uniqueness.md) */
 TSR_INLINE uint32_t claimable_slots(const tsr_ctx *c, const tsr_op *op, uint32_t kind, const tsr_view *v) {
   if (op_guard(c, kind) == TSR_GUARD_NONE) return v->vacant;
   if (op_guard(c, kind) == TSR_GUARD_CLAIM) return v->empties;
@@ -96,10 +96,10 @@ TSR_INLINE uint32_t claimable_slots(const tsr_ctx *c, const tsr_op *op, uint32_t
   return guards_itself ? v->empties : 0;
 }
 
-/* Of these slots of a bucket those that come first in the key's order; the lowest of them is claimed. All who insert a key
- * keep to one order of the slots, which is what guards it. A lane alone begins where its key says, so that of those who
- * meet at a bucket of a small table few lose; a tile of several begins at the lowest, since fewer tiles meet at a bucket
- * and the multiplication would cost them 2 % (core/design/0004-uniqueness.md). */
+/* The slots of these that come first in the key's order; the lowest of them is claimed. All inserters of a key keep to
+ * one order of the slots, which is what guards it. A lane alone begins where its key says, so that few of those that
+ * meet at a bucket of a small table lose. A tile of several lanes begins at the lowest, since fewer tiles meet at a
+ * bucket, and the multiplication would cost them 2 % (core/design/0004-uniqueness.md). */
 TSR_INLINE uint32_t first_to_claim(const tsr_ctx *c, tsr_key key, uint32_t slots) {
   if (TSR_FACT(c, guard) != TSR_GUARD_CLAIM || TSR_FACT(c, has_link) || TSR_FACT(c, tile_lanes) > 1) return slots;
   const uint32_t count = TSR_FACT(c, bucket_slots), mixed = (uint32_t)(key ^ (uint64_t)key >> 32) * 0x9E3779B1u;
@@ -107,8 +107,8 @@ TSR_INLINE uint32_t first_to_claim(const tsr_ctx *c, tsr_key key, uint32_t slots
   return later ? later : slots;
 }
 
-/* Past an erased slot the argument of TSR_GUARD_CLAIM fails: the key may lie further on, from a time when that slot was
- * occupied, so the whole walk has to be seen first (insert_held). Where erases run at the same time, which this guard
+/* Past an erased slot the argument of TSR_GUARD_CLAIM fails: the key may be further on, from a time when that slot was
+ * occupied. So the whole walk has to be seen first (insert_held). Where erases run at the same time, which this guard
  * meets in lists only, no erased slot is ever claimed, and the argument holds again. */
 TSR_INLINE bool is_past_guarding(const tsr_ctx *c, uint32_t kind, const tsr_view *v) {
   return op_guard(c, kind) == TSR_GUARD_CLAIM && !claims_meet_erases(c) && v->vacant != v->empties;
@@ -121,7 +121,7 @@ TSR_INLINE bool needs_unit(const tsr_ctx *c, const tsr_op *op, uint32_t kind, co
          v->link != WALK_LINK_CLOSED;
 }
 
-/* A present key is combined with, a new one goes to the first slot that the guard allows. */
+/* The policy is applied to a present key; a new one goes to the first slot that the guard allows. */
 TSR_INLINE tsr_action decide_insert(const tsr_ctx *c, const tsr_op *op, uint32_t kind, const tsr_view *v) {
   const uint32_t claimable = claimable_slots(c, op, kind, v);
   const uint32_t present =
@@ -132,8 +132,8 @@ TSR_INLINE tsr_action decide_insert(const tsr_ctx *c, const tsr_op *op, uint32_t
                         when(needs_unit(c, op, kind, v), ask_for(NEEDS_UNIT), go_on()))));
 }
 
-/* Each item does what its policy says, in the same step as the others (core/design/0010-lists.md); inserts that take
- * turns with erases are no steps. */
+/* Each item does what its policy says, in the same step as the others (core/design/0010-lists.md). Inserts that take
+ * turns with erases do not go by steps. */
 TSR_INLINE tsr_action decide_mixed(const tsr_ctx *c, const tsr_op *op, const tsr_view *v) {
   if (TAKES_TURNS(c)) return when(op->policy == POLICY_FIND, decide_find(v), decide_erase(v));
   return when(op->policy == POLICY_FIND, decide_find(v),
@@ -149,9 +149,9 @@ TSR_INLINE tsr_action decide(const tsr_ctx *c, const tsr_op *op, uint32_t kind, 
   return decide_find(v);
 }
 
-/* The result of an operation whose walk has ended without a match. An insert has found no room either. Where its claim
- * would have been its guard, that proves that there is none; elsewhere the key may have come since, and the insert has to
- * look again with the key's lock. */
+/* The result of an operation whose walk has ended without a match. An insert has found no room either. If its claim
+ * would have been its guard, that proves that there is none. Otherwise the key may have come since, and the insert has
+ * to look again with the key's lock. */
 TSR_INLINE uint32_t decide_at_end(const tsr_ctx *c, const tsr_op *op, uint32_t kind) {
   if (!op_has_pair(op, kind)) return TSR_RESULT_MISSING;
   const bool is_proof =

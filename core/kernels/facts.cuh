@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The core's own facts (../kernels/facts.h) for its kernels: TSR_FACT(c, has_place) reads them as it reads those that
- * parts may know (plugins/device.cuh).
+ * The core's own facts (../kernels/facts.h) for its kernels: TSR_FACT(c, has_place) reads them like those that parts
+ * may know (plugins/device.cuh).
  */
 #ifndef TSR_KERNEL_FACTS_CUH
 #define TSR_KERNEL_FACTS_CUH

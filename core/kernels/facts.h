@@ -1,38 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The facts of a composition that only the core's kernels read, as constants: like those of plugins/table.h they are
+ * The facts of a composition that only the core's kernels read, as constants. Like those of plugins/table.h they are
  * lines of the glue module, and TSR_FACT reads them (kernels/facts.cuh). compose.c derives them when all parts have
- * planned; no part sees them.
+ * planned. Parts do not see them.
  */
 #ifndef TSR_KERNELS_FACTS_H
 #define TSR_KERNELS_FACTS_H
 
 #include <stdint.h>
 
-/* F(name). ends_at_empty, moves_pairs, asks_for_room, choices, has_notes: the probing's own (plugins/plugin.h).
- * ends_at_flag: 1: buckets tell whether pairs have passed them (layout's has_flag), and finds go by that alone.
- * has_stash: 1: pairs without a slot go to tail buckets that belong to no hash.
- * has_place: 1: the scheme decides where a new pair goes: by choices, or by its place().
- * asks_scheme: 1: it has place().
- * claims_first: 1: an insert may claim an empty slot of the first bucket without the key's lock.
- * places_first: 1: an insert begins with place(): nothing guards it, so it looks nothing up.
- * combines_later: 1: pairs move, and a policy combines payloads: inserts leave to `combine` what one attempt does not do.
- * makes_spans: 1: inserts of large batches first combine what neighbouring items offer for one key (batch/spans.cuh).
- * falls_back_to_walk: 1: with places_first some pairs take a walk: for want of a place, or of an exchange.
- * first_look_cached: 1: what writes looks through L1 first; for a lane alone, which past it makes more
- * requests, unless a bucket is one sector and nobody takes a lock.
- * whole_pairs: the layout's own: a bucket that is loaded has the payloads, too.
- * counts_slots: 1: in an empty table the pairs of distinct keys may go into the first buckets of their walks with room.
- * is_filter: 1: the table is a filter. filter_words, filter_functions: of a filter, which is the table or stands before
- * it: words of 32 bits of a block, and bits that a key sets in it; else 0. filter_bits: of one before the table: bits for
- * each bucket; else 0. filter_region: which of the layout's regions has the blocks.
- * chain_first, chain_growth, chain_units: with values = buckets: s_0, lambda and the most units of a run
- * (kernels/chain.h); else 0. chain_region: which of the layout's regions has the lists' records. chain_in_order: 1: the
- * allocator hands out units one after the other, and none twice. value_bytes: of a value there.
- * has_meanings: 1: what the substitute key 0 stands for is noted for each bucket, or unit, so that reserved keys have room
- * beyond their tail buckets (walk.cuh). meanings_region: which of the scheme's regions has the notes.
- * loops: 1: a thread works on one item after another, so that it has to keep an item's number. Only in the links of
- * pages. */
+/* F(name). 1 means that the sentence is true; numbers are 0 where they have no meaning.
+ *   ends_at_empty, moves_pairs, asks_for_room, choices, has_notes   the probing's own (plugins/plugin.h)
+ *   ends_at_flag        buckets have flags (layout's has_flag), and finds go by these alone
+ *   has_stash           pairs without a slot go to tail buckets that belong to no hash
+ *   has_place           the scheme decides where a new pair goes: by choices, or by its place()
+ *   asks_scheme         it has place()
+ *   claims_first        an insert may claim an empty slot of the first bucket without the key's lock
+ *   places_first        an insert begins with place(): nothing guards it, so it looks nothing up
+ *   combines_later      pairs move, and a policy combines payloads: inserts try once and leave the rest to `combine`
+ *   makes_spans         inserts of large batches first combine offers of neighbouring items for one key (batch/spans.cuh)
+ *   falls_back_to_walk  with places_first some pairs take a walk, for want of a place or of an exchange
+ *   first_look_cached   writers look through L1 first; a lane alone makes more requests past L1. Not if a bucket is one
+ *                       sector and nobody takes a lock
+ *   short_keys          the layout's own: a slot's bits are a key only together with the number of its page
+ *   whole_pairs         the layout's own: a bucket that is loaded has the payloads as well
+ *   counts_slots        in an empty table, pairs of distinct keys may go to the first bucket of their walk with room
+ *   is_filter           the table is a filter
+ *   filter_words, filter_functions   32-bit words of a filter's block, and bits that a key sets in it; also of a filter
+ *                       before the table
+ *   filter_bits         of a filter before the table: bits for each bucket
+ *   filter_region       which of the layout's regions has the filter's blocks
+ *   value_list_first, value_list_growth, value_list_units   with values = buckets: s_0, lambda, the most units of a run
+ *                       (value_list.h)
+ *   value_list_region   which of the layout's regions has the lists' records
+ *   value_list_in_order   the allocator hands out units in order, and none twice
+ *   value_bytes         size of a value in a value list
+ *   has_meanings        what the substitute key 0 stands for is noted for each bucket or unit, so that reserved keys have
+ *                       room beyond their tail buckets (walk.cuh)
+ *   meanings_role, meanings_region   which region of which part has these notes
+ *   loops               in the links of pages: a thread works on one item after another, so it keeps an item's number */
 #define TSR_CORE_FACTS(F)                                                                                              \
   F(ends_at_empty)                                                                                                     \
   F(moves_pairs)                                                                                                       \
@@ -50,25 +56,27 @@
   F(falls_back_to_walk)                                                                                                \
   F(first_look_cached)                                                                                                 \
   F(whole_pairs)                                                                                                       \
+  F(short_keys)                                                                                                        \
   F(counts_slots)                                                                                                      \
   F(is_filter)                                                                                                         \
   F(filter_words)                                                                                                      \
   F(filter_functions)                                                                                                  \
   F(filter_bits)                                                                                                       \
   F(filter_region)                                                                                                     \
-  F(chain_first)                                                                                                       \
-  F(chain_growth)                                                                                                      \
-  F(chain_units)                                                                                                       \
-  F(chain_region)                                                                                                      \
-  F(chain_in_order)                                                                                                    \
+  F(value_list_first)                                                                                                  \
+  F(value_list_growth)                                                                                                 \
+  F(value_list_units)                                                                                                  \
+  F(value_list_region)                                                                                                 \
+  F(value_list_in_order)                                                                                               \
   F(value_bytes)                                                                                                       \
   F(has_meanings)                                                                                                      \
+  F(meanings_role)                                                                                                     \
   F(meanings_region)                                                                                                   \
   F(loops)
 
 enum { TSR_MEANINGS_OF_WORD = 16 };
 
-/* The most of a filter's. */
+/* The most that a filter has. */
 enum { TSR_FILTER_WORDS_MAX = 16, TSR_FILTER_FUNCTIONS_MAX = 8 };
 
 #define TSR_CORE_FACT_MEMBER(name) uint32_t name;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a filter does: a blocked Bloom filter (WarpCore IV-D; Putze, Sanders and Singler 2007). A key sets bits of one
- * block, and seems present where all of them are set. A block of 32 bytes is a sector, so a key costs one access to
- * memory. A filter is no table of slots: it has no layout and no walk, and its hasher alone says where a key's bits lie
- * (core/design/0019-kinds.md). Either it is the table, of kind = filter; or it stands before one, whose finds and erases
- * ask it first. In the kernels of other tables the fact filter_words is 0, and these functions are dropped.
+ * block, and seems present if all of them are set. A block of 32 bytes is a sector, so a key costs one memory access.
+ * A filter has no layout and no walk; its hasher alone says where a key's bits are (core/design/0019-kinds.md). A
+ * filter is the table itself (kind = filter), or it stands before one, whose finds and erases ask it first. In the
+ * kernels of other tables the fact filter_words is 0, and these functions are dropped.
  *
- * A block has filter_words words of 32 bits. A key has as many bits as there are functions, one in each of as many words.
- * These words follow each other in a ring from the word `first` on: so no two bits of a key are one, and a lane finds
- * them by turning the block.
+ * A block has filter_words words of 32 bits. A key has as many bits as there are functions, each in another word.
+ * These words follow each other in a ring from the word `first` on. So no two bits of a key coincide, and a lane finds
+ * them by rotating the block.
  */
 #ifndef TSR_FILTER_CUH
 #define TSR_FILTER_CUH
@@ -16,7 +16,7 @@
 #include "core/kernels/io.cuh"
 #include "core/kernels/walk.cuh"
 
-/* Where a key's bits lie. */
+/* Where a key's bits are. */
 typedef struct filter_place {
   uint64_t block;
   uint64_t bits; /* filter_bit(bits, j) is the bit of the key's word number j */
@@ -31,20 +31,20 @@ TSR_INLINE uint32_t filter_bit(uint64_t bits, uint32_t j) {
 
 TSR_INLINE bool filter_is_before(const tsr_ctx *c) { return TSR_FACT(c, filter_bits) != 0; }
 
-/* A filter before a table needs no size of its own: it has filter_bits for each bucket that a hash can name. */
+/* A filter before a table has no size of its own: it has filter_bits for each bucket that a hash can name. */
 TSR_INLINE uint64_t filter_blocks(const tsr_ctx *c) {
   const uint32_t block_bits = 32 * TSR_FACT(c, filter_words);
   if (!filter_is_before(c)) return c->t->buckets;
   return (walk_tail(c) * TSR_FACT(c, filter_bits) + block_bits - 1) / block_bits;
 }
 
-/* The first hash names the block, as it names the page in whose order a large batch sets its bits (page_of_item): so what
- * the keys of a page name lies together. */
+/* The first hash names the block. It also names the page in whose order a large batch sets its bits (page_of_item), so
+ * the blocks of a page's keys are neighbours. */
 TSR_INLINE uint64_t filter_block_of(const tsr_ctx *c, tsr_key key) {
   return tsr_reduce(hasher_hash(c, key, 0), filter_blocks(c));
 }
 
-/* One hash function gives the block, another one the bits: they are the upper ones of a product, which are mixed best. */
+/* One hash function gives the block, another one the bits: the upper ones of a product, which are mixed best. */
 TSR_INLINE filter_place filter_place_of(const tsr_ctx *c, tsr_key key) {
   const uint64_t bits = (uint64_t)hasher_hash(c, key, 1) * 0x9E3779B97F4A7C15u;
   filter_place place;
@@ -58,7 +58,8 @@ TSR_INLINE uint32_t *filter_block(const tsr_ctx *c, uint64_t block) {
   return (uint32_t *)c->t->part[TSR_ROLE_LAYOUT].region[TSR_FACT(c, filter_region)] + block * TSR_FACT(c, filter_words);
 }
 
-/* Loads a block, for this lane alone: in a table whose tiles have several lanes it is read as pieces of one lane each. */
+/* Loads a block for this lane alone. In a table whose tiles have several lanes it is read as pieces of one lane
+ * each. */
 TSR_INLINE void filter_load(const tsr_ctx *c, uint64_t block, uint32_t mine, uint32_t mode, uint32_t *word) {
   enum { PIECE_WORDS = 4 };
   tsr_ctx alone = *c;
@@ -102,9 +103,9 @@ TSR_INLINE uint32_t filter_has(const tsr_ctx *c, const filter_place *place, uint
   return has;
 }
 
-/* Sets the bits of the lanes' keys with `sets`. On a GPU the whole warp works on one lane's key after another, with as many
- * lanes as a block has pairs of words: so what they write to a sector is one request, and not one for each word. The
- * atomics are relaxed, because bits are only ever set, and who asks for keys does so in a later phase, or see
+/* Sets the bits of the lanes' keys with `sets`. On a GPU the whole warp works on one lane's key after another, with as
+ * many lanes as a block has pairs of words. So what they write to a sector is one request, not one per word. The
+ * atomics are relaxed: bits are only ever set, and a find that asks for keys comes in a later phase; otherwise see
  * filter_mark. */
 TSR_INLINE void filter_set(const tsr_ctx *c, const filter_place *place, uint32_t sets) {
 #ifdef __CUDACC__
@@ -133,7 +134,7 @@ TSR_INLINE void filter_set(const tsr_ctx *c, const filter_place *place, uint32_t
 #endif
 }
 
-/* Inserts the lanes' keys. Collective over the warp. TSR_RESULT_PRESENT: the key seemed to be there. */
+/* Inserts the lanes' keys. TSR_RESULT_PRESENT: the key seemed to be there. Collective over the warp. */
 TSR_INLINE uint32_t filter_insert(const tsr_ctx *c, tsr_key key, uint32_t mine) {
   const filter_place place = filter_place_of(c, key);
   const uint32_t has = filter_has(c, &place, mine, 0);
@@ -146,9 +147,10 @@ TSR_INLINE uint32_t filter_contains(const tsr_ctx *c, tsr_key key, uint32_t mine
   return filter_has(c, &place, mine, TSR_FACT(c, is_mixed) ? TSR_LOAD_COHERENT : TSR_LOAD_SETTLED);
 }
 
-/* The lanes' keys are about to be inserted behind the filter. A find that begins when an insert has ended must not be
- * stopped: bulk calls mark their keys in a launch before that of the insert, and in a user's kernel where finds overlap
- * inserts the bits, which other lanes may have set, are there for all before the pair is. Collective over the warp. */
+/* Sets the bits of keys that are about to be inserted behind the filter. A find that begins after an insert has ended
+ * must not be stopped. Bulk calls mark their keys in a launch before that of the insert. In a user's kernel where finds
+ * overlap inserts, the bits, which other lanes may have set, are visible to all before the pair is. Collective over the
+ * warp. */
 TSR_INLINE void filter_mark(const tsr_ctx *c, tsr_key key, uint32_t mine) {
   if (!filter_is_before(c)) return;
   const filter_place place = filter_place_of(c, key);

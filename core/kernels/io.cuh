@@ -32,11 +32,11 @@ typedef io_u64 io_payload;
 typedef uint32_t io_payload;
 #endif
 
-/* This thread's item, on the CPU `i`. On the device it is read anew, so that it takes no register of the walk before:
- * with one read for the whole kernel finds needed 35 instead of 32, three quarters of the warps. */
+/* This thread's item; on the CPU `i`. The device reads it again, so that it takes no register during the walk. With one
+ * read for the whole kernel finds needed 35 registers instead of 32: three quarters of the warps. */
 TSR_INLINE uint64_t io_item(uint64_t i) {
 #ifdef __CUDACC__
-  uint32_t block, thread; /* volatile: or the compiler would find out that it has read them before */
+  uint32_t block, thread; /* volatile: otherwise the compiler would see that it has read them before */
   asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
   asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
   (void)i;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The bulk operations as kernels: one thread an item, one launch a call. What they do: ops.cuh.
+ * The bulk operations as kernels: one thread per item, one launch per call. ops.cuh says what they do.
  */
 #define TSR_ONE_TABLE
 #include "core/kernels/context.cuh"
@@ -8,8 +8,8 @@
 
 /* ---- Operations of all kinds, where inserts and erases take turns ------------------------------ */
 
-/* Works on the items of one class, a constant, which are listed, so that no lane of a warp is idle for want of one. Returns
- * this thread's hits. */
+/* Works on the items of one class, a constant. They are listed, so that no lane of a warp idles. Returns this thread's
+ * hits. */
 static __device__ __forceinline__ uint32_t bulk_apply_listed(const tsr_ctx *c, const tsr_bulk *a, uint64_t begin,
                                                              const uint16_t *listed, uint32_t count,
                                                              uint32_t report_class) {
@@ -22,8 +22,8 @@ static __device__ __forceinline__ uint32_t bulk_apply_listed(const tsr_ctx *c, c
   return hits;
 }
 
-/* A block lists TSR_TURN_ITEMS items by what they ask for: its finds, and from the end its erases, or else its inserts.
- * The atomics give out places; they are relaxed, because a barrier comes before anybody reads what is there. */
+/* A block lists TSR_TURN_ITEMS items by what they ask for: its finds, and from the end its erases, or otherwise its
+ * inserts. The atomics give out places. They are relaxed, because a barrier comes before anybody reads the list. */
 static __device__ __forceinline__ void bulk_take_turn(const tsr_ctx *c, const tsr_bulk *a, bool inserts) {
   enum { ERASED_SHIFT = 16, READ = 4 }; /* operations that a thread reads before it waits for them */
   __shared__ uint16_t listed[TSR_TURN_ITEMS_MAX];
@@ -71,15 +71,15 @@ static __device__ __forceinline__ void bulk_take_turn(const tsr_ctx *c, const ts
 
 /* ---- What inserts have left to combine ---------------------------------------------------------- */
 
-/* A block lists those of its TSR_COMBINE_ITEMS items that wait, often none, so that no lane is idle for want of one. All
- * threads take the same number of turns, because the lanes of a warp merge items of one key. The atomics give out places;
- * they are relaxed, because a barrier comes before anybody reads what is there. */
+/* A block lists those of its TSR_COMBINE_ITEMS items that wait, often none, so that no lane idles. All threads take the
+ * same number of turns, because the lanes of a warp merge items of one key. The atomics give out places. They are
+ * relaxed, because a barrier comes before anybody reads the list. */
 static __device__ __forceinline__ void bulk_combine_listed(const tsr_ctx *c, const tsr_bulk *a) {
   enum { ROWS = TSR_COMBINE_ITEMS / TSR_BLOCK_THREADS };
   __shared__ uint16_t listed[TSR_COMBINE_ITEMS];
   __shared__ uint32_t count;
   const uint64_t begin = blockIdx.x * (uint64_t)TSR_COMBINE_ITEMS;
-  const uint32_t made = made_of(c, a, begin); /* a span has many blocks' items */
+  const uint32_t made = made_of(c, a, begin); /* a span has the items of many blocks */
   uint32_t waits[ROWS];
   if (threadIdx.x == 0) count = 0;
 #pragma unroll
@@ -99,10 +99,10 @@ static __device__ __forceinline__ void bulk_combine_listed(const tsr_ctx *c, con
   }
 }
 
-/* `bounds`: with the block size alone ptxas aims at the next step of occupancy, which makes insert up to 20 % faster,
- * but may spill a register or two for it. Mostly that happens at 40 registers, and five blocks a multiprocessor leave a
- * thread 48; "at least one block" demands nothing and makes ptxas stop aiming. The linker takes the first of these three
- * forms that has no stack, and the second where the first takes 49 to 56 registers. */
+/* `bounds`: with the block size alone ptxas aims at the next step of occupancy. That makes insert up to 20 % faster,
+ * but may spill a register or two, mostly at 40 registers. Five blocks per multiprocessor leave a thread 48. "At least
+ * one block" demands nothing, and ptxas stops aiming. The linker takes the first of these three forms that has no
+ * stack, and the second if the first takes 49 to 56 registers. */
 #define BULK_KERNEL_AS(op, name, bounds)                                                                               \
   extern "C" __global__ void bounds name(const __grid_constant__ tsr_bulk a) {                                         \
     tsr_scratch scratch;                                                                                               \

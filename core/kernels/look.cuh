@@ -8,32 +8,34 @@
 #include "core/kernels/bulk.h"
 #include "core/kernels/walk.cuh"
 
-/* What an operation is. `kind` is a constant wherever it is passed on, so that a kernel has code for its own kind alone. */
+/* What an operation is. `kind` is a constant wherever it is passed on, so that a kernel has code for its own kind
+ * alone. */
 enum {
   OP_FIND,
   OP_CONTAINS, /* as find, without reading the payload */
-  OP_LOCATE,   /* as contains, and where its slot lies (chain.cuh) */
+  OP_LOCATE,   /* as contains, and where its slot is (value_list.cuh) */
   OP_COUNT,    /* how many pairs the key has */
   OP_NOTE,     /* the same, and the payload of one of them */
   OP_RETRIEVE, /* the payloads of all of them */
   OP_INSERT,   /* as far as it needs no lock */
-  OP_COMBINE,  /* the payload with that of the present pair, while nothing else happens to pairs */
-  OP_CLAIM,    /* the pair into the first vacant slot, whatever else the walk may hold */
+  OP_COMBINE,  /* combines the payload with that of the present pair, while nothing else happens to pairs */
+  OP_CLAIM,    /* puts the pair into the first vacant slot, whatever else the walk may hold */
   OP_ERASE,
   OP_ERASE_PAIR,
   OP_MIXED, /* what the item's policy says: an insert, a find or an erase */
-  OP_PLACE, /* a new pair by a scheme that decides where pairs go (place.cuh) */
+  OP_PLACE, /* places a new pair by a scheme that decides where pairs go (place.cuh) */
   OP_PLACE_RESERVED,
   OP_INSERT_LOCKED /* all of an insert, with the key's lock (locked.cuh) */
 };
 
-/* What an operation does with a present key: an insert as a policy of TSR_DUPLICATES_ says, or nothing but take its
- * payload; POLICY_LATER tries once and leaves it to OP_COMBINE else. The last two are of OP_MIXED: it looks, or it erases. */
+/* What an operation does with a present key. An insert follows a policy of TSR_DUPLICATES_, or only takes its
+ * payload. POLICY_LATER tries once and otherwise leaves it to OP_COMBINE. The last two are for OP_MIXED: it looks,
+ * or it erases. */
 enum { POLICY_FIND_OR_INSERT = TSR_DUPLICATES_POLICIES, POLICY_LATER, POLICY_FIND, POLICY_ERASE, POLICIES };
 
-/* Results beside TSR_RESULT_: what an operation needs before it can end. NEEDS_NOTHING is not 0 on purpose: the compiler
- * merges two tests for 0 into one before it knows the layout's functions, and then needs more instructions for both
- * (core/design/0008-tiles-in-step.md). */
+/* Results in addition to TSR_RESULT_: what an operation needs before it can end. NEEDS_NOTHING is not 0 on purpose: the
+ * compiler merges two tests for 0 into one before it knows the layout's functions, and then needs more instructions for
+ * both (core/design/0008-tiles-in-step.md). */
 enum {
   NEEDS_NOTHING = TSR_RESULTS,
   NEEDS_LOCK,     /* the claim of this insert cannot be its guard */
@@ -43,19 +45,19 @@ enum {
   NEEDS_COMBINE   /* its key is present, and its value was not combined (POLICY_LATER) */
 };
 
-/* One operation of a tile: a state that advances by a bucket a step, so that a tile can begin its next item when it is
- * done with one, whatever the other tiles of the warp do. */
+/* One operation of a tile: a state that advances by a bucket per step. A tile can begin its next item when it is done
+ * with one, whatever the other tiles of the warp do. */
 typedef struct tsr_op {
   tsr_probe probe;  /* with NEEDS_UNIT its ref is the end of the list */
   uint32_t walking; /* 0: finished, see result */
-  uint32_t result;  /* if it is finished: given by each step, like payload where something was found */
+  uint32_t result;  /* set by each step, like payload where something was found; valid if finished */
   /* The item: read from the lane that holds it for each step, so that no register has to keep it. */
   tsr_key key;
   tsr_payload payload;
   uint32_t policy;
   uint32_t any_payload; /* OP_ERASE_PAIR: the payload does not matter */
   uint64_t pairs;       /* counted or erased so far */
-  /* OP_RETRIEVE: the next payload goes to payloads[at], as long as that is before `end`. Of a table with chains `at` is
+  /* OP_RETRIEVE: the next payload goes to payloads[at], as long as that is before `end`. In a table with value lists `at` is
    * the place of the slot that was found, claimed or erased. */
   uint64_t at, end;
   void *payloads;
@@ -73,9 +75,9 @@ typedef struct tsr_view {
 /* Operations of all kinds overlap. */
 TSR_INLINE bool is_mixed(const tsr_ctx *c) { return TSR_FACT(c, is_mixed) != 0; }
 
-/* Whether inserts and erases take turns though the table is mixed: then a claim guards itself, and erased slots are taken
- * again without locks (core/design/0004-uniqueness.md). In lists they overlap, and erased slots are passed by. A macro,
- * as those of locked.cuh; TSR_TAKES_TURNS says the same to the host. */
+/* Whether inserts and erases take turns although the table is mixed. Then a claim guards itself, and erased slots are
+ * reused without locks (core/design/0004-uniqueness.md). In lists they overlap, and erased slots are passed by. A
+ * macro, like those of locked.cuh; TSR_TAKES_TURNS is the same for the host. */
 #define TAKES_TURNS(c) (TSR_FACT(c, is_mixed) && TSR_FACT(c, guard) == TSR_GUARD_CLAIM && !TSR_FACT(c, has_link))
 TSR_INLINE bool claims_meet_erases(const tsr_ctx *c) { return is_mixed(c) && !TAKES_TURNS(c); }
 
@@ -84,18 +86,18 @@ TSR_INLINE bool op_inserts(uint32_t kind) { return kind == OP_INSERT || kind == 
 TSR_INLINE bool op_looks(uint32_t kind) { return kind == OP_FIND || kind == OP_CONTAINS || kind == OP_LOCATE; }
 TSR_INLINE bool op_counts(uint32_t kind) { return kind == OP_COUNT || kind == OP_NOTE || kind == OP_RETRIEVE; }
 
-/* How a step of this kind looks. Nothing writes while a table of phases is only read; an insert that locates its key
- * looks past L1. */
+/* How a step of this kind loads. Nothing writes while a table of phases is only read; an insert that locates its key
+ * loads past L1. */
 TSR_INLINE uint32_t op_load_mode(const tsr_ctx *c, uint32_t kind, uint32_t coherent) {
   const bool reads = !coherent && (op_looks(kind) || op_counts(kind));
   return tsr_load_mode(c, reads ? TSR_LOAD_SETTLED : coherent ? TSR_LOAD_COHERENT : 0);
 }
 
-/* Whether notes of what key 0 stands for are made meanwhile. Otherwise they are read as all memory is: past L1 it takes
- * assembly, which in a loop hides from ptxas below sm_90 that lanes meet again. */
+/* Whether notes of what key 0 stands for are made meanwhile. Otherwise they are read like all memory. Reading past L1
+ * takes assembly, which in a loop hides from ptxas below sm_90 that lanes meet again. */
 TSR_INLINE uint32_t op_meets_notes(const tsr_ctx *c, uint32_t kind) { return op_inserts(kind) || is_mixed(c); }
 
-/* How a key is kept unique while inserts race. OP_CLAIM puts pairs whose key is guarded otherwise. */
+/* How a key is kept unique while inserts race. OP_CLAIM puts pairs whose key is guarded in another way. */
 TSR_INLINE uint32_t op_guard(const tsr_ctx *c, uint32_t kind) {
   return kind == OP_CLAIM ? (uint32_t)TSR_GUARD_NONE : TSR_FACT(c, guard);
 }
@@ -105,32 +107,32 @@ TSR_INLINE bool op_claims_empties(const tsr_ctx *c, uint32_t kind) {
   return op_guard(c, kind) == TSR_GUARD_CLAIM || (op_guard(c, kind) == TSR_GUARD_LOCK && TSR_FACT(c, claims_first));
 }
 
-/* Loads one bucket, by a tile that is active; retry: the last look was too old. Collective. */
+/* Loads one bucket by an active tile. retry: the last look was too old. Collective. */
 TSR_INLINE void look_at(const tsr_ctx *c, uint64_t ref, uint32_t retry, tsr_bucket *b) {
   TSR_COUNT_WHERE(c, probes, c->active);
   layout_load(c, ref, c->active, tsr_load_mode(c, retry || TSR_FACT(c, tile_lanes) > 1 ? TSR_LOAD_COHERENT : 0), b);
 }
 
-/* Whether the scheme has a law by which an operation of this kind knows that no later bucket holds the key. Inserts
- * whose claim is their guard take the empty slot that would tell them. */
+/* Whether the scheme has a law by which this kind of operation knows that no later bucket holds the key. Inserts whose
+ * claim is their guard take the empty slot that would show it. */
 TSR_INLINE bool op_has_end(const tsr_ctx *c, uint32_t kind) {
   if (!walk_has_end(c)) return false;
   return !op_inserts(kind) || kind == OP_MIXED || op_guard(c, kind) == TSR_GUARD_LOCK;
 }
 
-/* Whether the operation's item is a pair to insert; of OP_MIXED each item says it. */
+/* Whether the operation's item is a pair to insert; in OP_MIXED each item says so. */
 TSR_INLINE bool op_has_pair(const tsr_op *op, uint32_t kind) {
   return op_inserts(kind) && (kind != OP_MIXED || op->policy < POLICY_FIND);
 }
 
-/* Whether an operation puts its pair into a later bucket when it goes on from one: with a lock it only looks. */
+/* Whether an operation may put its pair into a later bucket when it goes on; with a lock it only looks. */
 TSR_INLINE bool op_raises(const tsr_ctx *c, const tsr_op *op, uint32_t kind) {
   if (!TSR_FACT(c, ends_at_flag) || (kind == OP_MIXED && TAKES_TURNS(c))) return false;
   return op_has_pair(op, kind) && op_guard(c, kind) != TSR_GUARD_LOCK;
 }
 
-/* What this kind of operation has to see in a loaded bucket in order to decide; a masked tile sees no match. Whether the
- * walk ends there, and where it goes on, is not looked at here but after the write, so that no register has to keep it
+/* What this kind of operation has to see in a loaded bucket in order to decide; a masked tile sees no match. Whether
+ * the walk ends there, and where it goes on, is looked at after the write, so that no register has to keep it
  * meanwhile. Collective. */
 TSR_INLINE tsr_view look(const tsr_ctx *c, const tsr_op *op, uint32_t kind, const tsr_bucket *b) {
   const uint32_t guard = op_guard(c, kind);

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Atomics on one address take turns. So the items of one key that a warp is about to insert are combined into one before
- * memory is touched, and what 32 lanes bring for a hot key costs one turn instead of 32. This is done only where a policy
- * combines payloads, because one that leaves a present key alone has nothing to write. On the CPU a thread has one item
- * at a time, and nothing to merge here; its range merges those that follow each other (../cpu/range.cuh).
+ * Atomics on one address take turns. So a warp combines items of one key that it is about to insert into one before
+ * memory is touched. What 32 lanes bring for a hot key then costs one turn instead of 32. Only policies that combine
+ * payloads do so: one that leaves a present key alone has nothing to write. On the CPU a thread has one item at a time
+ * and nothing to merge here; its range merges neighbouring items (../cpu/range.cuh).
  */
 #ifndef TSR_MERGE_CUH
 #define TSR_MERGE_CUH
 
 #include "core/kernels/queue.cuh"
 
-/* What the first of several items gets back, which were `made` one pair that is in hand again: what it offered itself, and what
- * others have added to the pair, which may have been in the table for a while before it had to go again. */
+/* What the first of several items gets back if the pair `made` of them is in hand again: what it offered itself, and
+ * what others have added to the pair, which may have been in the table for a while before it was evicted. */
 TSR_INLINE tsr_payload merge_share(uint32_t policy, tsr_payload offered, tsr_payload made, tsr_payload in_hand) {
   if (in_hand == made) return offered;
   return policy == TSR_DUPLICATES_ADD ? (tsr_payload)(offered + (tsr_payload)(in_hand - made)) : in_hand;
 }
 
 #if defined(__CUDACC__) && TSR_PAYLOAD_BITS > 0
-/* Below sm_90 lanes that work alone do not: ptxas does not see that they meet again after their walks, and would give
+/* Not below sm_90 for lanes that work alone: ptxas does not see that they meet again after their walks, and would make
  * each collective a routine of its own (core/design/0008). */
 #if __CUDA_ARCH__ >= 900
 #define MERGES_ALONE 1
 #else
 #define MERGES_ALONE 0
 #endif
-/* In a page an atomic costs less than the vote, and keys that would fill a warp are not among its items (hot.cuh). */
+/* In a page an atomic costs less than the vote, and its items do not have keys that would fill a warp (hot.cuh). */
 #define MERGES(c, policy) (TSR_POLICY_COMBINES(policy) && (TSR_FACT(c, warp_sync) || MERGES_ALONE) && !TSR_IN_PAGE)
 
 #if TSR_KEY_BITS == 64
@@ -55,8 +55,8 @@ TSR_INLINE uint32_t merge_leader(tsr_key key, uint32_t mine) {
   return mine ? tsr_lowest(same) : merge_lane();
 }
 
-/* Its payload becomes what the payloads of all of them, `same`, amount to: in each round a lane takes over the payload of
- * the next one that is left, and then every second one leaves. c: NULL where it was done before, and was told of. Collective
+/* Combines into this lane's payload those of all lanes in `same`. In each round a lane takes over the payload of the
+ * next one that is left, and then every second one leaves. c: NULL if the overflows were counted before. Collective
  * over the warp. */
 TSR_INLINE void merge_payloads_of(const tsr_ctx *c, tsr_item *own, uint32_t mine, uint32_t same) {
   const uint32_t lane = merge_lane();
@@ -81,9 +81,9 @@ TSR_INLINE uint32_t merge_payloads(const tsr_ctx *c, tsr_item *own, uint32_t min
 /* Whether any lane's item was merged into another one's. Collective over the warp. */
 TSR_INLINE uint32_t merge_any(uint32_t leader) { return __any_sync(MERGE_WARP, leader != merge_lane()); }
 
-/* Tells the items whose key another lane has inserted what became of it: either no pair of the key has a place, or theirs
- * were combined with it. key: that of this lane's item, which is not own->key where another pair is in hand. Returns
- * whether this lane's own pair has no place. */
+/* Tells the items whose key another lane has inserted what became of it: either no pair of the key has a place, or
+ * theirs were combined with it. key: that of this lane's item; own->key is another one if another pair is in hand.
+ * Returns whether this lane's own pair has no place. */
 TSR_INLINE uint32_t merge_results(tsr_item *own, tsr_key key, uint32_t leader) {
   const uint32_t result = __shfl_sync(MERGE_WARP, own->result, (int)leader);
   const tsr_key in_hand = __shfl_sync(MERGE_WARP, (merge_key)own->key, (int)leader);
@@ -92,8 +92,8 @@ TSR_INLINE uint32_t merge_results(tsr_item *own, tsr_key key, uint32_t leader) {
   return is_unplaced;
 }
 
-/* Gives back what items of one key were merged from, to those that merge_results says have no place: offered, with the key
- * that they had, is this lane's. Collective over the warp. */
+/* Gives back to items that merge_results leaves without a place what they offered. offered, with the key that they had,
+ * is this lane's. Collective over the warp. */
 TSR_INLINE void merge_give_back(tsr_item *own, tsr_item offered, uint32_t mine, uint32_t leader, uint32_t is_unplaced) {
   const tsr_payload payload = offered.payload;
   if (!__any_sync(MERGE_WARP, is_unplaced)) return;

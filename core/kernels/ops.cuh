@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The bulk operations, for one lane and its item: read it, work through the tile's queue, write the answer. Called by
- * all lanes of a warp together, `mine` = 0 past the end. Each returns its lane's hits. Wrapped by launch.cu and
+ * The bulk operations, for one lane and its item: read it, work through the tile's queue, write the answer. All lanes
+ * of a warp call together, `mine` = 0 past the end. Each call returns its lane's hits. Wrapped by launch.cu and
  * ../cpu/bulk.c.
  */
 #ifndef TSR_OPS_CUH
@@ -11,7 +11,7 @@
 #include "core/kernels/merge.cuh"
 #include "core/kernels/value.cuh"
 
-/* Where item i lies among the keys, and among the values: of pages both may be in one array (../batch/batch.cu). */
+/* The number of item i among the keys, and among the values: in pages both may be in one array (../batch/batch.cu). */
 #ifdef TSR_MAY_BE_PAIRS
 TSR_INLINE uint64_t item_place(const tsr_bulk *a, uint64_t i) { return i << a->are_pairs; }
 #else
@@ -44,7 +44,7 @@ TSR_INLINE uint32_t made_of(const tsr_ctx *c, const tsr_bulk *a, uint64_t i) {
   return TSR_FACT(c, makes_spans) && a->spans.made ? a->spans.made[i >> a->spans.log2] : TSR_AS_IT_CAME;
 }
 
-/* Whether there is an item i, where so many were made of those of its span. */
+/* Whether there is an item i, if `made` pairs were made of its span. */
 TSR_INLINE uint32_t is_made(const tsr_bulk *a, uint64_t i, uint32_t made) {
   return made == TSR_AS_IT_CAME || (i & ((1ull << a->spans.log2) - 1)) < made;
 }
@@ -53,14 +53,14 @@ TSR_INLINE void put_result(const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_
   if (mine && a->results) a->results[i] = (uint8_t)result;
 }
 
-/* What was there and what was not, of an operation whose code for the first is this one. */
+/* The result of an operation whose code for a present key is `code`. */
 TSR_INLINE void put_presence(const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t is_there, uint32_t code) {
   put_result(a, i, mine, a->tells_presence ? is_there : is_there ? code : (uint32_t)TSR_RESULT_MISSING);
 }
 
 /* ---- Inserts --------------------------------------------------------------------------------- */
 
-/* What an insert offers: of a counter no more than a count can be, and 1 where the call has no values. */
+/* What an insert offers: for a counter at most the largest count, and 1 if the call has no values. */
 TSR_INLINE tsr_payload offered(const tsr_ctx *c, tsr_payload payload) {
   return TSR_POLICY_COUNTS(TSR_FACT(c, duplicates)) ? tsr_combine(TSR_FACT(c, duplicates), 0, payload) : payload;
 }
@@ -70,8 +70,8 @@ TSR_INLINE tsr_payload offered_at(const tsr_ctx *c, const void *values, uint64_t
   return offered(c, io_payload_at(values, i, mine));
 }
 
-/* What item i offers, or the one that was made in its place; returns whether there is one. The item itself is asked for, too,
- * so that nobody waits for memory twice where none was made. */
+/* Reads what item i offers, or the pair that was made in its place; returns whether there is one. The item itself is
+ * loaded as well, so that a span that was not combined does not wait for memory twice. */
 TSR_INLINE uint32_t take_offer(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, tsr_item *item) {
   const uint32_t made = made_of(c, a, i), takes = mine && is_made(a, i, made);
   item->key = io_key_at(a->keys, item_place(a, i), mine);
@@ -82,7 +82,7 @@ TSR_INLINE uint32_t take_offer(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, 
   return takes;
 }
 
-/* Counts and hands back a pair that found no place; if it was made of several items it counts as all of them. */
+/* Counts and hands back a pair that found no place. A pair made of several items counts as all of them. */
 TSR_INLINE void hand_back(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, const tsr_item *item) {
   if (item->result != TSR_RESULT_NOT_PLACED) return;
   const uint32_t is_one = made_of(c, a, i) == TSR_AS_IT_CAME || io_key_at(a->spans.keys, i, 1) != item->key;
@@ -91,8 +91,8 @@ TSR_INLINE void hand_back(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, const
   VALUE(c, put_unplaced, c, a, i, item);
 }
 
-/* Works on the lanes' items by OP_INSERT or OP_COMBINE. Lanes of one key are merged first, where the policy lets them,
- * and the first of them works for all. If its pair finds no place, each lane hands back the pair that it was offered; if
+/* Works on the lanes' items by OP_INSERT or OP_COMBINE. Lanes of one key are merged first, if the policy allows it, and
+ * the first of them works for all. If its pair finds no place, each lane hands back the pair that it was offered. If
  * another key's pair was evicted and found none, the first lane alone hands that back. */
 TSR_INLINE void work(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t kind, tsr_item *item) {
   const uint32_t leader = MERGES(c, item->policy) ? merge_payloads(c, item, mine) : merge_lane();
@@ -103,7 +103,7 @@ TSR_INLINE void work(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t m
   if (item->result == TSR_RESULT_MISSING)
     item->result = TSR_RESULT_NOT_PLACED; /* OP_COMBINE: the key is not there, because its pair found no place */
   if (!MERGES(c, item->policy) || !merge_any(leader)) return;
-  if (kind != OP_COMBINE) i = item_again(c, i); /* of the others a block works on some (launch.cu) */
+  if (kind != OP_COMBINE) i = item_again(c, i); /* a block works on some of the others (launch.cu) */
   tsr_item offer = item_of(a, i, 0);
   offer.key = item->key;
   if (item->result == TSR_RESULT_NOT_PLACED) take_offer(c, a, i, 1, &offer);
@@ -112,32 +112,33 @@ TSR_INLINE void work(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t m
   item->payload = offer.payload;
 }
 
-/* Where values are combined later, one lane of a warp for each key: of those that bring a hot key all but one would try
- * in vain, one after the other. What the others bring is combined with the rest; an item that nobody worked on waits. */
+/* Where values are combined later, one lane of a warp works per key: the others would try in vain, one after the other.
+ * What the others bring is combined with the rest; an item that nobody worked on waits. */
 TSR_INLINE void work_for_later(const tsr_ctx *c, uint32_t mine, tsr_item *item) {
   const uint32_t leader = MERGES(c, TSR_FACT(c, duplicates)) ? merge_leader(item->key, mine) : merge_lane();
   insert(c, item, mine && leader == merge_lane());
   item->result = mine && item->result == TSR_RESULT_NONE ? (uint32_t)NEEDS_COMBINE : item->result;
 }
 
-/* Inserts the keys, one for all lanes of a warp that have it, and appends the values. Where a slot was taken with the
- * key's lock, its place is looked up. */
+/* Inserts the keys, each once for all lanes of a warp that have it, and appends the values. If a slot was taken with
+ * the key's lock, its place is looked up. */
 TSR_INLINE uint32_t list_value_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
   const uint64_t unknown = ~(uint64_t)0;
   tsr_item item = item_of(a, i, mine);
-  const uint32_t rank = chain_group_of(c, item.key, mine).rank; /* of all lanes, behind no `mine &&` */
+  const uint32_t rank = value_list_group_of(c, item.key, mine).rank; /* of all lanes, behind no `mine &&` */
   const uint32_t leads = mine && rank == 0;
   item.policy = TSR_FACT(c, duplicates);
   item.at = unknown;
   insert(c, &item, leads);
   const uint32_t is_there = is_in_table(item.result);
   run(c, &item, leads && is_there && item.at == unknown, OP_LOCATE, 1, 0);
-  const chain_group group = chain_group_of(c, item.key, mine); /* again: so no register keeps it during the walk */
-  const uint64_t at = chain_from_leader(c, &group, leads && is_there ? item.at : unknown);
+  const value_list_group group =
+      value_list_group_of(c, item.key, mine); /* read again, so that no register keeps it during the walk */
+  const uint64_t at = value_list_from_leader(c, &group, leads && is_there ? item.at : unknown);
   const uint32_t appends = mine && at != unknown;
   i = item_again(c, i);
-  const uint32_t appended =
-      chain_append(c, &group, appends ? at : 0, chain_value_at(c, a->values, item_place(a, i), appends), appends);
+  const uint32_t appended = value_list_append(c, &group, appends ? at : 0,
+                                              value_list_value_at(c, a->values, item_place(a, i), appends), appends);
   item.result = !mine ? TSR_RESULT_NONE : appended ? TSR_RESULT_INSERTED : TSR_RESULT_NOT_PLACED;
   hand_back(c, a, i, &item);
   put_result(a, i, mine, item.result);
@@ -156,7 +157,7 @@ TSR_INLINE uint32_t insert_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
 #if TSR_PAYLOAD_BITS > 0
   if (mine && policy == POLICY_FIND_OR_INSERT && a->values_out) {
     bool is_unplaced = item.result == TSR_RESULT_NOT_PLACED && item.key == io_key_at(a->keys, i, 1);
-    /* of a new pair the payload may be gone: evictions end with another pair in hand */
+    /* the payload of a new pair may be gone: evictions end with another pair in hand */
     if (item.result != TSR_RESULT_FOUND)
       item.payload = is_unplaced ? (tsr_payload)a->missing : io_payload_at(a->values, i, 1);
     io_put_payload(a->values_out, i, item.payload);
@@ -178,13 +179,13 @@ TSR_INLINE uint32_t bulk_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
   return VALUE(c, insert, c, a, i, mine);
 }
 
-/* Whether a page has no place for a key: it lies behind all pages, or may meet who does. */
+/* Whether a key has no place in a page: it is behind all pages, or could meet one that is. */
 TSR_INLINE bool is_left_to_walk(const tsr_ctx *c, tsr_key key) {
   return walk_is_reserved(key) || (TSR_FACT(c, has_meanings) && key == 0);
 }
 
 /* The same in a page that a block holds alone. *fails: a pair found no place there, or has none in any page (reserved
- * keys): then the page is given up, as if nothing had been done. */
+ * keys). Then the page is given up, as if nothing had been done. */
 TSR_INLINE uint32_t page_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t *fails) {
   tsr_item item = item_of(a, i, mine);
   const uint32_t is_reserved = mine && is_left_to_walk(c, item.key), works_on = mine && !is_reserved;
@@ -196,10 +197,9 @@ TSR_INLINE uint32_t page_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
   return works_on && item.result == TSR_RESULT_INSERTED;
 }
 
-/* What inserts have left for later where pairs move. While they do
- * a thread that combines its value into a slot might find that the slot holds another key by then. To be safe it would
- * have to hold the key's lock, and the threads of a hot key would take turns at it. Here all inserts are done, and
- * nothing moves any more. */
+/* What inserts have left for later where pairs move. While they move, a thread that combines its value into a slot
+ * might find another key there by then. To be safe it would have to hold the key's lock, and the threads of a hot key
+ * would take turns at it. Here all inserts are done, and nothing moves any more. */
 TSR_INLINE uint32_t combine_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t waits) {
   tsr_item item = item_of(a, i, 0);
   tsr_ctx still = *c;
@@ -224,8 +224,8 @@ TSR_INLINE uint32_t bulk_find_or_insert(const tsr_ctx *c, const tsr_bulk *a, uin
   return insert_item(c, a, i, mine, POLICY_FIND_OR_INSERT);
 }
 
-/* Before an insert: sets the bits of its keys in the filter before the table. This is a launch of its own, so that it is
- * the same whichever way the insert goes, and inserts are the same with a filter and without. */
+/* Before an insert: sets the bits of its keys in the filter before the table. A launch of its own, so that inserts of
+ * all kinds have the same code with a filter and without. */
 TSR_INLINE uint32_t bulk_mark(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
   const uint32_t inserts = mine && (!a->operations || a->operations[i] <= TSR_APPLY_REPLACE);
   filter_mark(c, io_key_at(a->keys, i, inserts), inserts);
@@ -270,7 +270,7 @@ TSR_INLINE uint32_t bulk_count(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, 
   return count_item(c, a, i, mine, OP_COUNT);
 }
 
-/* Notes of each key its value, if it has one alone, or its list: then nobody walks to it again. */
+/* Notes for each key its only value, or its list, so that nobody walks to it again. */
 TSR_INLINE uint32_t bulk_note(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
   return count_item(c, a, i, mine, OP_NOTE);
 }
@@ -293,8 +293,8 @@ TSR_INLINE uint32_t bulk_retrieve(const tsr_ctx *c, const tsr_bulk *a, uint64_t 
 
 /* ---- Erases ---------------------------------------------------------------------------------- */
 
-/* The pairs that a key has lost, for the block's sum. What is more than that has bits for goes to *hits at once: only
- * that, since additions to one counter take turns, and one for each key bounded all erases of multimaps. */
+/* Adds the pairs that a key has lost to the block's sum. What exceeds its bits goes to *hits directly, and only that:
+ * additions to one counter take turns, and one per key bounded all erases of multimaps. */
 TSR_INLINE uint32_t add_erased(uint64_t *hits, uint64_t erased) {
   const uint32_t most = 1u << 20;
   if (erased <= most) return (uint32_t)erased;
@@ -324,7 +324,7 @@ TSR_INLINE uint32_t bulk_erase_pair(const tsr_ctx *c, const tsr_bulk *a, uint64_
 
 /* ---- Operations of all kinds at once --------------------------------------------------------- */
 
-/* What one lane of `apply` did: for each class 10 bits of a word, so that the lanes of a block add up in it. */
+/* What one lane of `apply` did: 10 bits of a word per class, so that the lanes of a block add up in it. */
 typedef struct bulk_answer {
   uint32_t asked, answered;
 } bulk_answer;
@@ -377,8 +377,8 @@ TSR_INLINE void apply(const tsr_ctx *c, tsr_item *item) {
   if (TSR_FACT(c, places_first) && tsr_warp_any(c, waits)) insert_unseen(c, item, waits);
 }
 
-/* Works on items of one class, a constant, where inserts and erases take turns. Inserts do not begin with steps, because
- * where keys are erased there are erased slots, and past one the whole walk has to be seen. */
+/* Works on items of one class, a constant, where inserts and erases take turns. Inserts do not begin with steps: where
+ * keys are erased there are erased slots, and past one the whole walk has to be seen. */
 TSR_INLINE bulk_answer apply_class(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine,
                                    uint32_t report_class) {
   tsr_item item = item_of(a, i, mine);
@@ -424,9 +424,9 @@ TSR_INLINE bulk_answer bulk_apply_inserts(const tsr_ctx *c, const tsr_bulk *a, u
 
 /* ---- Scans ----------------------------------------------------------------------------------- */
 
-/* The items of a scan are buckets: first those with an index, then the allocator's units, where these are buckets.
- * Returns false past the end, and for a unit that is not in use; even then *ref is a bucket that exists, because a masked
- * tile may read there. */
+/* The items of a scan are buckets: first those with an index, then the allocator's units, if these are buckets. Returns
+ * false past the end, and for a unit that is not in use. Even then *ref is a bucket that exists, because a masked tile
+ * may read there. */
 TSR_INLINE uint32_t bulk_scanned(const tsr_ctx *c, uint64_t i, uint32_t mine, uint64_t *ref) {
   uint64_t buckets = walk_tail(c) + TSR_TAIL_RESERVED + c->t->stash_buckets;
   *ref = mine ? i : 0;
@@ -464,9 +464,9 @@ TSR_INLINE uint32_t bulk_size(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, u
   return hits;
 }
 
-/* Writes pairs one after another, in no particular order, from keys_out[tally->hits] on; n there bounds what the caller
- * allocated, because it counted first and nothing inserts meanwhile. in_place: each to the number of its slot in the
- * table instead, so that joins meet the pairs of a page. */
+/* Writes pairs one after another, in no order, from keys_out[tally->hits] on. n there bounds what the caller allocated,
+ * because it counted first and nothing inserts meanwhile. in_place: each goes to the number of its slot in the table
+ * instead, so that joins meet the pairs of a page. */
 TSR_INLINE uint32_t bulk_export(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
   uint64_t mine_ref;
   uint32_t hits = 0, todo = tsr_ballot(c, bulk_scanned(c, i, mine, &mine_ref));
@@ -480,7 +480,7 @@ TSR_INLINE uint32_t bulk_export(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
   return hits; /* the others are counted where they get their place */
 }
 
-/* Items are the buckets with an index, the stash's apart. */
+/* Items are the buckets with an index, except the stash's. */
 TSR_INLINE uint32_t bulk_flush(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
   uint32_t todo = tsr_ballot(c, mine), released = 0;
   if (!TSR_FACT(c, has_link)) return 0;
@@ -489,7 +489,7 @@ TSR_INLINE uint32_t bulk_flush(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, 
     uint32_t active = todo >> turn & 1u;
     if (!tsr_warp_any(c, active)) continue;
     tsr_ctx flushing = tsr_masked(c, active);
-    released += list_flush(&flushing, tsr_shuffle64(c, i, turn));
+    released += link_flush(&flushing, tsr_shuffle64(c, i, turn));
   }
   if (c->lane == 0 && released) IO_ADD(&a->tally->units, released);
   return 0;

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * New pairs of schemes that decide where a pair goes: the least loaded of several buckets (fact `choices`), or wherever
- * probing_place says, which may evict a pair that then has to be placed in turn. The scheme decides; the looks, claims,
- * evictions, locks and votes are here. Read first: ../../plugins/probing.cuh.
+ * New pairs of schemes that decide where a pair goes: the least loaded of several buckets (fact `choices`), or the
+ * answer of probing_place, which may evict a pair that then has to be placed in turn. The scheme decides; the looks,
+ * claims, evictions, locks and votes are here. Read first: ../../plugins/probing.cuh.
  */
 #ifndef TSR_PLACE_CUH
 #define TSR_PLACE_CUH
 
 #include "core/kernels/step.cuh"
 
-/* An eviction whose victim is busy or gone has done nothing, and is not among the full buckets that a scheme counts. So
- * many of them end a jam that cannot resolve itself. */
+/* An eviction whose victim is busy or gone has done nothing, and is not among the full buckets that a scheme counts.
+ * This many of them end a jam that cannot resolve itself. */
 enum { PLACE_LOST_MAX = 65536 };
 
-/* Whether a place is found without a look: where nobody can race for the key and buckets have one slot, exchanging
- * tells what was there, if that is all that the scheme asks (1CHT; Alcantara et al., "Building an efficient hash table
- * on the GPU", 2011). */
+/* Whether a place is found without a look. That is so if nobody can race for the key and buckets have one slot:
+ * exchanging then shows what was there, if that is all that the scheme asks (1CHT; Alcantara et al., "Building an
+ * efficient hash table on the GPU", 2011). */
 TSR_INLINE bool places_unseen(const tsr_ctx *c) {
   return TSR_FACT(c, bucket_slots) == 1 && TSR_FACT(c, guard) == TSR_GUARD_NONE && TSR_FACT(c, asks_for_room) &&
          !TSR_FACT(c, choices);
@@ -32,8 +32,8 @@ TSR_INLINE void place_begin(const tsr_ctx *c, tsr_key key, tsr_placing *p) {
 
 /* ---- Looks ----------------------------------------------------------------------------------- */
 
-/* Whether a look has to be coherent: after one that was too old. With the key's lock held every look is, because then the
- * mode is a constant, and the kernel needs 40 registers instead of 48 (cuckoo). */
+/* Whether a look has to be coherent: after one that was too old. With the key's lock held every look is coherent: the
+ * mode is then a constant, and the kernel needs 40 registers instead of 48 (cuckoo). */
 TSR_INLINE uint32_t looks_again(const tsr_ctx *c, const tsr_placing *p) {
   return TSR_FACT(c, guard) == TSR_GUARD_LOCK || p->retry;
 }
@@ -54,10 +54,10 @@ TSR_INLINE bool has_choice(const tsr_ctx *c, const tsr_placing *p) {
   return !TSR_FACT(c, moves_pairs) || p->passed == 0;
 }
 
-/* Loads the least loaded of the first `choices` buckets of the key's walk, of equal ones the first. With first_slots
- * the walk's first bucket is taken as long as fewer of its slots than that are occupied; then the choice is among those
- * after it, and when these are full it is the first one after all (BGHT 3.2, 4.3). A pair that was evicted has no choice:
- * its tile looks at the one bucket that the scheme asks for. */
+/* Loads the least loaded of the first `choices` buckets of the key's walk, the first one of equal ones. With
+ * first_slots the walk's first bucket is taken while fewer of its slots than that are occupied. Then the choice is
+ * among the buckets after it, and if these are full it is the first one after all (BGHT 3.2, 4.3). A pair that was
+ * evicted has no choice: its tile looks at the one bucket that the scheme asks for. */
 TSR_INLINE void look_at_choices(const tsr_ctx *c, tsr_key key, const tsr_placing *p, tsr_bucket *b) {
   const uint32_t front = TSR_FACT(c, first_slots) ? 1 : 0, buckets = front + TSR_FACT(c, choices);
   uint32_t least = 0, looks = c->active;
@@ -83,19 +83,19 @@ TSR_INLINE void place_look(const tsr_ctx *c, tsr_key key, const tsr_placing *p, 
 
 /* ---- Writes ---------------------------------------------------------------------------------- */
 
-/* Puts the pair into a slot that b shows vacant; false when it has changed since. */
+/* Puts the pair into a slot that b shows vacant; false if it has changed since. */
 TSR_INLINE uint32_t claim(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key key, tsr_payload payload) {
   uint32_t claimed = layout_cas(c, b, slot, key, payload) && c->active;
   TSR_COUNT_WHERE(c, lost_claims, !claimed && c->active);
   return claimed;
 }
 
-/* Swaps (*key, *payload) with the pair in a full slot: then that one is in hand. Without a guard one exchange does it.
- * With key locks the lock of the pair in hand is held from before it leaves its slot until it is placed, so that nobody
- * can miss it and insert it again: the caller holds *key's lock; the victim's is only tried, because waiting for it
- * while holding one could deadlock; and the swap must find what b saw. Returns false when the victim is busy or gone.
- * Without a guard only b->ref is read, so that a bucket of one slot needs no look; then a *key from TSR_ERASED_KEY on
- * says that the slot was vacant. */
+/* Swaps (*key, *payload) with the pair in a full slot, which is then in hand. Without a guard one exchange does it.
+ * With key locks, the lock of the pair in hand is held from before it leaves its slot until it is placed, so that
+ * nobody can miss it and insert it again. The caller holds *key's lock. The victim's is only tried, because waiting for
+ * it while holding one could deadlock. The swap must find what b saw. Returns false if the victim is busy or gone.
+ * Without a guard only b->ref is read, so a bucket of one slot needs no look; then a *key from TSR_ERASED_KEY on means
+ * that the slot was vacant. */
 TSR_INLINE uint32_t evict(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, tsr_key *key, tsr_payload *payload) {
   if (TSR_FACT(c, guard) != TSR_GUARD_LOCK) {
     tsr_key found = *key;
@@ -144,11 +144,11 @@ TSR_INLINE void raise_note(const tsr_ctx *c, uint64_t bucket, uint32_t note) {
 
 /* ---- A step ---------------------------------------------------------------------------------- */
 
-/* What the scheme decides at a bucket. One that was not looked at is told to it as a full one (places_unseen). */
+/* What the scheme decides at a bucket. A bucket that was not looked at is presented to it as full (places_unseen). */
 TSR_INLINE tsr_choice place_decide(const tsr_ctx *c, tsr_key key, const tsr_sight *seen, tsr_placing *p) {
   tsr_choice choice = TSR_FACT(c, asks_scheme) ? probing_place(c, key, seen, p) : tsr_claim_or_nowhere(seen);
   if (TSR_FACT(c, moves_pairs) && !seen->has_room && p->lost >= PLACE_LOST_MAX) choice = tsr_nowhere();
-  if (!TSR_FACT(c, moves_pairs)) choice.evicts = 0; /* only who says so moves pairs */
+  if (!TSR_FACT(c, moves_pairs)) choice.evicts = 0; /* only schemes that say so move pairs */
   return choice;
 }
 
@@ -160,8 +160,8 @@ TSR_INLINE void place_note(const tsr_ctx *c, tsr_key key, uint32_t note) {
 }
 
 /* One step of placing a pair: looks at the bucket that the scheme asked for, and does what it decides. Returns
- * TSR_RESULT_NONE while the pair in hand, *key and *payload, has no place yet; TSR_RESULT_INSERTED; or
- * TSR_RESULT_NOT_PLACED, when the scheme knows no place for it. Bounded by the scheme. */
+ * TSR_RESULT_NONE while the pair in hand, *key and *payload, has no place yet, TSR_RESULT_INSERTED, or
+ * TSR_RESULT_NOT_PLACED if the scheme knows no place for it. Bounded by the scheme. */
 TSR_INLINE uint32_t place_step(const tsr_ctx *c, tsr_key *key, tsr_payload *payload, tsr_placing *p) {
   const bool unseen = places_unseen(c);
   uint32_t vacant = 0, result = TSR_RESULT_NONE;
@@ -194,7 +194,7 @@ TSR_INLINE uint32_t place_step(const tsr_ctx *c, tsr_key *key, tsr_payload *payl
   if (tsr_warp_any(c, claims)) {
     tsr_ctx claiming = tsr_masked(c, claims);
     if (claim(&claiming, &b, vacant ? tsr_lowest(vacant) : 0, *key, *payload)) result = TSR_RESULT_INSERTED;
-    if (claims) p->retry = 1; /* a lost claim has filled a slot: so looking again is bounded */
+    if (claims) p->retry = 1; /* a lost claim has filled a slot, so looking again is bounded */
   }
   if (!TSR_FACT(c, asks_scheme)) return result;
   if (TSR_FACT(c, moves_pairs) && tsr_warp_any(c, evicts)) {
@@ -215,8 +215,8 @@ TSR_INLINE uint32_t place_step(const tsr_ctx *c, tsr_key *key, tsr_payload *payl
   return result;
 }
 
-/* The whole way of a new pair. What the scheme cannot place goes to the first vacant slot of its walk, which ends in
- * the stash. Returns a TSR_RESULT_; *key and *payload are the pair in hand at the end. */
+/* Places a new pair. What the scheme cannot place goes to the first vacant slot of its walk, which ends in the stash.
+ * Returns a TSR_RESULT_; *key and *payload are the pair in hand at the end. */
 TSR_INLINE uint32_t place(const tsr_ctx *c, tsr_key *key, tsr_payload *payload) {
   tsr_placing placing;
   uint32_t result = TSR_RESULT_NOT_PLACED, walks = c->active;

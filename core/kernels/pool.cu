@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The operations on a pool as kernels: one thread an item, one launch a call. What they do: pool.cuh.
+ * The operations on a pool as kernels: one thread per item, one launch per call. pool.cuh says what they do.
  */
 #define TSR_ONE_TABLE
 #include "core/kernels/context.cuh"
 #include "core/kernels/pool.cuh"
 
-/* Adds up over the block first: one atomic a block and count in global memory, so that counting is no part of what is
- * measured. No shuffles: behind an allocator's loops they would need a routine of ptxas below sm_90. */
+/* Adds up over the block first: one atomic per block and count in global memory, so that counting is no part of what is
+ * measured. No shuffles: behind an allocator's loops ptxas would make them a routine of its own below sm_90. */
 static __device__ __forceinline__ void pool_add(uint64_t *total, uint32_t own, uint32_t *block) {
   if (threadIdx.x == 0) *block = 0;
   __syncthreads();
@@ -16,7 +16,7 @@ static __device__ __forceinline__ void pool_add(uint64_t *total, uint32_t own, u
   if (threadIdx.x == 0 && *block) atomicAdd((unsigned long long *)total, (unsigned long long)*block);
 }
 
-/* In two of the forms of the bulk kernels (launch.cu). */
+/* In two of the variants of the bulk kernels (launch.cu). */
 #define POOL_KERNEL_AS(op, name, bounds)                                                                               \
   extern "C" __global__ void bounds name(const __grid_constant__ tsr_pool_run a) {                                     \
     __shared__ uint32_t block[5];                                                                                      \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The operations on a pool, for one lane: every lane has an item of its own, and its tile works through the lanes'
+ * The operations on a pool, for one lane. Every lane has an item of its own, and its tile works through the lanes'
  * items in turn, as in queue.cuh. Compiled twice: over the allocator role, and (TSR_POOL_SYSTEM) over malloc and free,
- * with which pools are compared. Wrapped by pool.cu and ../cpu/pool.c.
+ * for comparison. Wrapped by pool.cu and ../cpu/pool.c.
  */
 #ifndef TSR_POOL_CUH
 #define TSR_POOL_CUH
@@ -117,7 +117,8 @@ TSR_INLINE void pool_item_churn(const tsr_ctx *c, const tsr_pool_run *a, uint64_
     if (a->checks) {
       uint32_t is_stamped = pool_is_stamped(&work, a, *place, item);
       counts->wrong += work.active && !is_stamped;
-      pool_stamp_place(&work, a, *place, ~item); /* every lane's last word, which nobody may find later than his own */
+      /* the next owner must not see this after its own mark */
+      pool_stamp_place(&work, a, *place, ~item);
     }
     pool_give(&work, a, *place);
     pool_item_allocate(c, a, item + (round + 1) * 0x9E3779A0u, place, counts); /* consecutive items stay together */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The operations on a pool, an allocator alone, as the host sees them: their list and their one argument. Shared by the
- * kernels (pool.cuh), both backends and ../pool.c; compiles as C11 and CUDA C.
+ * The operations on a pool, an allocator alone, as the host sees them: their list and their one argument. Shared by
+ * the kernels (pool.cuh), both backends and ../table/pool.c; compiles as C11 and CUDA C.
  */
 #ifndef TSR_KERNELS_POOL_H
 #define TSR_KERNELS_POOL_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The queue: every lane has an item of its own, and its tile works through the lanes' items in turn (BGHT 5.1, SlabHash
- * IV-A; with one lane a tile it is a thread per key). A tile begins its next item as soon as it is done with one,
- * whatever the other tiles of its warp do: the warp takes as many steps as its busiest tile needs (core/design/0008).
+ * The queue: every lane has an item of its own, and its tile works through the lanes' items in turn (BGHT 5.1,
+ * SlabHash IV-A; with one lane per tile it is a thread per key). A tile begins its next item as soon as it is done
+ * with one, whatever the other tiles of its warp do: the warp takes as many steps as its busiest tile needs
+ * (core/design/0008).
  */
 #ifndef TSR_QUEUE_CUH
 #define TSR_QUEUE_CUH
@@ -11,11 +12,11 @@
 #include "core/kernels/io.cuh"
 #include "core/kernels/locked.cuh"
 
-/* One lane's item, and what has become of it. Who makes an item sets what its kind of operation reads. A member that is
+/* One lane's item and its result. The code that makes an item sets what its kind of operation reads. A member that is
  * set to the same constant on all lanes stays a constant in the kernel, and takes no register. */
 typedef struct tsr_item {
   tsr_key key;
-  tsr_payload payload;  /* offered; in the end what was found, or of the unplaced pair */
+  tsr_payload payload;  /* offered; at the end what was found, or that of the unplaced pair */
   uint32_t policy;      /* of an insert, or of OP_MIXED */
   uint32_t mixes;       /* 1: each lane has a policy of its own */
   uint32_t result;      /* TSR_RESULT_, or NEEDS_; a find changes it only to TSR_RESULT_FOUND */
@@ -33,7 +34,7 @@ TSR_INLINE bool op_has_payload(uint32_t kind) {
          kind == OP_PLACE_RESERVED || kind == OP_INSERT_LOCKED;
 }
 
-/* The item of lane `turn` becomes the tile's: all lanes get what its operation reads. Collective. */
+/* Makes the item of lane `turn` the tile's: all lanes get what its operation reads. Collective. */
 TSR_INLINE void take_item(const tsr_ctx *c, const tsr_item *own, uint32_t turn, uint32_t kind, tsr_op *op) {
   op->key = tsr_shuffle_key(c, own->key, turn);
   if (op_has_payload(kind)) op->payload = tsr_shuffle_payload(c, own->payload, turn);
@@ -43,8 +44,8 @@ TSR_INLINE void take_item(const tsr_ctx *c, const tsr_item *own, uint32_t turn, 
   op->any_payload = own->any_payload;
 }
 
-/* The key, of which the compiler does not know that it is the same in each turn of the queue. A lane alone has one item,
- * so it would compute before the queue where the walk begins, and keep that in registers to the end
+/* Returns the key and hides from the compiler that it is the same in each turn of the queue. Otherwise a lane alone,
+ * which has one item, would compute before the queue where the walk begins, and keep that in registers to the end
  * (core/design/0008-tiles-in-step.md). */
 TSR_INLINE tsr_key beginning_key(tsr_key key) {
 #ifdef __CUDACC__
@@ -75,7 +76,7 @@ TSR_INLINE void begin(const tsr_ctx *c, const tsr_item *own, uint32_t turn, uint
   }
 }
 
-/* A pair of a reserved key that is promised to be unique goes to the bucket that its key has to itself, unseen. */
+/* A pair of a reserved key that is promised to be unique goes to the key's own bucket, without a look. */
 TSR_INLINE void place_reserved(const tsr_ctx *c, tsr_op *op) {
   tsr_key key = walk_stored_key(op->key);
   layout_exchange(c, c->active ? walk_reserved_bucket(c, op->key) : 0, 0, &key, &op->payload);
@@ -83,7 +84,7 @@ TSR_INLINE void place_reserved(const tsr_ctx *c, tsr_op *op) {
   op->result = TSR_RESULT_INSERTED;
 }
 
-/* Takes the operation of a tile a step further, if it has one; says whether it is done. */
+/* Takes the operation of a tile a step further, if it has one; returns whether it is done. */
 TSR_INLINE uint32_t take_step(const tsr_ctx *c, tsr_op *op, uint32_t kind, uint32_t coherent) {
   if (kind == OP_PLACE) {
     uint32_t placed = place_step(c, &op->key, &op->payload, &op->placing);
@@ -104,7 +105,7 @@ TSR_INLINE uint32_t is_in_table(uint32_t result) {
   return result == TSR_RESULT_INSERTED || result == TSR_RESULT_PRESENT;
 }
 
-/* The lane whose item it was learns what became of it. */
+/* Gives the result to the lane whose item it was. */
 TSR_INLINE void give_item(const tsr_ctx *c, const tsr_op *op, uint32_t turn, uint32_t kind, uint32_t done,
                           tsr_item *own) {
   const uint32_t is_turn = c->lane == turn, is_own = done && is_turn;
@@ -112,11 +113,12 @@ TSR_INLINE void give_item(const tsr_ctx *c, const tsr_op *op, uint32_t turn, uin
   const uint32_t tells = is_own && (!finds || op->result == TSR_RESULT_FOUND);
   own->result = tells ? finds ? (uint32_t)TSR_RESULT_FOUND : op->result : own->result;
   if (op_counts(kind) || op_erases(kind) || kind == OP_MIXED) own->pairs = is_own ? op->pairs : own->pairs;
-  if (kind == OP_LOCATE || ((kind == OP_ERASE || kind == OP_INSERT) && TSR_FACT(c, chain_first)))
+  if (kind == OP_LOCATE || ((kind == OP_ERASE || kind == OP_INSERT) && TSR_FACT(c, value_list_first)))
     own->at = is_own && (kind != OP_INSERT || is_in_table(op->result)) ? op->at : own->at;
   if (kind == OP_FIND || kind == OP_NOTE || kind == OP_INSERT || kind == OP_MIXED)
     own->payload = tells ? op->payload : own->payload;
-  if (kind == OP_PLACE || kind == OP_INSERT_LOCKED) { /* the pair in hand may be another one, before it is done, too */
+  if (kind == OP_PLACE ||
+      kind == OP_INSERT_LOCKED) { /* the pair in hand may be another one, also before the operation is done */
     const uint32_t has_pair = kind == OP_PLACE ? c->active && is_turn : is_own;
     own->key = has_pair ? op->key : own->key;
     own->payload = has_pair ? op->payload : own->payload;
@@ -125,8 +127,7 @@ TSR_INLINE void give_item(const tsr_ctx *c, const tsr_op *op, uint32_t turn, uin
 }
 
 /* Works through the items of the lanes with `mine`: collective over the warp. coherent: of step(). resumes: these items
- * were worked on before (they NEED something), so what is counted for them goes on. kind, coherent and resumes are
- * constants. */
+ * were worked on before (they NEED something), so their counts go on. kind, coherent and resumes are constants. */
 TSR_INLINE void run(const tsr_ctx *c, tsr_item *own, uint32_t mine, uint32_t kind, uint32_t coherent,
                     uint32_t resumes) {
   uint32_t todo = tsr_ballot(c, mine); /* the lanes of the tile whose items are not done */
@@ -143,7 +144,7 @@ TSR_INLINE void run(const tsr_ctx *c, tsr_item *own, uint32_t mine, uint32_t kin
     if (resumes) tsr_take_up_key(&beginning, turn);
     begin(c, own, turn, kind, begins, resumes, &op);
     uint32_t done = take_step(&working, &op, kind, coherent);
-    /* Where another operation erases meanwhile there may be fewer values than were counted; the others are `missing`. */
+    /* Where another operation erases meanwhile, there may be fewer values than were counted; the others are `missing`. */
     TSR_NO_UNROLL
     for (; kind == OP_RETRIEVE && is_mixed(c) && done && op.at < op.end; op.at++)
       if (c->lane == 0) io_put_payload(op.payloads, op.at, own->missing);
@@ -155,7 +156,7 @@ TSR_INLINE void run(const tsr_ctx *c, tsr_item *own, uint32_t mine, uint32_t kin
 
 /* ---- Inserts --------------------------------------------------------------------------------- */
 
-/* Whatever the scheme has not placed: reserved keys, and pairs for which it knows no place, which may find room along
+/* Pairs that the scheme has not placed: reserved keys, and pairs for which it knows no place, which may find room along
  * their walk. */
 TSR_INLINE void insert_unplaced(const tsr_ctx *c, tsr_item *own, uint32_t mine, uint32_t is_reserved) {
   if (TSR_FACT(c, falls_back_to_walk)) {
@@ -166,15 +167,15 @@ TSR_INLINE void insert_unplaced(const tsr_ctx *c, tsr_item *own, uint32_t mine, 
   own->result = mine && own->result == NEEDS_WALK ? (uint32_t)TSR_RESULT_NOT_PLACED : own->result;
 }
 
-/* Where nothing is looked up and the scheme has a place for each pair: reserved keys have theirs without it. */
+/* Where nothing is looked up and the scheme has a place for each pair; reserved keys have theirs without it. */
 TSR_INLINE void insert_unseen(const tsr_ctx *c, tsr_item *own, uint32_t mine) {
   uint32_t is_reserved = mine && walk_is_reserved(own->key);
   run(c, own, mine && !is_reserved, OP_PLACE, 0, 0);
   insert_unplaced(c, own, mine, is_reserved);
 }
 
-/* Whether a lane's key is to be looked for in the table: not if the filter before it says that it is absent. A key that is
- * stopped there counts as one that was looked for in no bucket. */
+/* Whether a lane's key is to be looked for in the table: not if the filter before it says that it is absent. Such a key
+ * counts as one that was looked for in no bucket. */
 TSR_INLINE uint32_t passes_filter(const tsr_ctx *c, const tsr_item *own, uint32_t mine) {
   if (!filter_is_before(c)) return mine;
   uint64_t *times = own->times && mine ? own->times + 2 * (TAKES_TURNS(c) ? own->i : io_item(own->i)) : NULL;
@@ -185,8 +186,8 @@ TSR_INLINE uint32_t passes_filter(const tsr_ctx *c, const tsr_item *own, uint32_
   return passes;
 }
 
-/* Asks for the lanes' keys, by OP_FIND, OP_CONTAINS, OP_COUNT or OP_NOTE: own->result, or pairs, and the payload that was
- * found. */
+/* Looks for the lanes' keys, by OP_FIND, OP_CONTAINS, OP_COUNT or OP_NOTE: own->result, or pairs, and the payload that
+ * was found. */
 TSR_INLINE void look_up(const tsr_ctx *c, tsr_item *own, uint32_t mine, uint32_t kind) {
   if (TSR_FACT(c, is_filter)) {
     own->pairs = filter_contains(c, own->key, mine);
@@ -196,7 +197,7 @@ TSR_INLINE void look_up(const tsr_ctx *c, tsr_item *own, uint32_t mine, uint32_t
   run(c, own, passes_filter(c, own, mine), kind, 0, 0);
 }
 
-/* Goes on with inserts that need coherent looks or their key's lock, as own->result says. */
+/* Continues inserts that need coherent looks or their key's lock, as own->result says. */
 TSR_INLINE void insert_on(const tsr_ctx *c, tsr_item *own) {
   do { /* unbounded where LOOKS_AGAIN: the holder of a lock is always running */
     if (BEGINS_WITH_STEPS(c)) run(c, own, own->result == NEEDS_COHERENT, OP_INSERT, 1, 1);
@@ -204,14 +205,14 @@ TSR_INLINE void insert_on(const tsr_ctx *c, tsr_item *own) {
   } while (LOOKS_AGAIN(c) && tsr_warp_any(c, own->result == NEEDS_COHERENT));
 }
 
-/* Whether the table is so small, less than a GPU's L2, that many lanes meet at a bucket: who loses a slot would begin again,
- * and does not if its first look is coherent (core/design/0004-uniqueness.md). */
+/* Whether the table is smaller than a GPU's L2, so that many lanes meet at a bucket. A lane that loses a slot would
+ * begin again, and does not if its first look is coherent (core/design/0004-uniqueness.md). */
 TSR_INLINE bool meets_often(const tsr_ctx *c) {
   const uint32_t bucket_bytes = TSR_FACT(c, bucket_slots) * (TSR_KEY_BITS + TSR_PAYLOAD_BITS) / 8;
   return TSR_FACT(c, guard) == TSR_GUARD_CLAIM && walk_tail(c) * bucket_bytes < (48ull << 20);
 }
 
-/* Inserts the lanes' items: own->result says what happened, with TSR_RESULT_NOT_PLACED own->key and own->payload are
+/* Inserts the lanes' items. own->result says what happened; with TSR_RESULT_NOT_PLACED own->key and own->payload are
  * the unplaced pair. First come the steps, which most inserts never leave. */
 TSR_INLINE void insert(const tsr_ctx *c, tsr_item *own, uint32_t mine) {
   const uint32_t first = BEGINS_WITH_STEPS(c) ? NEEDS_COHERENT : NEEDS_LOCK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernels of roofline.h, which says what they do. They are written like the kernels of a table: an access a thread
- * or a tile, no loop over accesses, so that the rates bound what a table can reach and not what memory can.
+ * The kernels of roofline.h, which says what they do. They are written like the kernels of a table, with one access
+ * per thread or tile and no loop over accesses. So the rates bound what a table can reach, and not what memory can.
  */
 #include "core/kernels/roofline.h"
 #include "plugins/device.cuh"

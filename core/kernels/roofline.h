@@ -4,9 +4,8 @@
  * Shared by roofline.cu and the cuda backend; compiles as C11 and CUDA C.
  *
  * An access is what a table does for one key: one bucket at a random place, by one thread or by `lanes` threads
- * together. To measure: fill the whole footprint with 0xFF, before each launch of the kernels that write; launch a
- * kernel with blocks of TSR_BLOCK_THREADS threads, accesses * lanes threads in all; no access loops, as in the bulk
- * kernels.
+ * together. To measure, fill the whole footprint with 0xFF before each launch of a kernel that writes. Launch blocks
+ * of TSR_BLOCK_THREADS threads, accesses * lanes threads in all. No access loops, as in the bulk kernels.
  */
 #ifndef TSR_ROOFLINE_H
 #define TSR_ROOFLINE_H
@@ -49,7 +48,8 @@ typedef struct tsr_roofline_run {
   uint64_t chunks;   /* at least 1 */
   uint64_t accesses; /* threads beyond accesses * lanes do nothing */
   uint32_t *sink;    /* one word that nobody reads: keeps the loads alive */
-  uint64_t seed;     /* which random places; another one for each launch of the same kernel keeps caches honest */
+  uint64_t
+      seed; /* seed of the random places; another one for each launch of the same kernel, so that caches do not help */
 } tsr_roofline_run;
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernels of scan.h. CUB's device-wide scan launches through the CUDA runtime, which this library does not use. So
- * these kernels call CUB's block-wide steps: one sums up each tile, the other scans the tiles with what comes before
- * them. Reading the numbers twice costs a small part of the search that counted them.
+ * The kernels of scan.h. CUB's device-wide scan launches through the CUDA runtime, which this library does not use.
+ * So these kernels call CUB's block-wide steps: one sums up each tile, the other scans the tiles with the totals
+ * before them. Reading the numbers twice costs a small part of the search that counted them.
  */
 #include <cub/block/block_load.cuh>
 #include <cub/block/block_reduce.cuh>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The steps of a prefix sum. Numbers are worked through in tiles, which are the items: totals sums up each tile; their prefix
- * sum, made the same way, is where each tile begins; tiles sums up inside the tiles. Read next: steps.h, ../batch/sum.h.
+ * The steps of a prefix sum. Numbers are worked through in tiles, which are the items. totals sums each tile; the
+ * prefix sum of these, made the same way, is where each tile begins; tiles sums inside the tiles.
+ *
+ * Read next: steps.h, ../batch/sum.h.
  */
 #ifndef TSR_SCAN_H
 #define TSR_SCAN_H

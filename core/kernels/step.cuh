@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A step of an operation: look at a bucket, decide, write, settle, advance. What the tiles of a warp have to agree on
- * is here, in place.cuh and in locked.cuh, and nowhere else (core/design/0008-tiles-in-step.md): all of them come to a
- * step together, those whose tile has nothing to do (active = 0) are masked, and what a step decides is kept by selects
- * (`x = done ? new : x`), because a branch would hide from ptxas that all lanes meet again. A write stands behind a
- * vote, tsr_warp_any, so that a warp skips what none of its tiles wants.
+ * is here, in place.cuh and in locked.cuh, and nowhere else (core/design/0008-tiles-in-step.md). All tiles come to a
+ * step together, and those with nothing to do (active = 0) are masked. What a step decides is kept by selects (`x =
+ * done ? new : x`), because a branch would hide from ptxas that all lanes meet again. A write follows a vote,
+ * tsr_warp_any, so that a warp skips what none of its tiles wants.
  *
  * Read next: queue.cuh, which feeds the steps.
  */
@@ -13,7 +13,7 @@
 
 #include "core/kernels/decide.cuh"
 #include "core/kernels/io.cuh"
-#include "core/kernels/lists.cuh"
+#include "core/kernels/links.cuh"
 
 /* How a write went. */
 enum {
@@ -23,7 +23,8 @@ enum {
   WRITE_STAYS    /* ... in the same one */
 };
 
-/* A slot's number in the order of memory, the same on both backends: of a table of keys, whose layout says no more. */
+/* A slot's number in the order of memory, the same on both backends. For a table of keys, whose layout does not say
+ * it. */
 TSR_INLINE uint64_t place_of(const tsr_ctx *c, uint64_t ref, uint32_t slot) {
   return tsr_slot_index(c, ref, slot, sizeof(tsr_key));
 }
@@ -53,7 +54,7 @@ TSR_INLINE uint32_t combine(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot
 }
 
 /* Erases the pairs in `slots`, one after another: all, or with OP_ERASE_PAIR the first with op->payload, or any one. A
- * slot that has changed holds no such pair any more, because another erase took it; or it has another value, so where a
+ * slot that has changed no longer holds such a pair, because another erase took it. Or it has another value; so where a
  * key has one pair the bucket is looked at again. */
 TSR_INLINE uint32_t erase(const tsr_ctx *c, tsr_op *op, uint32_t kind, const tsr_bucket *b, uint32_t slots) {
   const uint32_t one = kind == OP_ERASE_PAIR;
@@ -62,13 +63,13 @@ TSR_INLINE uint32_t erase(const tsr_ctx *c, tsr_op *op, uint32_t kind, const tsr
   TSR_NO_UNROLL
   while (tsr_warp_any(c, slots != 0)) {
     uint32_t slot = slots ? tsr_lowest(slots) : 0, wanted = slots != 0;
-    /* The first lane decides for its tile: where payloads are read apart from keys, another thread may erase this one
-     * between the looks of two lanes, and they would not agree. */
+    /* The first lane decides for its tile. Where payloads are read apart from keys, another thread may erase this
+     * one between the looks of two lanes, and they would not agree. */
     if (one && !op->any_payload && !tsr_shuffle32(c, layout_payload(c, b, slot) == op->payload, 0)) wanted = 0;
     tsr_ctx writing = tsr_masked(c, wanted);
     uint32_t gone = layout_erase(&writing, b, slot) && wanted;
     erased += gone;
-    if (TSR_FACT(c, chain_first) && gone) op->at = place_of(c, op->probe.ref, slot);
+    if (TSR_FACT(c, value_list_first) && gone) op->at = place_of(c, op->probe.ref, slot);
     if (TSR_FACT(c, duplicates) != TSR_DUPLICATES_KEEP) {
       lost = wanted && !gone;
       break;
@@ -79,9 +80,9 @@ TSR_INLINE uint32_t erase(const tsr_ctx *c, tsr_op *op, uint32_t kind, const tsr
   return lost ? WRITE_FAILED : erased && is_enough ? WRITE_DONE : WRITE_GOES_ON;
 }
 
-/* Where operations of all kinds overlap pairs are whole, so whatever is done to a slot is one swap of what was seen:
- * tiles that do different things still wait for one load and one compare-and-swap. Where a key has many pairs an erase
- * stays until it finds no more. */
+/* Where operations of all kinds overlap, pairs are whole. So whatever is done to a slot is one swap of what was seen,
+ * and tiles that do different things still wait for one load and one compare-and-swap. Where a key has many pairs an
+ * erase stays until it finds no more. */
 TSR_INLINE uint32_t write_mixed(const tsr_ctx *c, tsr_op *op, tsr_action a, const tsr_bucket *b) {
   const uint32_t is_present = a.takes | a.combines | a.erases, slot = a.slots ? tsr_lowest(a.slots) : 0;
   uint32_t swapped = 0;
@@ -106,8 +107,8 @@ TSR_INLINE uint32_t write_mixed(const tsr_ctx *c, tsr_op *op, tsr_action a, cons
   return done ? WRITE_DONE : WRITE_FAILED;
 }
 
-/* The payloads of these slots, as many at a time as the tile has lanes: each lane keeps one, then they are written
- * together, next to each other, from op->at on and before op->end. Collective. */
+/* Writes the payloads of these slots, as many at a time as the tile has lanes. Each lane keeps one, then they are
+ * written together, next to each other, from op->at on and before op->end. Collective. */
 TSR_INLINE void retrieve(const tsr_ctx *c, tsr_op *op, const tsr_bucket *b, uint32_t slots) {
   uint32_t kept = 0;
   tsr_payload own = 0;
@@ -124,14 +125,14 @@ TSR_INLINE void retrieve(const tsr_ctx *c, tsr_op *op, const tsr_bucket *b, uint
   }
 }
 
-/* Does what was decided; says how it went. */
+/* Carries out what was decided; returns how it went. */
 TSR_INLINE uint32_t write(const tsr_ctx *c, tsr_op *op, uint32_t kind, tsr_action a, const tsr_bucket *b) {
   const uint32_t slot = a.slots ? tsr_lowest(a.slots) : 0;
   uint32_t written = 0;
   if (kind == OP_MIXED) return write_mixed(c, op, a, b);
   if (op_erases(kind)) return erase(c, op, kind, b, a.slots);
   if (kind == OP_FIND && tsr_warp_any(c, a.takes)) op->payload = layout_payload(c, b, slot); /* told where taken */
-  if ((kind == OP_LOCATE && a.takes) || (kind == OP_INSERT && TSR_FACT(c, chain_first) && (a.combines | a.claims)))
+  if ((kind == OP_LOCATE && a.takes) || (kind == OP_INSERT && TSR_FACT(c, value_list_first) && (a.combines | a.claims)))
     op->at = place_of(c, op->probe.ref, slot);
   const bool may_combine = kind == OP_COMBINE || (op_inserts(kind) && op_guard(c, kind) != TSR_GUARD_NONE);
   if (may_combine && tsr_warp_any(c, a.combines)) {
@@ -139,7 +140,7 @@ TSR_INLINE uint32_t write(const tsr_ctx *c, tsr_op *op, uint32_t kind, tsr_actio
     const bool may_wait = op->policy == POLICY_LATER;
     const uint32_t policy = may_wait ? TSR_FACT(c, duplicates) : op->policy;
     written = combine(&writing, b, slot, policy, &op->payload) && a.combines;
-    if (may_wait) { /* one attempt: who loses it would lose the next one, too, where many bring this key */
+    if (may_wait) { /* one attempt: a thread that loses it would lose the next one as well, where many bring this key */
       op->policy = written ? policy : op->policy;
       written = a.combines;
     }
@@ -170,15 +171,15 @@ TSR_INLINE void append_unit(const tsr_ctx *c, tsr_op *op, uint32_t kind) {
   uint32_t appends = op->result == NEEDS_UNIT;
   if (!TSR_FACT(c, has_link) || !op_inserts(kind) || !tsr_warp_any(c, appends)) return;
   tsr_ctx appending = tsr_masked(c, appends);
-  uint32_t link = list_append(&appending, op->key, op->probe.ref);
+  uint32_t link = link_append(&appending, op->key, op->probe.ref);
   op->walking |= walk_advance(c, op->key, &op->probe, link, appends);
   op->result = appends ? decide_at_end(c, op, kind) : op->result;
 }
 
 /* Takes an operation one bucket further. coherent: whether it looks past L1; a constant, because a step with loads of
- * both modes would need the registers of two buckets. A step that does not ends an operation whose look was too old with
- * NEEDS_COHERENT. Bounded: a bucket is looked at again only where another thread was faster, and has filled the slot that
- * was to be claimed, or changed the pair that was to be changed. */
+ * both modes would need the registers of two buckets. A step that looks through L1 ends an operation whose look was too
+ * old with NEEDS_COHERENT. Bounded: a bucket is looked at again only if another thread was faster and has filled the
+ * slot that was to be claimed, or changed the pair that was to be changed. */
 TSR_INLINE void step(const tsr_ctx *c, tsr_op *op, uint32_t kind, uint32_t coherent) {
   tsr_bucket b;
   layout_load(c, op->probe.ref, op->walking, op_load_mode(c, kind, coherent), &b);
@@ -187,7 +188,7 @@ TSR_INLINE void step(const tsr_ctx *c, tsr_op *op, uint32_t kind, uint32_t coher
 
   const tsr_view v = look(c, op, kind, &b);
   tsr_action a = decide(c, op, kind, &v);
-  a.claims = op->walking ? a.claims : 0; /* of a masked tile only the matches are 0 */
+  a.claims = op->walking ? a.claims : 0; /* in a masked tile only the matches are 0 */
   a.needs = op->walking ? a.needs : (uint32_t)NEEDS_NOTHING;
   if (op_counts(kind)) op->pairs += tsr_count_bits(v.matches);
   if (kind == OP_RETRIEVE) retrieve(c, op, &b, v.matches);
@@ -198,13 +199,13 @@ TSR_INLINE void step(const tsr_ctx *c, tsr_op *op, uint32_t kind, uint32_t coher
 
   const uint32_t writes = a.takes | a.combines | a.claims | a.erases;
   uint32_t stop = NEEDS_NOTHING, stays = 0;
-  /* A lane alone mostly finds nothing to do and walks on at once; tiles that go in step come along. */
+  /* A lane alone mostly finds nothing to do and walks on directly; tiles that go in step come along. */
   if (TSR_FACT(c, warp_sync) || writes || a.needs != NEEDS_NOTHING) {
     const uint32_t went = write(c, op, kind, a, &b);
     const uint32_t done = writes && went == WRITE_DONE, failed = writes && went == WRITE_FAILED;
     TSR_COUNT_WHERE(c, lost_claims, failed);
-    /* What the operation stops here with, if with anything. A number, because from three flags ptxas (CUDA 13.0, sm_90)
-     * made a PLOP3 that took two of them for their opposites, so that inserts of 64-bit keys ended at their first full
+    /* Why the operation stops here, if it does. A number, because from three flags ptxas (CUDA 13.0, sm_90) made a
+     * PLOP3 that took two of them for their opposites, so that inserts of 64-bit keys ended at their first full
      * bucket. */
     stop = done ? result_of(a, op->policy) : failed && !coherent ? (uint32_t)NEEDS_COHERENT : a.needs;
     stays = stop == NEEDS_NOTHING && op->walking && (failed || (writes && went == WRITE_STAYS));

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a step is: something done for each of n items, by a kernel on a GPU and by a team of threads on the CPU. Steps of one
- * argument and one image are a set, and a set is three files: NAME.h lists its steps, one row each with the grid, and has
- * what an item does; NAME.cu has its kernels; NAME.c says the same to the host. A step whose items are worked on one by
- * one needs a row and a function in NAME.h, which nvcc and the host's compiler both read. Where a GPU does better than that,
- * the step has a kernel in NAME.cu and a range in NAME.c. tsr_backend.step runs any of them. Compiles as C11 and CUDA C.
- * Examples: wide.h, wide.cu, wide.c.
+ * What a step is: something done for each of n items, by a kernel on a GPU and by a team of threads on the CPU. Steps
+ * with one argument and one image are a set, and a set is three files. NAME.h lists its steps, one row each with the
+ * grid, and has what an item does. NAME.cu has the kernels. NAME.c is the list for the host. A step whose items are
+ * independent needs a row and a function in NAME.h, which nvcc and the host's compiler both read. Where a GPU does
+ * better than that, the step has a kernel in NAME.cu and a range in NAME.c. tsr_backend.step runs any of them.
+ *
+ * Compiles as C11 and CUDA C. Examples: wide.h, wide.cu, wide.c.
  */
 #ifndef TSR_STEPS_H
 #define TSR_STEPS_H
@@ -14,10 +15,10 @@
 
 #include "plugins/table.h"
 
-/* Of what an item does. */
+/* For the functions that say what an item does. */
 #define TSR_STEP_FUNCTION static __device__ __forceinline__
 
-/* A kernel's head; its argument is `a`. */
+/* The head of a kernel; its argument is `a`. */
 #define TSR_STEP_KERNEL(name, argument, bounds)                                                                        \
   extern "C" __global__ void bounds name(const __grid_constant__ argument a)
 
@@ -37,7 +38,7 @@ static __device__ __forceinline__ uint64_t tsr_step_thread() {
 /* Declares a set, for the host. */
 #define TSR_STEPS(set)
 
-/* Writes of several threads to one place, any of which will do. Relaxed: a later step reads it. */
+/* For writes of several threads to one place, any of which will do. Relaxed: a later step reads it. */
 #define TSR_STEP_STORE(pointer, value) (*(pointer) = (value))
 
 #else
@@ -73,23 +74,23 @@ typedef void tsr_step_range(const tsr_cpu_table *table, const void *argument, ui
 /* The whole step on the CPU, which divides its work itself. */
 typedef void tsr_step_whole(const tsr_cpu_table *table, const void *argument, uint64_t n);
 
-enum { TSR_ROOMIER_FORMS = 2 };
+enum { TSR_ROOMIER_VARIANTS = 2 };
 
 typedef struct tsr_steps tsr_steps;
 
 typedef struct tsr_step {
   const tsr_steps *set;
   const char *kernel; /* its name contains no other's, because the linker matches parts of names */
-  /* Its further forms, each of which may use more registers than the one before; NULL ends them. */
-  const char *roomier[TSR_ROOMIER_FORMS];
-  /* Where a lane alone holds a bucket of this size, ptxas saves registers in the first form by loading the last of them late, and
-   * the next form is taken (core/design/0008-tiles-in-step.md). 0: nowhere. */
+  /* Its further variants. Each may use more registers than the one before; NULL ends them. */
+  const char *roomier[TSR_ROOMIER_VARIANTS];
+  /* If a lane alone holds a bucket of this size, ptxas saves registers in the first variant by loading the last of them
+   * late, and the next variant is taken (core/design/0008-tiles-in-step.md). 0: never. */
   uint32_t late_bytes;
   tsr_step_range *range; /* NULL: `whole` does it; or both are NULL, and there is nothing to do on the CPU */
   tsr_step_whole *whole;
   tsr_grid grid;
   bool in_page; /* of an ordered set: a block holds a page of the table */
-  /* Writes what depends on the argument into the grid; NULL: nothing does. table: NULL in a step of no table. */
+  /* Sets what depends on the argument in the grid; NULL: nothing does. table: NULL in a step of no table. */
   void (*fit)(const tsr_shape *table, const void *argument, tsr_grid *grid);
 } tsr_step;
 

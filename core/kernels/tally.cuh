@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How the threads of a block add up what they did, and add it to the tally by one atomic a block for each count. All of
- * these are relaxed, because counts order nothing, and the host reads them when the kernel has ended. Shared by launch.cu
- * and ../batch/batch.cu.
+ * How the threads of a block add up what they did, and add it to the tally by one atomic per block and count. All of
+ * these are relaxed, because counts order nothing, and the host reads them when the kernel has ended. Shared by
+ * launch.cu and ../batch/batch.cu.
  */
 #ifndef TSR_TALLY_CUH
 #define TSR_TALLY_CUH
@@ -62,7 +62,7 @@ static __device__ __forceinline__ uint32_t bulk_block_sum(uint32_t *sum, uint32_
   return *sum;
 }
 
-/* Tells the sums of a block that passed the largest value, unless its work is thrown away. */
+/* Adds the number of sums of a block that passed the largest value to the tally, unless its work is thrown away. */
 static __device__ __forceinline__ void bulk_tell_overflows(const tsr_ctx *c, tsr_tally *tally, uint32_t keeps) {
   __shared__ uint32_t sum;
   if (!TSR_FACT(c, tells_overflow)) return;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a user's kernel (../tessera.cuh) may call, for one table of its link: each function takes one item of every lane
- * and works through them in the tile's queue, as the bulk operations do. It is compiled once for each table, of its
- * widths, under the table's name and number: USER_erases(counts, 0). The kernel itself is another unit, which knows no
- * width; linking makes one of all (core/design/0017-user-kernels.md).
+ * What a user's kernel (../tessera.cuh) may call, for one table of its link. Each function takes one item of every
+ * lane and works through them in the tile's queue, as the bulk operations do. It is compiled once for each table, with
+ * its widths, under the table's name and number: USER_erases(counts, 0). The kernel itself is another unit, which
+ * knows no width; linking makes one of all (core/design/0017-user-kernels.md).
  */
 #ifndef TSR_USER_CUH
 #define TSR_USER_CUH
@@ -16,22 +16,22 @@
 #define USER_FUNCTION __attribute__((visibility("hidden")))
 #endif
 
-/* Where the rows of a table with value_bytes lie, and which belong to a pair; all zero where there are none. */
+/* The rows of a table with value_bytes, and which belong to a pair; all zero if there are none. */
 typedef struct user_rows {
   char *rows;
   uint32_t *taken;   /* a bit for each row: it is a pair's, or will be */
-  uint32_t *written; /* and: somebody writes it, where duplicates = replace */
+  uint32_t *written; /* a bit for each row: a thread writes it (duplicates = replace) */
   uint64_t words;    /* of either */
 } user_rows;
 
-/* What a tsr_table_ref is: on the device it lies in the kernel's parameters. */
+/* What a tsr_table_ref is: on the device it is in the kernel's parameters. */
 typedef struct user_table {
   tsr_state state;
   tsr_tally *tally;
   user_rows rows;
 } user_table;
 
-/* Where a lane has come in its key's values: tsr_values of ../tessera.cuh. */
+/* How far a lane has come in its key's values: tsr_values of ../tessera.cuh. */
 typedef struct user_values {
   uint64_t key, ref, word[2];
   uint32_t visited, stashed, page;
@@ -49,8 +49,8 @@ TSR_INLINE const user_table *user_table_of(const void *table) {
 
 TSR_INLINE tsr_tally *user_tally(const void *table) { return user_table_of(table)->tally; }
 
-/* This thread as a lane of the table's tiles. A kernel keeps no statistics, so that the scratch is used for sums that
- * overflow alone. */
+/* This thread as a lane of the table's tiles. A kernel keeps no statistics, so the scratch is used only for sums that
+ * overflow. */
 TSR_INLINE tsr_ctx user_context(const void *table, uint32_t number, tsr_scratch *scratch) {
 #ifdef __CUDACC__
   tsr_ctx c = {&((const user_table *)table)->state, number, 0, 0, 1, scratch, 0};
@@ -65,7 +65,7 @@ TSR_INLINE tsr_ctx user_context(const void *table, uint32_t number, tsr_scratch 
   return c;
 }
 
-/* Tells the table of this thread's sums that passed the largest value. Relaxed: a count orders nothing. */
+/* Adds this thread's sums that passed the largest value to the table's count. Relaxed: a count orders nothing. */
 TSR_INLINE void user_tell_overflows(const tsr_ctx *c, tsr_tally *tally) {
   if (!TSR_FACT(c, tells_overflow) || !c->scratch->overflows) return;
 #ifdef __CUDACC__
@@ -75,7 +75,7 @@ TSR_INLINE void user_tell_overflows(const tsr_ctx *c, tsr_tally *tally) {
 #endif
 }
 
-/* What a kernel sees as a value: of a table with value_bytes the address of the row whose number lies in the slot. */
+/* What a kernel sees as a value: with value_bytes the address of the row whose number is in the slot. */
 TSR_INLINE uint64_t user_value(const void *table, uint32_t row_bytes, uint64_t payload) {
   return row_bytes ? (uint64_t)(user_table_of(table)->rows.rows + payload * row_bytes) : payload;
 }
@@ -133,8 +133,9 @@ TSR_INLINE void user_values_begin(const tsr_ctx *c, uint32_t mine, tsr_key key, 
   v->passed = v->bucket = 0;
 }
 
-/* The next value of each lane's key. A tile looks for one lane after another, until each has a value or none is left:
- * the bucket is loaded anew for each value, from a cache, for a lane of a tile cannot keep those of all its lanes. */
+/* The next value of each lane's key. A tile looks for one lane after another, until each has a value or none is
+ * left. The bucket is loaded again for each value, from a cache, because a lane of a tile cannot keep those of all
+ * its lanes. */
 TSR_INLINE uint32_t user_values_next(const tsr_ctx *c, user_values *v, uint64_t *value) {
   uint32_t todo = tsr_ballot(c, v->walks), found = 0;
   TSR_NO_UNROLL
@@ -179,8 +180,9 @@ TSR_INLINE uint32_t user_values_next(const tsr_ctx *c, user_values *v, uint64_t 
 
 /* ---- All pairs ------------------------------------------------------------------------------- */
 
-/* The next slot of the bucket that is each lane's item (bulk_scanned), and whether it holds a pair. All lanes pass through
- * all slots, because the loop is a user's, and ptxas has to see that its lanes make the same turns (core/design/0008). */
+/* The next slot of the bucket that is each lane's item (bulk_scanned), and whether it holds a pair. All lanes pass
+ * through all slots: the loop is a user's, and ptxas has to see that its lanes make the same turns
+ * (core/design/0008). */
 TSR_INLINE uint32_t user_pairs_next(const tsr_ctx *c, user_values *v, uint64_t *key, uint64_t *value,
                                     uint32_t *is_there) {
   const uint32_t slot = v->passed++, todo = tsr_ballot(c, v->walks);
@@ -205,8 +207,8 @@ TSR_INLINE uint32_t user_pairs_next(const tsr_ctx *c, user_values *v, uint64_t *
 
 /* ---- Inserts --------------------------------------------------------------------------------- */
 
-/* Where pairs move, and a policy combines payloads, a bulk insert leaves that to a second pass. Here there is none, so
- * each insert holds its key's lock. */
+/* Where pairs move and a policy combines payloads, a bulk insert leaves combining to a second pass. A kernel has none,
+ * so each such insert holds its key's lock. */
 TSR_INLINE void user_insert_locked(const tsr_ctx *c, tsr_item *own, uint32_t mine) {
   own->result = mine ? (uint32_t)NEEDS_LOCK : (uint32_t)TSR_RESULT_NONE;
   TSR_NO_UNROLL
@@ -216,7 +218,7 @@ TSR_INLINE void user_insert_locked(const tsr_ctx *c, tsr_item *own, uint32_t min
 }
 
 /* Inserts the lanes' pairs; what is handed back is in *key and *payload. Items of one key are combined in the warp
- * before memory is touched, where a policy combines. */
+ * before memory is touched, if a policy combines. */
 TSR_INLINE uint32_t user_insert(const tsr_ctx *c, tsr_tally *tally, uint32_t mine, uint32_t policy, tsr_key *key,
                                 tsr_payload *payload) {
   tsr_item item = user_item(*key, *payload, policy);
@@ -255,21 +257,22 @@ TSR_INLINE uint32_t user_insert(const tsr_ctx *c, tsr_tally *tally, uint32_t min
 
 #define ROW_NONE 0xFFFFFFFFu
 
-/* One row in nine is spare when a table is full, so that a second round comes where many threads hold a row that they
- * will give back, and a last one where there is none indeed. */
+/* One row in nine is spare when a table is full. A second round comes if many threads hold a row that they will give
+ * back, and a last one if there is really none. */
 enum { ROW_TRIES = 64, ROW_ROUNDS = 256 };
 
 TSR_INLINE uint64_t user_thread(void) {
 #ifdef __CUDACC__
   return blockIdx.x * (uint64_t)TSR_BLOCK_THREADS + threadIdx.x;
 #else
-  return 0; /* one bit is as good as another, where rows are not written by neighbours */
+  return 0; /* any bit will do, if neighbours do not write the rows */
 #endif
 }
 
-/* A row for each lane that is `mine`; ROW_NONE: none was found. The first look is at a bit of the lane's own, so that a warp's
- * rows lie together and its writes are whole lines; then they are looked for at random, where they take the fewest turns at a
- * word. Relaxed: a row is given back by a thread that has not written it, so there is nothing to be seen of it. */
+/* A row for each lane that is `mine`; ROW_NONE: none was found. The first look is at a bit of the lane's own, so that a
+ * warp's rows are neighbours and its writes are whole lines. Then rows are looked for at random, where lanes take the
+ * fewest turns at a word. Relaxed: a thread that gives a row back has not written it, so there is nothing to be seen of
+ * it. */
 TSR_INLINE uint32_t user_take_row(const tsr_ctx *c, const user_rows *r, uint32_t mine, uint64_t key, uint32_t round) {
   const uint64_t thread = user_thread();
   uint64_t random = (key ^ thread << 20) + round * 0x9E3779B97F4A7C15u;
@@ -291,8 +294,8 @@ TSR_INLINE void user_give_row_back(const user_rows *r, uint32_t number) {
   ROW_CLEAR(&r->taken[number / 32], 1u << number % 32);
 }
 
-/* Whether this thread may write the row: if another one does, that is as if it came last. The fences make what the former
- * writer wrote come before what the next one writes, so that a row is never made of two values. */
+/* Whether this thread may write the row; if another thread does, that is as if it came last. The fences order the
+ * writes of the former writer before those of the next one, so that a row is never made of two values. */
 TSR_INLINE uint32_t user_hold_row(const user_rows *r, uint32_t number) {
   const uint32_t bit = 1u << number % 32, is_free = !(ROW_SET(&r->written[number / 32], bit) & bit);
   tsr_fence();
@@ -304,8 +307,8 @@ TSR_INLINE void user_leave_row(const user_rows *r, uint32_t number) {
   ROW_CLEAR(&r->written[number / 32], 1u << number % 32);
 }
 
-/* Read in words of 4 bytes, where a value is only known to lie, and which leave a row that the kernel has made in registers;
- * written in as long ones as rows allow. */
+/* Copies a row. Reads words of 4 bytes, because only that alignment of a value is known, and a row that the kernel has
+ * made stays in registers. Writes words as long as rows allow. */
 TSR_INLINE void user_write_row(const user_rows *r, uint32_t bytes, uint32_t number, uint64_t value) {
   char *to = r->rows + number * (uint64_t)bytes;
   const uint32_t *from = (const uint32_t *)value;
@@ -320,8 +323,8 @@ TSR_INLINE void user_write_row(const user_rows *r, uint32_t bytes, uint32_t numb
 #endif
 }
 
-/* user_insert of a table with value_bytes. *value is the address of what is to be written, and of a row that is handed
- * back. Each lane offers the number of a row that it alone has; where the slot does not take it, it gives the row back.
+/* user_insert of a table with value_bytes. *value is the address of what is to be written, or of a row that is handed
+ * back. Each lane offers the number of a row that it alone has, and gives the row back if the slot does not take it.
  * replaces: a present key's row is written. */
 TSR_INLINE uint32_t user_insert_row(const tsr_ctx *c, const user_table *t, uint32_t bytes, uint32_t replaces,
                                     uint32_t mine, uint64_t *key, uint64_t *value) {
@@ -399,7 +402,7 @@ TSR_INLINE uint64_t user_erase(const tsr_ctx *c, uint32_t mine, tsr_key key) {
     return found;                                                                                                      \
   }
 
-/* Of a filter, which has no more. */
+/* For a filter, which has no more. */
 #define USER_asks(name, number)                                                                                        \
   USER_FUNCTION uint32_t tsr_contains_in_##name(const void *t, uint32_t mine, uint64_t key) {                          \
     USER_CONTEXT(number)                                                                                               \
@@ -446,7 +449,7 @@ TSR_INLINE uint64_t user_erase(const tsr_ctx *c, uint32_t mine, tsr_key key) {
     return tsr_insert_pair_in_##name(t, mine, &key, &value);                                                           \
   }
 
-/* Only where a value is there as soon as its key is, and keys are looked up. */
+/* Only if a value is there as soon as its key is, and keys are looked up. */
 #define USER_looks_up(name, number)                                                                                    \
   USER_FUNCTION uint32_t tsr_find_or_insert_in_##name(const void *t, uint32_t mine, uint64_t key, uint64_t *value) {   \
     USER_CONTEXT(number)                                                                                               \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The steps of wide.h as data, and what the CPU does otherwise than item by item. Atomics are relaxed: they give out places,
- * and what is written there is read after the team has joined.
+ * The steps of wide.h as data, and what the CPU does other than item by item. Atomics are relaxed: they give out
+ * places, and what is written there is read after the team has joined.
  */
 #include "core/kernels/wide.h"
 
@@ -21,11 +21,12 @@ static void get_item(const tsr_wide_run *w, uint64_t i) {
   if (!tsr_wide_is_wanted(w, i)) return;
   if (w->numbers[i] != TSR_WIDE_NONE)
     memcpy(to, tsr_wide_row(w, w->numbers[i]), w->row_bytes);
-  else /* the missing value's bytes, over and over */
+  else /* the bytes of the missing value, repeated */
     for (uint32_t byte = 0; byte < w->row_bytes; byte++) to[byte] = (char)(w->missing >> byte % 8 * 8);
 }
 
-/* As many threads of the GPU as a row has words, made a power of two, share an item. These are at most 256, as value_bytes is. */
+/* An item is shared by as many threads of the GPU as a row has words, rounded up to a power of two; at most 256, since
+ * value_bytes is. */
 static void fit_rows(const tsr_shape *table, const void *argument, tsr_grid *grid) {
   const tsr_wide_run *w = argument;
   uint32_t threads = 1;

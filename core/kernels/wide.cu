@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernels of wide.h. The threads of a row lie side by side and take a word each, so that a warp reads and writes whole
- * sectors; there is a power of two of them, so that a thread's item and word cost no division.
+ * The kernels of wide.h. The threads of a row are neighbours and take a word each, so that a warp reads and writes
+ * whole sectors. Their number is a power of two, so that a thread finds its item and word without a division.
  */
 #include "core/kernels/wide.h"
 
@@ -10,9 +10,9 @@ TSR_WIDE_STEPS(EACH, TSR_STEP_NOTHING)
 
 #define KERNEL(step) TSR_STEP_KERNEL(tsr_wide_##step, tsr_wide_run, __launch_bounds__(TSR_BLOCK_THREADS))
 
-/* Relaxed: it gives out places, and the next kernel reads what lies there. A warp takes its places at once, so that
- * neighbours in the list are neighbours in memory. Without a shuffle, because behind a branch ptxas does not see that lanes
- * meet again (sm_80). */
+/* Relaxed: it gives out places, and the next kernel reads them. A warp takes its places at once, so that neighbours in
+ * the list are neighbours in memory. No shuffle, because behind a branch ptxas does not see that lanes meet again
+ * (sm_80). */
 KERNEL(spare) {
   __shared__ unsigned long long begins[TSR_BLOCK_THREADS / 32];
   const uint32_t is_spare = tsr_step_thread() < a.n && !a.marks[tsr_step_thread()];
@@ -54,7 +54,7 @@ static __device__ __forceinline__ void copy_word(const tsr_wide_run &a, void *to
   }
 }
 
-/* Word `word` of the missing value's bytes, over and over. */
+/* Word `word` of the missing value's bytes, repeated. */
 static __device__ __forceinline__ void miss_word(const tsr_wide_run &a, void *to, uint32_t word) {
   const uint32_t low = (uint32_t)a.missing, high = (uint32_t)(a.missing >> 32);
   switch (a.word_bytes) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The steps on rows, where values of [table] value_bytes are stored: their list, their argument, and what an item does.
+ * The steps on rows, which store values of [table] value_bytes: their list, their argument, and what an item does.
  * Read next: steps.h, ../table/wide.h.
  */
 #ifndef TSR_WIDE_STEPS_H
@@ -10,10 +10,15 @@
 
 #define TSR_WIDE_NONE 0xFFFFFFFFu /* no row: the key is absent */
 
-/* list: all rows are spare. mark: those that the items name are in use. spare: those that are not marked are listed.
- * put: the items' values go to their rows. get: they come from there. claim: each item writes its number over the beginning
- * of its row. judge: an item keeps its row if its number stands there, so that one item of each row does. tell: who found
- * its key present is told that it was replaced. release: the bits of the rows that the items name are cleared. */
+/* list     all rows are spare
+ * mark     the rows that the items name are in use
+ * spare    lists the rows that are not marked
+ * put      the items' values go to their rows
+ * get      they come from there
+ * claim    each item writes its number over the beginning of its row
+ * judge    an item keeps its row if its number stands there, so that each row has one item
+ * tell     an item whose key was present gets the result that it was replaced
+ * release  clears the bits of the rows that the items name */
 #define TSR_WIDE_STEPS(ITEM, OWN)                                                                                      \
   ITEM(list)                                                                                                           \
   ITEM(mark)                                                                                                           \
@@ -27,18 +32,18 @@
 #define TSR_WIDE_ENUM(step, ...) TSR_WIDE_##step,
 enum { TSR_WIDE_STEPS(TSR_WIDE_ENUM, TSR_WIDE_ENUM) TSR_WIDE_STEP_COUNT };
 
-/* Arrays hold n items, or are NULL where a step has no use for them. */
+/* Arrays hold n items, or are NULL if a step does not use them. */
 typedef struct tsr_wide_run {
   uint64_t n;         /* of list and spare, rows */
-  uint64_t row_count; /* mark: an item that names none of them is passed over */
+  uint64_t row_count; /* mark: an item that names no row is passed over */
   uint32_t row_bytes, word_bytes;
   void *rows;
   uint32_t *numbers;   /* the items' rows; TSR_WIDE_NONE: none. list, spare, judge: written */
-  uint8_t *codes;      /* put, get: NULL, or only items are worked on whose code is in the set `wanted`, */
-  uint32_t wanted;     /* which has the bit 1 << code */
-  const uint64_t *end; /* get: NULL, or only items before this number of them are worked on */
+  uint8_t *codes;      /* put, get: NULL, or only items whose code is in the set `wanted` are worked on, */
+  uint32_t wanted;     /* ... which has the bit 1 << code */
+  const uint64_t *end; /* get: NULL, or only items before this number are worked on */
   void *values;        /* put, get */
-  uint64_t missing;    /* get: its 8 bytes, over and over, are the value of an item without a row */
+  uint64_t missing;    /* get: its 8 bytes, repeated, are the value of an item without a row */
   uint8_t *marks;      /* mark, spare: of each row */
   uint64_t *count;     /* spare: how many were listed */
   uint32_t *bits;      /* release: of each row, 32 a word */
@@ -59,12 +64,12 @@ TSR_STEP_FUNCTION volatile uint32_t *tsr_wide_first(const tsr_wide_run *w, uint3
 
 TSR_STEP_FUNCTION void tsr_wide_list_item(const tsr_wide_run *w, uint64_t i) { w->numbers[i] = (uint32_t)i; }
 
-/* All who write to a mark write the same. */
+/* All threads write the same to a mark. */
 TSR_STEP_FUNCTION void tsr_wide_mark_item(const tsr_wide_run *w, uint64_t i) {
   if (w->numbers[i] < w->row_count) TSR_STEP_STORE(&w->marks[w->numbers[i]], 1);
 }
 
-/* One of those who write to a row at once remains, whichever; judge reads it in the next step. */
+/* If several items write to a row at once, any one of them remains; judge reads it in the next step. */
 TSR_STEP_FUNCTION void tsr_wide_claim_item(const tsr_wide_run *w, uint64_t i) {
   if (w->numbers[i] != TSR_WIDE_NONE) TSR_STEP_STORE(tsr_wide_first(w, w->numbers[i]), (uint32_t)i);
 }

@@ -134,7 +134,7 @@ int tsr_file_write(const tsr_file *file, const void *data, size_t bytes) {
   return 0;
 }
 
-/* The new file takes the name: by one step where nothing has it, else by a name of its own and a rename. */
+/* The new file takes the name: by one step where nothing has it, otherwise by a name of its own and a rename. */
 static int take_name(tsr_file *file) {
   char path[DESCRIPTOR_PATH_BYTES];
   if (!file->temporary[0]) {

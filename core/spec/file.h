@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writing files: all that the library and the program write under a name that somebody gave appears there whole or not
- * at all. It is written to a new file in the same folder, which takes the name when it is done; so whoever reads the
- * old file meanwhile reads all of it, and a full disk leaves it alone. The new file has no name before (O_TMPFILE): a
- * process that is killed leaves nothing behind. Linux has no step by which a file without a name replaces another one;
- * it is called NAME.PROCESS.N.tmp for as long as the two steps take (link and rename), and a process that is killed
- * between them leaves the whole new file under that name. Where the file system has no files without names (NFS) it is
- * called so from the beginning, and tsr_leftover_clear removes it. A tsr_file stays where it is between its beginning and
- * its end. Functions return 0, or an errno: the caller knows what the file is for and writes the
- * sentence. Thread-safe, between processes too: who ends last wins.
+ * Writing files. Whatever the library and the program write under a name that somebody gave appears there whole or
+ * not at all. It is written to a new file in the same folder, which takes the name when it is done. So a reader of
+ * the old file reads all of it, and a full disk leaves it alone.
+ *
+ * The new file has no name before (O_TMPFILE): a process that is killed leaves nothing behind. Linux cannot replace
+ * a file by one without a name in one step. For the time of two steps (link and rename) the new file is called
+ * NAME.PROCESS.N.tmp, and a process that is killed between them leaves it whole under that name. On file systems
+ * without unnamed files (NFS) it has that name from the beginning, and tsr_leftover_clear removes it.
+ *
+ * A tsr_file must not be moved between its beginning and its end. Functions return 0, or an errno: the caller knows
+ * what the file is for and writes the sentence. Thread-safe, also between processes: the last to end wins.
  */
 #ifndef TSR_FILE_H
 #define TSR_FILE_H
@@ -26,13 +28,13 @@ extern "C" {
 typedef struct tsr_file {
   int descriptor;           /* to write to, from its beginning */
   char target[PATH_MAX];    /* the file to replace: links are followed; "" for what is written in place */
-  char temporary[PATH_MAX]; /* beside it; "" while the new file has no name */
+  char temporary[PATH_MAX]; /* in the same folder; "" while the new file has no name */
   tsr_leftover leftover;    /* lists the temporary name */
 } tsr_file;
 
-/* Begins a regular file. One of that name, which the caller must be allowed to write, is replaced at the end and its
- * permissions are kept; a new one gets those of `mode`, less the umask. EISDIR for a folder, EINVAL for a pipe or a
- * device. */
+/* Begins a regular file. An existing file of that name, which the caller must be allowed to write, is replaced at
+ * the end and its permissions are kept. A new one gets those of `mode`, less the umask. EISDIR for a folder, EINVAL
+ * for a pipe or a device. */
 __attribute__((warn_unused_result)) int tsr_file_begin(tsr_file *file, const char *path, unsigned mode);
 /* Begins what a command puts out: the same (mode 0666), but a pipe or a device is written in place, and "-" is standard
  * output. */
@@ -44,8 +46,8 @@ bool tsr_file_is_stream(const char *path);
 __attribute__((warn_unused_result)) int tsr_file_check_output(const char *path);
 /* Writes all of it, where the last write ended. */
 __attribute__((warn_unused_result)) int tsr_file_write(const tsr_file *file, const void *data, size_t bytes);
-/* Ends what was begun: with failure = 0 the file takes its name, once its bytes are on the disk; else, and when that
- * fails, nothing of it is left. Returns `failure`, or what went wrong now. */
+/* Ends what was begun. With failure = 0 the file takes its name, once its bytes are on the disk. Otherwise, and when
+ * that fails, nothing of it is left. Returns `failure`, or what went wrong now. */
 __attribute__((warn_unused_result)) int tsr_file_end(tsr_file *file, int failure);
 
 #ifdef __cplusplus

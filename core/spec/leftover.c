@@ -38,7 +38,7 @@ void tsr_leftover_drop(tsr_leftover *leftover) {
 
 static int remove_one(const char *path, const struct stat *facts, int type, struct FTW *where) {
   (void)facts, (void)type, (void)where;
-  remove(path); /* what stays is seen by who looks for the folder */
+  remove(path); /* what stays is seen by anyone who looks for the folder */
   return 0;
 }
 

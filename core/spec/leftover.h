@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a process would leave behind if it ended now: temporary files, a compiler's folders, and the compiler. They are
- * listed here while they exist, so that a program that is told to end can remove them at once, whatever its other threads
- * do. Making something and listing it is one step for who removes, and so is removing it: both are done while the list
+ * What a process would leave behind if it ended now: temporary files, a compiler's folders, and the compiler. They
+ * are listed here while they exist, so that a program that is told to end can remove them at once, whatever its
+ * other threads do. Making something and listing it is one step, and so is removing it: both are done while the list
  * is held. Read next: file.c, ../cpu/compiler.c, ../../tools/cli/interrupt.c.
  */
 #ifndef TSR_LEFTOVER_H

@@ -2,8 +2,8 @@
  *
  * Exact numbers and nearest names; number.h says what is accepted.
  *
- * strtoull and strtod are not used on raw text because they accept blanks, signs, nan, inf and the
- * decimal point of the process's locale, and strtoull clamps.
+ * strtoull and strtod are not used on raw text. They accept blanks, signs, nan, inf and the decimal point of the
+ * process's locale, and strtoull clamps.
  */
 #define _GNU_SOURCE 1 /* strtod_l */
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The raw spec: what an INI file and the --set options say, with the place where each thing was
- * said.
+ * The raw spec: what an INI file and the --set options say, with the place of each entry.
  *
- * Only the grammar is judged here. Which sections and keys exist, and what their values may be, is
- * judged by the code that composes a table; it finds entries by name, and names the place of an
- * entry in every sentence that it writes (tsr_spec_refuse).
- * Read next: number.h, which reads the values.
+ * Only the grammar is judged here. Which sections and keys exist, and which values they may have, is judged by the
+ * code that composes a table. It finds entries by name, and names the place of an entry in every sentence that it
+ * writes (tsr_spec_refuse). Read next: number.h, which reads the values.
  */
 #ifndef TSR_SPEC_H
 #define TSR_SPEC_H
@@ -65,7 +63,7 @@ const tsr_spec_section *tsr_spec_find_section(const tsr_spec *spec, const char *
 tsr_status tsr_spec_add_section(tsr_spec *spec, const char *name, uint64_t line, tsr_error *error);
 tsr_status tsr_spec_add_entry(tsr_spec *spec, const char *section, const char *key, const char *value, uint64_t line,
                               tsr_error *error);
-/* Says something else in the place of an entry, or adds it; as one --set. Status: TSR_BAD_SPEC if it is one too many. */
+/* Replaces the value of an entry, or adds it, as one --set. Status: TSR_BAD_SPEC if it is one too many. */
 tsr_status tsr_spec_put(tsr_spec *spec, const char *section, const char *key, const char *value, tsr_error *error);
 
 /* The path or name that the spec was read from; lives as long as the spec. */

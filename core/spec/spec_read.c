@@ -6,11 +6,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/spec/recipes.h"
 #include "core/spec/spec_text.h"
 
 enum { TSR_SPEC_FILE_MAX = 1 << 20 };
@@ -78,13 +80,16 @@ static tsr_status read_file(int file, const char *path, tsr_spec **spec, tsr_err
   return status;
 }
 
-tsr_status tsr_spec_read(const char *path, tsr_spec **spec, tsr_error *error) {
-  if (!path || !spec) {
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_spec_read: path and spec must not be NULL");
+tsr_status tsr_spec_read(const char *name, tsr_spec **spec, tsr_error *error) {
+  char recipe[PATH_MAX];
+  if (!name || !spec) {
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_spec_read: name and spec must not be NULL");
   }
+  const char *path = tsr_recipe_seek(name, recipe) ? recipe : name;
   /* Without O_NONBLOCK, opening a FIFO that nobody writes would wait for ever. */
   int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) {
+    if (errno == ENOENT) return tsr_recipe_refuse(name, true, error);
     return tsr_fail(error, TSR_NOT_FOUND, "'%s': cannot be opened as a spec: %s", path, strerror(errno));
   }
   tsr_status status = read_file(file, path, spec, error);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The grammar of specs: INI texts, read with inih through a line reader that makes inih strict, and assignments of
- * --set. spec.h says what is accepted.
+ * The grammar of specs (spec.h): INI texts, read with inih through a line reader that makes inih strict, and
+ * assignments of --set.
  *
- * inih alone (as distributions build it) gives its handler no line number, takes an indented key
- * for a second value of the key above, cuts long section names, takes ':' for '=', and splits long
- * lines. The line reader counts, strips, checks and classifies each line before inih sees it, so
- * that inih is left with lines that have one reading only. After the first error it reports the end
- * of the file.
+ * inih as distributions build it is too lax. It gives its handler no line number, takes an indented key for a second
+ * value of the key above, cuts long section names, takes ':' for '=', and splits long lines. The line reader counts,
+ * strips, checks and classifies each line before inih sees it, so that inih gets lines that have one reading only.
+ * After the first error it reports the end of the file.
  */
 #include "core/spec/spec_text.h"
 
@@ -63,8 +62,8 @@ static tsr_status take_name(const char *place, const char *what, const char *beg
   return TSR_OK;
 }
 
-/* Refuses bytes that are no text, and letters outside ASCII where they would be part of a name or a
- * value: a pasted no-break space or typographic dash cannot be seen in an editor. */
+/* Refuses bytes that are no text, and letters outside ASCII where they would be part of a name or a value. A pasted
+ * no-break space or typographic dash cannot be seen in an editor. */
 static tsr_status check_bytes(const char *place, const char *text, size_t length, size_t comment, tsr_error *error) {
   for (size_t i = 0; i < length; i++) {
     unsigned char byte = (unsigned char)text[i];

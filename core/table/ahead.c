@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What takes longest of making a table, begun ahead (tsr_ahead_begin). One thread opens the device, for the driver takes
- * tenths of a second to make its context, and one loads the toolkit's libraries meanwhile; a further one for each call
- * links its code, for which it needs to know the device but not its context. They share nothing with the table that is
- * made later but what is the process's and safe for threads: the driver, the device's primary context, which lives
- * while anybody holds it, and the cubin cache.
+ * The longest parts of making a table, begun ahead (tsr_ahead_begin). One thread opens the device, because the
+ * driver takes tenths of a second to make its context. One loads the toolkit's libraries meanwhile. One more for
+ * each call links its code, which needs to know the device but not its context. They share with the table only what
+ * belongs to the process and is safe for threads: the driver, the device's primary context, which lives while
+ * anybody holds it, and the cubin cache.
  */
 #define _POSIX_C_SOURCE 200809L /* strdup */
 #include <pthread.h>
@@ -38,7 +38,7 @@ struct tsr_ahead {
   uint32_t task_count; /* whose threads run */
 };
 
-/* Whatever fails here fails again where the table is made, and is told there. */
+/* Whatever fails here fails again where the table is made, and is reported there. */
 static void open_device(task *t) {
   if (tsr_cuda_backend.open(t->ahead->number, &t->ahead->device, NULL)) t->ahead->device = NULL;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tsr_build: an insert into an empty table that begins again with another seed when a pair has no room.
+ * tsr_build: an insert into an empty table. When a pair has no room it begins again with another seed.
  */
 #include "core/sized.h"
 #include "core/table/call.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A call under way: what it carries with it from its beginning to its end. A call whose stream is captured into a CUDA
- * graph is recorded instead of run (core/design/0025-graphs.md). Only call.c knows which calls can be.
+ * A call under way, and what it carries from its beginning to its end. A call whose stream is captured into a CUDA
+ * graph is recorded instead of run (../design/0025-graphs.md). Only call.c knows which calls can be.
  */
 #ifndef TSR_TABLE_CALL_H
 #define TSR_TABLE_CALL_H
@@ -19,8 +19,9 @@ enum {
   TSR_CALLS
 };
 
-/* Learns whether the stream of request->call is captured. If it is, fails where the call cannot be recorded: it would
- * wait, or allocate memory, or needs code that is not there. Otherwise the table expects changes that no call tells of. */
+/* Learns whether the stream of request->call is captured. If it is, fails where the call cannot be recorded: it
+ * would wait, or allocate memory, or needs code that is not there. Otherwise the table expects changes that no call
+ * reports. */
 tsr_status tsr_call_begin(tsr_table *table, tsr_request *request, tsr_error *error) TSR_MUST_CHECK;
 
 /* tsr_table_enter and tsr_table_leave for a call that may be recorded: a graph has its own order, and its launches have

@@ -10,11 +10,11 @@
 #include "core/batch/plan.h"
 #include "core/batch/steps.h"
 #include "core/compose/backend.h"
-#include "core/compose/chain.h"
 #include "core/compose/compose.h"
 #include "core/compose/filter.h"
 #include "core/compose/reach.h"
 #include "core/compose/registry.h"
+#include "core/compose/value_list.h"
 #include "core/cuda/link.h"
 #include "core/kernels/pool.h"
 #include "core/sized.h"
@@ -99,20 +99,20 @@ static void print_filter(FILE *out, const tsr_composition *t) {
 static void print_filter_before(FILE *out, const tsr_composition *t) {
   const uint64_t block_bytes = t->facts.filter_words * sizeof(uint32_t), functions = t->facts.filter_functions;
   const uint64_t bytes = t->part[TSR_ROLE_LAYOUT].plan.regions[t->facts.filter_region].bytes;
-  const double bits = 8 * (double)bytes / (double)tsr_chain_keys(&t->settings);
+  const double bits = 8 * (double)bytes / (double)tsr_value_list_keys(&t->settings);
   fprintf(out,
           "%-12s %llu blocks of %llu bytes before the table; a key sets %llu bits of one of them; with %llu keys one "
           "absent key in %.0f passes\n",
           "filter", (unsigned long long)(bytes / block_bytes), (unsigned long long)block_bytes,
-          (unsigned long long)functions, (unsigned long long)tsr_chain_keys(&t->settings),
+          (unsigned long long)functions, (unsigned long long)tsr_value_list_keys(&t->settings),
           1 / tsr_filter_rate(block_bytes, functions, bits));
 }
 
-/* A table that lies in the host's memory, and what its batches cost. */
+/* A table that is in the host's memory, and what its batches cost. */
 static void print_windows(FILE *out, const tsr_composition *t) {
   const uint64_t travels = tsr_plan_travel_batch(t);
   fprintf(out,
-          "%-12s %llu bytes of pages lie in the host's memory; the device has %d windows of %llu pages, %llu bytes; an "
+          "%-12s %llu bytes of pages are in the host's memory; the device has %d windows of %llu pages, %llu bytes; an "
           "insert or erase has the pages of its keys come and go back, ",
           "larger", (unsigned long long)tsr_composition_host_bytes(t), TSR_WINDOWS, (unsigned long long)t->window_pages,
           (unsigned long long)tsr_composition_window_bytes(t));
@@ -188,13 +188,13 @@ static void print_memory(FILE *out, const tsr_composition *t) {
   if (s->has_lists)
     fprintf(out, "%-12s %llu; inserts make them in bulk, and need memory for %s\n", "lists",
             (unsigned long long)s->lists, s->sorts_lists ? "two copies of the batch" : "a count of each");
-  if (tsr_has_chains(&t->settings))
+  if (tsr_has_value_lists(&t->settings))
     fprintf(out,
             "%-12s of at least %llu value%s, each further bucket %g times as long, at most %u; room for %llu keys and "
             "%llu values of them\n",
             "values", (unsigned long long)t->settings.values.first, t->settings.values.first == 1 ? "" : "s",
-            t->settings.values.growth, t->facts.chain_units * (s->unit_bytes / t->facts.value_bytes),
-            (unsigned long long)tsr_chain_keys(&t->settings), (unsigned long long)s->capacity);
+            t->settings.values.growth, t->facts.value_list_units * (s->unit_bytes / t->facts.value_bytes),
+            (unsigned long long)tsr_value_list_keys(&t->settings), (unsigned long long)s->capacity);
   if (s->units) fprintf(out, "%-12s %llu of %u bytes each\n", "units", (unsigned long long)s->units, s->unit_bytes);
   for (tsr_region_walk at = {0}; tsr_next_region(t, &at);)
     fprintf(out, "  %-18s %llu bytes\n", at.region->name, (unsigned long long)tsr_region_bytes(t, at.region));
@@ -216,11 +216,12 @@ static void print_load(FILE *out, const tsr_composition *t) {
 
 /* What the parts carry, whatever the spec asks for. */
 static const char *kinds_of(const tsr_composition *t) {
-  const bool can_chain = !t->shape.moves_pairs && !t->shape.has_link;
+  const bool can_list_values = !t->shape.moves_pairs && !t->shape.has_link;
   if (is_filter(t)) return "filter";
   if (t->shape.has_lists) return "multiset, multimap; set and map with duplicates = promise_unique";
-  if (t->shape.holds_many && can_chain) return "set, map, counter, multiset, multimap, its values inline or in buckets";
-  if (can_chain) return "set, map, counter, multimap with values = buckets";
+  if (t->shape.holds_many && can_list_values)
+    return "set, map, counter, multiset, multimap, its values inline or in buckets";
+  if (can_list_values) return "set, map, counter, multimap with values = buckets";
   return t->shape.holds_many ? "set, map, counter, multiset, multimap" : "set, map, counter";
 }
 
@@ -419,7 +420,7 @@ static tsr_status add_step(const tsr_composition *t, const tsr_step *step, bool 
   tsr_kernel_info *longer = realloc(link->kernels, (link->kernel_count + 1) * sizeof *longer);
   if (longer) {
     longer[link->kernel_count] = made.kernels[0];
-    longer[link->kernel_count++].name = step->kernel; /* lives as long as the library; the form does not matter */
+    longer[link->kernel_count++].name = step->kernel; /* lives as long as the library; the variant does not matter */
     link->kernels = longer;
     link->other_functions += made.other_functions;
     link->glue_ms += made.glue_ms;

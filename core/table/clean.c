@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cleaning (clean.h). The host knows bounds: each erased key makes at most one slot erased, each inserted one takes at most
- * one empty slot. Only when these say that more slots could be erased than empty, and enough keys were erased to pay for
- * it, are the slots counted, for which the host waits. Read next: growth.c.
+ * Cleaning (clean.h). The host knows bounds: each erased key makes at most one slot erased, each inserted one takes
+ * at most one empty slot. The slots are counted, for which the host waits, only when these bounds allow more erased
+ * than empty slots, and enough keys were erased to pay for it. Read next: growth.c.
  */
 #include "core/table/clean.h"
 
@@ -10,7 +10,7 @@
 #include "core/table/order.h"
 #include "core/table/rebuild.h"
 
-/* In a graph of a mixed table anything may run at any time, beside the rebuild too. */
+/* In a graph of a mixed table anything may run at any time, also during the rebuild. */
 static bool may_be_cleaned(const tsr_table *t) {
   const bool is_mixed = t->store.composition->shape.concurrency == TSR_CONCURRENCY_MIXED;
   return !tsr_composition_why_uncleaned(t->store.composition) && !(t->store.in_graph && is_mixed);
@@ -23,7 +23,7 @@ static bool may_owe(const tsr_store *store) {
 
 /* Lists of values whose erased buckets stay with an allocator that gives no unit out again until all are free. */
 static bool wastes_units(const tsr_composition *composition) {
-  return composition->facts.chain_first && !composition->shape.reuses_units;
+  return composition->facts.value_list_first && !composition->shape.reuses_units;
 }
 
 /* Counts slots: those of buckets, and of units that continue them. */
@@ -34,7 +34,7 @@ static tsr_status count_slots(tsr_table *t, uint64_t *erased, uint64_t *empty, v
   tsr_tally tally;
   tsr_status status = tsr_launch_alone(t, &t->store, TSR_BULK_size, &bulk, stream, &tally, error);
   if (status) return status;
-  const uint64_t used = (composition->facts.chain_first ? tally.keys : tally.hits) + tally.tombstones;
+  const uint64_t used = (composition->facts.value_list_first ? tally.keys : tally.hits) + tally.tombstones;
   const uint64_t slots = (shape->buckets + (shape->has_link ? tally.units : 0)) * shape->bucket_slots;
   *erased = tally.tombstones;
   *empty = slots > used ? slots - used : 0; /* pairs may be in the stash */

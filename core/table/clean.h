@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Cleaning: a slot whose pair was erased stays in the way of every search until the table is rebuilt, so a table rebuilds
- * itself, in its place, before an insert that finds more slots erased than empty (core/design/0030-cleaning.md). Read next:
- * clean.c.
+ * Cleaning. A slot whose pair was erased stays in the way of every search until the table is rebuilt. So before an
+ * insert that finds more slots erased than empty, a table rebuilds itself in its place (../design/0030-cleaning.md).
+ * Read next: clean.c.
  */
 #ifndef TSR_TABLE_CLEAN_H
 #define TSR_TABLE_CLEAN_H

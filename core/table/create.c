@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A table's beginning and end (create.h): handle, device, first store; clearing. Read next: rebuild.c.
+ * A table's beginning and end (create.h): its struct, device, first store; clearing. Read next: rebuild.c.
  */
 #define _POSIX_C_SOURCE 200809L /* strdup */
 #include "core/table/create.h"
@@ -51,12 +51,12 @@ tsr_status tsr_table_open(const tsr_spec *spec, const tsr_options *options, tsr_
   tsr_status status = tsr_settings_read(spec, options, &settings, error);
   if (status) return status;
   tsr_table *t = calloc(1, sizeof *t);
-  if (!t) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a table's handle");
+  if (!t) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a table");
   *table = t;
   t->values = &tsr_values_in_slots;
   t->methods = settings.sharing.devices.count ? &tsr_methods_shards : &tsr_methods_store;
   if (options->plugins && !(t->plugins = strdup(options->plugins)))
-    return tsr_fail(error, TSR_NO_MEMORY, "no memory for a table's handle");
+    return tsr_fail(error, TSR_NO_MEMORY, "no memory for a table");
   status = tsr_spec_copy(spec, &t->spec, error);
   if (status == TSR_OK) status = tsr_device_open(&settings, &t->device, t->reason, sizeof t->reason, error);
   if (status) return status;

@@ -12,8 +12,8 @@ static uint64_t limit_of(const tsr_table *t) {
   return !limit || limit > TSR_CAPACITY_MAX ? TSR_CAPACITY_MAX : limit;
 }
 
-/* A pair that finds no place where there is room for 256 times all pairs meets others in tables of every size: one key has
- * too many pairs, or the hasher does not spread the keys. Who has set a limit knows better. */
+/* A pair that finds no place where there is room for 256 times all pairs meets others in tables of every size: one
+ * key has too many pairs, or the hasher does not spread the keys. A limit that the spec sets is taken at its word. */
 enum { SPARSE = 256, SPARSE_MIN = 1 << 20 };
 
 static uint64_t limit_of_insert(const tsr_growth *g) {

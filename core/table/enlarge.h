@@ -25,8 +25,8 @@ uint64_t tsr_growth_slack(const tsr_growth *growth);
 tsr_status tsr_enlarge(tsr_growth *growth, uint64_t needed, const tsr_change *change, bool *grown, tsr_error *error)
     TSR_MUST_CHECK;
 
-/* Doubles the capacity until n pairs more have room, as far as growth_limit and the memory allow: where an insert works
- * on all of the table at once, that is all that growing means. Waits. */
+/* Doubles the capacity until n pairs more have room, as far as growth_limit and the memory allow. For an insert that
+ * works on all of the table at once, growing is no more than that. Waits. */
 tsr_status tsr_enlarge_for(tsr_table *table, uint64_t n, void *stream, tsr_error *error) TSR_MUST_CHECK;
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Filters as tables (filter.h): what is in their blocks, read by the host in pieces, and the union of two. Both are rare
- * beside inserts and finds, and so need no kernels.
+ * Filters as tables (filter.h): what is in their blocks, read by the host in pieces, and the union of two. Both are
+ * rare compared with inserts and finds, so they need no kernels.
  */
 #include "core/table/filter.h"
 
@@ -44,7 +44,7 @@ typedef struct sums {
   double keys;          /* that have set these bits, by their number */
 } sums;
 
-/* A key's bits lie in `functions` words that follow each other, one in each, from any word on. */
+/* A key's bits are in `functions` words that follow each other, one in each, from any word on. */
 static void add_block(const uint32_t *words, uint32_t count, uint32_t functions, sums *s) {
   double set[TSR_FILTER_WORDS_MAX], rate = 0, bits = 0;
   for (uint32_t w = 0; w < count; w++) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Filters as tables (kind = filter): what they refuse. What is told of them, and unions, are in filter.c. Read next:
- * wide.h.
+ * Filters as tables (kind = filter): what they refuse. Reports and unions are in filter.c. Read next: wide.h.
  */
 #ifndef TSR_TABLE_FILTER_H
 #define TSR_TABLE_FILTER_H

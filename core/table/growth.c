@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inserting with growth = double: the keys are worked through in pieces, in their order.
+ * Inserting with growth = double. The keys are worked through in pieces, in their order.
  *
- * Size. A piece is so short that its new keys cannot take the table beyond its capacity, since walks get long, and
- * where they have no bound very long, once a table is fuller than it was made for. As many keys as there is room for
- * are such a piece, and, but for a little (tsr_growth_slack), so are all whose different keys have room, as a sketch counts
- * them (sketch.h). Otherwise, where keys may repeat, more of them than there is room for are looked up, and the piece ends
- * before the first new key that has no room; if that is its first one, the table grows.
+ * Size. The new keys of a piece cannot take the table beyond its capacity: walks get long in a table that is fuller
+ * than it was made for, and where they have no bound very long. As many keys as there is room for are such a piece.
+ * So are, up to a little slack (tsr_growth_slack), all keys together if the different ones among them have room, as
+ * a sketch counts them (sketch.h). Otherwise keys may repeat, and more of them than there is room for are looked up.
+ * The piece ends before the first new key that has no room. If that is its first one, the table grows.
  *
- * How far. The capacity is doubled, at once as often as the keys to come need at the least: each doubling by itself would
- * be a rebuild. That is their number where they all make pairs; otherwise as many as the sketch says that differ at the
- * least, so that the table ends as large as if it had been doubled whenever it was full. For a pair that no size helps it
- * ends before memory does (enlarge.c). What comes back of a piece is inserted again (piece.h).
+ * How far. The capacity is doubled at once as often as the keys to come need at the least, because each doubling by
+ * itself would be a rebuild. If all keys make pairs, that is their number. Otherwise it is the least number of
+ * different keys that the sketch allows, so the table ends as large as if it had been doubled whenever it was full.
+ * For a pair that no size helps, growth ends before memory does (enlarge.c). The pairs of a piece that come back are
+ * inserted again (piece.h).
  *
- * Keys that repeat. Where nobody asks for answers a large batch is first made a list in which what neighbouring items offer
- * for a key is one item (../batch/group.h). That list is inserted: its pieces are complete pairs, which may come back like others.
+ * Keys that repeat. Where nobody asks for answers, a large batch is first made a list in which neighbouring items of
+ * one key are one item (../batch/group.h). That list is inserted. Its pieces are complete pairs, which may come back
+ * like others.
  */
 #include "core/table/growth.h"
 
@@ -59,7 +61,7 @@ static tsr_status count_absent(growing *g, uint64_t n, const void *keys, tsr_dif
   return status ? status : tsr_sketch(&work, n, keys, present, absent);
 }
 
-/* Makes room for what is known to come, of which these are the next n keys; must: for one pair at the least. */
+/* Makes room for what is known to come, beginning with the next n keys; must: for at least one pair. */
 static tsr_status grow_for(growing *g, uint64_t n, const void *keys, bool must, tsr_error *error) {
   tsr_growth *growth = &g->pieces.growth;
   tsr_different absent = {growth->to_come, growth->to_come};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inserting with growth = double. Read next: growth.c; table.h.
+ * Inserting with growth = double. Read next: growth.c; operate.h.
  */
 #ifndef TSR_TABLE_GROWTH_H
 #define TSR_TABLE_GROWTH_H

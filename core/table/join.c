@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tables against tables: first the matches of the left pairs (match.h), then rows, or aggregates, from these. Each row is
- * written by a thread of its own, and so many right values are combined by each thread, so that a key which occurs often
- * costs no more a row than any other. Why: ../design/0020-joins.md.
+ * Tables against tables: first the matches of the left pairs (match.h), then rows or aggregates of these. Each row
+ * is written by a thread of its own. For aggregates a thread combines a fixed number of right values. So a row costs
+ * the same however often its key occurs. Why: ../design/0020-joins.md.
  */
 #include "core/sized.h"
 #include "core/table/filter.h"
@@ -85,7 +85,7 @@ static tsr_status take_overflows(tsr_joining *j) {
   return TSR_OK;
 }
 
-/* How many did, added to what the caller knows; a caller who wants to know of none hears it as an error. */
+/* How many sums overflowed, added to what the caller knows. A caller who has no place for the number gets an error. */
 static tsr_status tell_overflows(tsr_joining *j, const tsr_join_rows *rows) {
   const tsr_table *t = j->left;
   uint64_t overflowed = 0;
@@ -228,9 +228,9 @@ static void advance(tsr_join_rows *rows, const tsr_joining *j, uint64_t count) {
   if (rows->aggregates) rows->aggregates += count;
 }
 
-/* A join of so many pages at a time, which come from the host's memory: the rows of each run follow those before. The last
- * run goes first, for behind it lie the pairs of no page, because of which all of them may have to go another way:
- * *joined is false then. */
+/* A join of tables in host memory, run by run of pages; the rows of each run follow those before. The last run goes
+ * first: the pairs of no page are behind it, and because of them all may have to go another way. Then *joined is
+ * false. */
 static tsr_status join_runs(tsr_joining *j, uint32_t kind, const tsr_join_rows *rows, uint64_t pages, uint64_t *count,
                             bool *joined) {
   const kind_facts *facts = &kinds[kind];
@@ -281,7 +281,7 @@ static tsr_status check_tables(const tsr_table *left, const tsr_table *right, ts
                     r->key_bits);
   if (left->methods != right->methods)
     return tsr_fail(error, TSR_BAD_ARGUMENT,
-                    "tsr_join: one table lies on a list of devices, the other on one: make both with the same "
+                    "tsr_join: one table is on a list of devices, the other on one: make both with the same "
                     "[table] devices, or both without");
   if (left->backend != right->backend ||
       left->store.composition->settings.target.device != right->store.composition->settings.target.device)

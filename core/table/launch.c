@@ -9,7 +9,8 @@
 #include "core/batch/place.h"
 #include "core/batch/travel.h"
 
-/* Sets the bits of a filter before the table, or of the table that is one. *began: nothing else is left to do. */
+/* Sets the bits of a filter before the table, or of the table that is one. *began: this was all that there was to
+ * do. */
 static tsr_status mark(const tsr_work *work, const tsr_stages *stages, const tsr_bulk *bulk, bool *began) {
   bool in_order = false;
   tsr_status status = TSR_OK;

@@ -24,8 +24,8 @@ tsr_stages tsr_launch_plan(const tsr_store *store, uint32_t op, uint64_t n, bool
 tsr_status tsr_launch(const tsr_table *table, tsr_store *store, uint32_t op, const tsr_bulk *bulk,
                       const tsr_call_state *call, tsr_error *error) TSR_MUST_CHECK;
 
-/* Enqueues one outside the report's counters and waits for what it counted; nothing else works on the store. bulk: without
- * state and tally; with results, an insert combines what it has left, too. */
+/* Enqueues one outside the report's counters and waits for what it counted; nothing else works on the store. bulk:
+ * without state and tally. With results, an insert also combines what it has left. */
 tsr_status tsr_launch_alone(const tsr_table *table, tsr_store *store, uint32_t op, const tsr_bulk *bulk, void *stream,
                             tsr_tally *tally, tsr_error *error) TSR_MUST_CHECK;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Matches (match.h), in one of three ways. Tables whose keys lie in the same pages, or lists, meet page by page in shared
- * memory (HashGraph 3.4, "probe new"). Else a right table of distinct keys is asked for each left key ("probe standard"),
- * and one that keeps every pair of a key is put into an index by key first, so that no list is walked by one thread. Why:
- * ../design/0020-joins.md. Read next: join.c.
+ * Matches (match.h), in one of three ways. Tables whose keys are in the same pages, or lists, meet page by page in
+ * shared memory (HashGraph 3.4, "probe new"). Otherwise, a right table of distinct keys is asked for each left key
+ * ("probe standard"). One that keeps every pair is put into an index by key first, so that no list is walked by one
+ * thread. Why: ../design/0020-joins.md. Read next: join.c.
  */
 #include "core/table/match.h"
 
@@ -76,7 +76,7 @@ static tsr_status check_pairs(const tsr_joining *j, uint64_t pairs) {
                   (unsigned long long)pairs);
 }
 
-/* What was written out: nothing lies between two numbers. */
+/* What was written out: there are no gaps between its numbers. */
 static tsr_numbers numbers_at(const void *at, uint32_t bytes) { return (tsr_numbers){at, bytes, bytes}; }
 
 static void set_columns(tsr_joining *j, uint32_t side, uint64_t count, tsr_numbers keys, tsr_numbers values) {
@@ -235,8 +235,8 @@ static bool have_one_hash(const tsr_table *a, const tsr_table *b) {
                 sizeof a->store.state.part[TSR_ROLE_HASHER].word) == 0;
 }
 
-/* Whether a key lies in the same page of both tables. A pair that took the slot of an erased one may lie in a bucket that its
- * list shares with the next one, and so in another page. */
+/* Whether a key is in the same page of both tables. A pair that took the slot of an erased one may be in a bucket
+ * that its list shares with the next one, and so in another page. */
 static bool have_same_pages(const tsr_table *a, const tsr_table *b) {
   const tsr_shape *x = shape_of(a), *y = shape_of(b);
   if (!have_one_hash(a, b)) return false;
@@ -247,7 +247,7 @@ static bool have_same_pages(const tsr_table *a, const tsr_table *b) {
 
 static uint64_t slots_of(const tsr_table *t) { return shape_of(t)->buckets * shape_of(t)->bucket_slots; }
 
-/* The slots of a side are read where they lie, if its layout has columns of what is wanted and they are on the device, or
+/* The slots of a side are read in place, if its layout has columns of what is wanted and they are on the device, or
  * brought there. */
 static bool has_columns(const tsr_joining *j, uint32_t side) {
   const tsr_table *t = side == LEFT ? j->left : j->right;
@@ -261,7 +261,7 @@ static tsr_numbers column_of(const tsr_state *state, const tsr_slot_column *colu
   return (tsr_numbers){region + column->offset_bytes + first * column->stride_bytes, bytes, column->stride_bytes};
 }
 
-/* The pages of the run, where the steps can read them: a side that lies in the host's memory has a window of its own. */
+/* The pages of the run, where the steps can read them: a side in host memory has a window of its own. */
 static tsr_status bring(const tsr_joining *j, uint32_t side, tsr_page_run run, tsr_state *state) {
   tsr_table *t = side == LEFT ? j->left : j->right;
   *state = t->store.state;
@@ -272,7 +272,7 @@ static tsr_status bring(const tsr_joining *j, uint32_t side, tsr_page_run run, t
   return tsr_window_copy(&work, window, run, run, false);
 }
 
-/* All slots in their order, written out: those without a pair as keys of all ones. *whole: no pair lies anywhere else. */
+/* All slots in their order, written out, those without a pair as keys of all ones. *whole: all pairs are among them. */
 static tsr_status write_slots(tsr_joining *j, uint32_t side, bool *whole) {
   tsr_table *t = side == LEFT ? j->left : j->right;
   const tsr_shape *s = shape_of(t);
@@ -341,7 +341,7 @@ static uint64_t page_lists(const tsr_joining *j) {
   return lists > TSR_PAGE_LISTS ? TSR_PAGE_LISTS : lists ? lists : 1;
 }
 
-/* *matched: false: some pairs lie in no page, or a page has too many. */
+/* matched: false: some pairs are in no page, or a page has too many. */
 static tsr_status match_pages(tsr_joining *j, bool *matched) {
   const tsr_shape *s = shape_of(j->left);
   tsr_match *m = &j->match;
@@ -427,7 +427,7 @@ static tsr_status match_pages_if_better(tsr_joining *j, bool *matched) {
   tsr_status status = finds_are_better(j, &finds);
   if (status || finds) return status;
   tsr_error why = {TSR_OK, ""}, *callers = j->error;
-  j->error = &why; /* which the caller hears of only where nothing else is tried */
+  j->error = &why; /* the caller gets this error only where nothing else is tried */
   status = match_pages(j, matched);
   j->error = callers;
   if (status == TSR_NO_MEMORY || status == TSR_UNSUPPORTED) return TSR_OK;

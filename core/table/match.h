@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The matches of a table's pairs in another table: what each join begins with. Read next: match.c; join.c writes rows.
+ * The matches of a table's pairs in another table, with which each join begins. Read next: match.c; join.c writes
+ * rows.
  */
 #ifndef TSR_TABLE_MATCH_H
 #define TSR_TABLE_MATCH_H
@@ -27,8 +28,8 @@ typedef struct tsr_joining {
 
 /* Finds the matches, the way that suits the tables; waits. The caller frees them, on failure too. */
 tsr_status tsr_joining_match(tsr_joining *joining) TSR_MUST_CHECK;
-/* Tables of which one lies in the host's memory meet so many pages at a time; *pages: 0: they do not. match_run: the same as
- * match for these pages alone; *matched: false: all of them have to go another way. */
+/* Tables that are in host memory, one or both, meet run by run of *pages pages; 0: they do not. match_run: the same
+ * as match for these pages alone; *matched: false: all of them have to go another way. */
 tsr_status tsr_joining_run_pages(const tsr_joining *joining, uint64_t *pages) TSR_MUST_CHECK;
 tsr_status tsr_joining_match_run(tsr_joining *joining, tsr_page_run run, bool *matched) TSR_MUST_CHECK;
 void tsr_joining_free(tsr_joining *joining);

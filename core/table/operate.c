@@ -28,7 +28,7 @@ static tsr_status launch(tsr_table *t, uint32_t op, const tsr_bulk *bulk, const 
 static tsr_status launch_gather(tsr_table *t, tsr_bulk *bulk, const tsr_call_state *call, tsr_error *error) {
   const uint32_t op = tsr_counts_by(&t->store);
   const uint64_t note_bytes =
-      t->store.composition->facts.chain_first ? sizeof(uint64_t) : t->store.composition->shape.payload_bits / 8;
+      t->store.composition->facts.value_list_first ? sizeof(uint64_t) : t->store.composition->shape.payload_bits / 8;
   tsr_bulk counting = *bulk;
   void *notes = NULL;
   tsr_status status = TSR_OK;
@@ -213,7 +213,7 @@ static tsr_status operate_begun(tsr_table *t, const tsr_request *r, tsr_error *e
 
 tsr_status tsr_single_operate(tsr_table *t, const tsr_request *asked, tsr_error *error) {
   tsr_request r = *asked;
-  if (r.n == 0 && r.op != TSR_BULK_retrieve) return TSR_OK; /* retrieving writes an offset for no key, too */
+  if (r.n == 0 && r.op != TSR_BULK_retrieve) return TSR_OK; /* retrieving writes an offset for no key as well */
   tsr_status status = tsr_call_begin(t, &r, error);
   if (status == TSR_OK) status = tsr_clean(t, &r, error);
   return status ? status : operate_begun(t, &r, error);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operations on the keys of a batch, of a table of one store: a request, which says what the call is, becomes launches.
- * tsr_single_operate, in single.h, does any; here is what only inserts need.
+ * Operations on the keys of a batch, of a table of one store: a request, which says what the call is, becomes
+ * launches. tsr_single_operate, in single.h, does any of them. This header has what only inserts need.
  */
 #ifndef TSR_TABLE_OPERATE_H
 #define TSR_TABLE_OPERATE_H

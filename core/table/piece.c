@@ -58,8 +58,9 @@ static uint64_t lay_out_on_host(tsr_pieces *p, uint64_t n, char *block) {
   return end;
 }
 
-/* One block for all arrays, on the device from what it keeps for such: an allocation of its own costs as much as some
- * hundred thousand inserts of a GPU, and on the host, where hardly any array is touched, as some ten thousand. */
+/* One block for all arrays. On the device it is of the memory that is kept for such: an allocation of its own costs
+ * as much as about a hundred thousand inserts of a GPU. On the host, where hardly any array is touched, an
+ * allocation costs as much as about ten thousand. */
 tsr_status tsr_pieces_open(tsr_pieces *p, uint64_t n, tsr_error *error) {
   const tsr_table *t = p->growth.t;
   const uint64_t bytes = lay_out_on_device(p, n, NULL);
@@ -202,8 +203,8 @@ static tsr_status take_answers(tsr_pieces *p, uint64_t n, const tsr_piece_item *
   return TSR_OK;
 }
 
-/* After a launch of which pairs came back: grows, and makes `now` the list of what is to be inserted again, on the
- * device too. *count = 0 where growing is at its end. */
+/* After a launch that handed pairs back: grows, and makes `now` the list of what is to be inserted again, on the
+ * device as well. *count = 0 where growing is at its end. */
 static tsr_status prepare_again(tsr_pieces *p, uint64_t *count, const void *keys, const void *values,
                                 const tsr_piece_item *now, bool undoes, tsr_error *error) {
   tsr_change change = {.erased = 0};
@@ -275,8 +276,8 @@ static tsr_status tell(tsr_pieces *p, const tsr_piece *piece, tsr_error *error) 
   return status;
 }
 
-/* How many items had no place in the end, of a piece whose items were made of several: all of which a pair was made that
- * came back; one for another pair, which had to go. */
+/* How many items had no place in the end, of a piece whose items were made of several. A pair that came back counts
+ * as all items that it was made of; another pair, which had to go, counts as one. */
 static tsr_status count_unplaced(tsr_pieces *p, const tsr_piece *piece, uint64_t *unplaced, tsr_error *error) {
   uint32_t *const counts = p->host.values;
   tsr_status status = copy(p, counts, piece->counts, piece->n * sizeof *counts, error);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A piece of the items that are inserted into a table which grows: its pairs that come back are inserted again, into a
- * larger table. Read next: piece.c; growth.c, which cuts the pieces.
+ * A piece of the items that are inserted into a table which grows. Pairs of a piece that come back are inserted
+ * again, into a larger table. Read next: piece.c; growth.c, which cuts the pieces.
  *
- * A scheme may hand back pairs below the capacity. Where pairs stay where they are, such a pair is its own input's, and is
- * inserted again after the capacity was doubled. Where a scheme moves pairs, it may be one that was in the table before,
- * and a later input of the same launch may have inserted its key as if it were new. So a piece of such a table begins
- * with a find, and the keys that come back are undone: the rebuild leaves their pairs out and adds what they had before
- * the piece, and their inputs are inserted again.
+ * A scheme may hand back pairs below the capacity. Where pairs stay in place, such a pair is its own input's, and is
+ * inserted again after the capacity was doubled. Where a scheme moves pairs, it may be one that was in the table
+ * before, and a later input of the same launch may have inserted its key as if it were new. So a piece of such a
+ * table begins with a find, and the keys that come back are undone. The rebuild leaves their pairs out and adds what
+ * they had before the piece, and their inputs are inserted again.
  */
 #ifndef TSR_TABLE_PIECE_H
 #define TSR_TABLE_PIECE_H

@@ -182,7 +182,7 @@ static tsr_status make(tsr_pool *p, const tsr_spec *spec, const tsr_pool_options
   if (o->plugins) {
     size_t bytes = strlen(o->plugins) + 1;
     p->plugins = malloc(bytes);
-    if (!p->plugins) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a pool's handle");
+    if (!p->plugins) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a pool");
     memcpy(p->plugins, o->plugins, bytes);
   }
   status = tsr_device_open(&settings, &p->device, p->reason, sizeof p->reason, error);
@@ -196,7 +196,7 @@ tsr_status tsr_pool_create(const tsr_spec *spec, const tsr_pool_options *options
   if (!spec || !options || !pool)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_pool_create needs a spec, options and a place for the pool");
   tsr_pool *p = calloc(1, sizeof *p);
-  if (!p) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a pool's handle");
+  if (!p) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a pool");
   tsr_pool_options known;
   tsr_status status = tsr_take_over("tsr_pool_create", &known, options, sizeof known, error);
   if (status == TSR_OK) status = make(p, spec, &known, error);
@@ -211,7 +211,7 @@ void tsr_pool_destroy(tsr_pool *p) {
   if (!p) return;
   if (p->device) {
     const tsr_backend *b = p->device->backend;
-    if (p->is_system && p->program) { /* the places come from malloc, so nothing else would free them */
+    if (p->is_system && p->program) { /* the places come from malloc, so only this frees them */
       tsr_pool_result result = {0};
       tsr_status status = tsr_pool_operate(p, TSR_POOL_RELEASE, false, &result, NULL);
       (void)status;

@@ -12,10 +12,10 @@
 extern "C" {
 #endif
 
-/* Replaces the regions of one role by those of `next`, a composition that differs from `now` only in longer regions and
- * other state (P-63): each new region begins with what the old one held and is filled behind that, as a cleared one is.
- * Frees the old regions and writes the role's part of *state. Waits. TSR_UNSUPPORTED where `next` differs in more. On
- * failure *state and its memory are as they were. */
+/* Replaces the regions of one role by those of `next`, a composition that differs from `now` only in longer regions
+ * and other state (P-63). Each new region begins with what the old one held and is filled behind that, as a cleared
+ * one is. Frees the old regions and writes the role's part of *state. Waits. TSR_UNSUPPORTED where `next` differs in
+ * more. On failure *state and its memory are as they were. */
 tsr_status tsr_regions_enlarge(tsr_device *device, const tsr_composition *now, const tsr_composition *next,
                                uint32_t role, tsr_state *state, void *stream, tsr_error *error) TSR_MUST_CHECK;
 

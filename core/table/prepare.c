@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Code made before it is needed (tsr_table_prepare, tsr_spec_prepare): which operations each call is made of.
+ * Code made before it is needed (tsr_table_prepare, tsr_spec_prepare), and which operations each call is made of.
  */
 #include "core/batch/plan.h"
 #include "core/batch/steps.h"
@@ -42,7 +42,7 @@ static const call calls[] = {
 };
 enum { CALLS = sizeof calls / sizeof calls[0] };
 
-/* Whether the table goes with the call. by: who asks. */
+/* Whether the table goes with the call. by: the function that asks. */
 static tsr_status check_call(const tsr_composition *t, const call *c, const char *by, tsr_error *error) {
   char name[64];
   tsr_status status = TSR_OK;

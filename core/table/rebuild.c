@@ -91,8 +91,8 @@ static tsr_status fill_store(const tsr_table *t, const tsr_spec *spec, tsr_store
                              const tsr_change *change, void *stream, tsr_error *error) {
   const uint64_t seed = store->composition->shape.seed;
   uint64_t slots = tsr_composition_refs(store->composition) * store->composition->shape.bucket_slots, not_placed = 0;
-  const bool has_chains = store->composition->facts.chain_first != 0; /* which hold any number of pairs */
-  if (p->count > slots && !has_chains) return too_many(store->composition, p->count, p->count - slots, 0, error);
+  const bool has_value_lists = store->composition->facts.value_list_first != 0; /* which hold any number of pairs */
+  if (p->count > slots && !has_value_lists) return too_many(store->composition, p->count, p->count - slots, 0, error);
   tsr_status status = put_pairs(t, store, p, change, stream, &not_placed, error);
   for (uint32_t try = 1; status == TSR_OK && not_placed && try < TSR_REHASH_TRIES; try++) {
     status = tsr_store_reseed(t, spec, tsr_next_seed(seed, try), store, error);

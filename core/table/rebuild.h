@@ -20,9 +20,9 @@ typedef struct tsr_change {
  * entered TSR_PHASE_ALONE; waits, but where no pairs move. On failure the table is as it was. */
 tsr_status tsr_rebuild(tsr_table *table, const tsr_spec *spec, uint64_t capacity, uint64_t seed,
                        const tsr_change *change, void *stream, tsr_error *error) TSR_MUST_CHECK;
-/* Moves all pairs to a new store of the same seed, and copies that one's memory over the table's own: addresses, seed and
- * code stay, so that graphs and users' kernels stay right. TSR_UNSUPPORTED: not every pair found a place in this order.
- * Otherwise as tsr_rebuild. */
+/* Moves all pairs to a new store of the same seed, and copies that one's memory over the table's own. Addresses,
+ * seed and code stay, so graphs and users' kernels stay right. TSR_UNSUPPORTED: not every pair found a place in this
+ * order. Otherwise as tsr_rebuild. */
 tsr_status tsr_rebuild_in_place(tsr_table *table, void *stream, tsr_error *error) TSR_MUST_CHECK;
 /* What tsr_rehash refuses: another kind, other widths, sizes out of range. */
 tsr_status tsr_rehash_check(const tsr_table *table, const tsr_spec *spec, const tsr_options *options, tsr_error *error)

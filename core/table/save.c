@@ -165,7 +165,7 @@ static tsr_status take_sample(const stream *s, const tsr_save_head *h, tsr_table
   tsr_status status = TSR_OK;
   *taken = (sample){.keys = NULL};
   if (h->pairs == 0) return TSR_OK;
-  if (t->store.composition->facts.chain_first) { /* a slot's key has any number of pairs */
+  if (t->store.composition->facts.value_list_first) { /* a slot's key has any number of pairs */
     const tsr_bulk counts = {.n = buckets};
     status = tsr_launch_alone(t, &t->store, TSR_BULK_size, &counts, NULL, &exported, s->error);
     room = exported.hits;
@@ -437,7 +437,7 @@ static tsr_status read_region(const stream *s, const tsr_table *t, const tsr_sav
   return status;
 }
 
-/* Whether the parts at hand read the memory as those did that wrote it, and look for a key where it lies. */
+/* Whether the parts at hand read the memory as the parts did that wrote it, and look for each key where it is. */
 static tsr_status check_sample(const stream *s, const front *f, tsr_table *t) {
   sample taken;
   void *found = NULL;

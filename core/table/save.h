@@ -23,7 +23,7 @@ tsr_status tsr_save_write(const tsr_file *file, const char *path, uint64_t base,
 tsr_status tsr_save_end(tsr_file *file, const char *path, tsr_status status, tsr_error *error) TSR_MUST_CHECK;
 /* Refuses a file of a version that this library does not read. */
 tsr_status tsr_save_check_version(const char *path, uint32_t version, tsr_error *error) TSR_MUST_CHECK;
-/* Reads exactly so many bytes. */
+/* Reads exactly that many bytes. */
 tsr_status tsr_save_read(int file, const char *path, void *data, uint64_t bytes, tsr_error *error) TSR_MUST_CHECK;
 
 #endif

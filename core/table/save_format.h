@@ -30,7 +30,7 @@
 #include "plugins/table.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "saved tables are written as they lie in memory: little-endian"
+#error "saved tables are written as they are in memory: little-endian"
 #endif
 
 #define TSR_SAVE_MAGIC "TSRTAB\r\n"
@@ -87,7 +87,7 @@ static inline uint64_t tsr_save_checksum(uint64_t state, const void *data, uint6
   return state;
 }
 
-/* So many of the buckets hold some TSR_SAVE_SAMPLE_PAIRS of the pairs, or all if there are fewer. */
+/* As many buckets as hold about TSR_SAVE_SAMPLE_PAIRS of the pairs, or all if there are fewer. */
 static inline uint64_t tsr_save_sample_buckets(const tsr_save_head *head) {
   if (head->pairs <= TSR_SAVE_SAMPLE_PAIRS) return head->buckets;
   return (uint64_t)((double)head->buckets / (double)head->pairs * TSR_SAVE_SAMPLE_PAIRS) + 1;
@@ -102,7 +102,7 @@ static inline uint64_t tsr_save_front_bytes(const tsr_save_head *head) {
   return sizeof *head + head->text_bytes + head->region_count * sizeof(tsr_save_row) + sizeof(uint64_t);
 }
 
-/* rows: as they lie in the file, at any address. */
+/* rows: as they are in the file, at any address. */
 static inline uint64_t tsr_save_front_checksum(const tsr_save_head *head, const void *text, const void *rows) {
   uint64_t sum = tsr_save_checksum(head->version, head, sizeof *head);
   sum = tsr_save_checksum(sum, text, head->text_bytes);

@@ -20,7 +20,7 @@ tsr_status tsr_single_load(const char *path, int file, uint64_t bytes, const tsr
                            tsr_table **table, tsr_error *error) TSR_MUST_CHECK;
 tsr_status tsr_single_join(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows, uint64_t *count,
                            tsr_error *error) TSR_MUST_CHECK;
-/* The error of a join with sums past 2^64 - 1, of a caller who wants to know of none. */
+/* The error of a join with sums past 2^64 - 1, for a caller without a place for their number. */
 tsr_status tsr_join_refuse_overflow(uint64_t overflowed, tsr_error *error);
 tsr_status tsr_single_build(tsr_table *table, uint64_t n, const void *keys, const void *values, const tsr_call *call,
                             uint32_t tries, tsr_error *error) TSR_MUST_CHECK;

@@ -56,7 +56,7 @@ _Static_assert(TIMES + 1 == TSR_REQUEST_ARRAYS, "every array of a request has it
 void tsr_request_arrays(const tsr_table *t, const tsr_request *r, tsr_array arrays[TSR_REQUEST_ARRAYS]) {
   const tsr_composition *c = t->store.composition;
   const uint64_t n = r->n, key_bytes = c->shape.key_bits / 8, value_bytes = tsr_composition_value_bytes(c);
-  /* rows of value_bytes may lie anywhere */
+  /* rows of value_bytes may be anywhere */
   const uint32_t key_word = (uint32_t)key_bytes, value_word = value_bytes <= 8 ? (uint32_t)value_bytes : 0;
   const bool gathers = r->op == TSR_BULK_retrieve;
   /* retrieving writes the values that there are, and apply those of its finds */

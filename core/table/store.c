@@ -85,8 +85,9 @@ static void drop_code(const tsr_table *t, tsr_store *store) {
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-/* On a GPU an allocation of its own waits for all work and takes as long as a million inserts, so small memory is what the
- * device keeps for such; that other programs find a large table's memory free again matters more. */
+/* On a GPU an allocation of its own waits for all work and takes as long as a million inserts, so small memory comes
+ * from what the device keeps for such. For a large table it matters more that other programs find its memory free
+ * again. */
 enum { KEPT_BYTES = 64 << 20 };
 
 tsr_status tsr_store_allocate(const tsr_table *t, uint64_t bytes, void *stream, void **memory, tsr_error *error) {

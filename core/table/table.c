@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tables: the public operations (tessera.h), and what they refuse. Each asks the table's methods for what is left (single.h):
+ * Tables: the public operations (tessera.h), and what they refuse. The rest is up to the table's methods (single.h):
  * a table of one store answers in operate.c and tell.c, one of several devices in ../devices.
  */
 #include "core/table/table.h"
@@ -54,7 +54,7 @@ static tsr_status take_call(const tsr_table *t, const char *name, uint64_t n, co
   return status;
 }
 
-/* The same for operations that may tell who was there. */
+/* The same for operations that may report which keys were there. */
 static tsr_status take_asking(const tsr_table *t, const char *name, uint64_t n, const void *keys, const tsr_call **call,
                               tsr_call *known, tsr_error *error) {
   tsr_status status = take_call(t, name, n, keys, call, known, error);

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a table is made of: data only. Each of the files that work on it has a header of its own and includes only those
- * before it: store <- launch <- order <- call <- filter <- values <- wide <- create <- rebuild <- clean, enlarge <- piece
- * <- growth <- operate <- table <- build, save; order <- match <- join. The ways of a batch are in ../batch/. Read next:
- * store.h.
+ * What a table is made of: data only. Each file that works on it has a header of its own and includes only the
+ * headers before it. Read next: store.h.
+ *
+ *   store <- launch <- order <- call <- filter <- values <- wide <- create <- rebuild <- clean, enlarge <- piece
+ *     <- growth <- operate <- table <- build, save
+ *   order <- match <- join
+ *
+ * The ways of a batch are in ../batch/.
  */
 #ifndef TSR_TABLE_STRUCT_H
 #define TSR_TABLE_STRUCT_H
@@ -28,7 +32,7 @@ typedef struct tsr_stream_use {
   tsr_event *event; /* after its last operation in this phase */
 } tsr_stream_use;
 
-/* Which phase the table is in and who works in it. */
+/* Which phase the table is in and which streams work in it. */
 typedef struct tsr_order {
   tsr_phase phase;
   tsr_event *gate; /* the start of this phase: after all of the former one */
@@ -68,7 +72,7 @@ typedef struct tsr_request {
   tsr_tally *tally; /* whoever names one counts the items too; NULL: the report does */
 } tsr_request;
 
-/* Where values of value_bytes lie (wide.h); all zero where the table has none. */
+/* Where the rows of value_bytes are (wide.h); all zero where the table has none. */
 typedef struct tsr_wide {
   void *rows;
   uint64_t count;        /* of them */
@@ -109,7 +113,7 @@ typedef struct tsr_methods {
 
 extern const tsr_methods tsr_methods_store, tsr_methods_shards;
 
-/* Who hears of the save under way; NULL: nobody. */
+/* What is called about the save under way; NULL: nothing. */
 typedef struct tsr_listener {
   tsr_watch *watch;
   void *context;

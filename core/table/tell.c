@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a table of one store tells of itself (single.h): what it is, its pairs, how it uses its memory, what its operations
+ * What a table of one store reports (single.h): what it is, its pairs, how it uses its memory, what its operations
  * counted; and lists, packed. Nothing here takes keys: a scan goes over all buckets.
  */
 #include <string.h>
@@ -13,7 +13,7 @@
 
 /* ---- What it is ------------------------------------------------------------------------------ */
 
-/* Of all memory. Outside the store there may be more than the composition plans, since what is there stays. */
+/* Of all memory. Outside the store there may be more than the composition plans, since memory that was made stays. */
 static uint64_t bytes_of(const tsr_table *t) {
   return tsr_composition_store_bytes(t->store.composition) + t->values->memory(t);
 }
@@ -38,6 +38,7 @@ void tsr_single_describe(const tsr_table *t, tsr_table_info *info) {
                        .host_bytes = tsr_composition_host_bytes(t->store.composition),
                        .window_bytes = tsr_composition_window_bytes(t->store.composition),
                        .statistics = shape->statistics != 0,
+                       .makes_lists = shape->has_lists != 0,
                        .code = t->backend->program_describe && code ? t->backend->program_describe(code->program) : ""};
 }
 
@@ -89,8 +90,8 @@ tsr_status tsr_single_use(tsr_table *t, tsr_usage *usage, tsr_error *error) {
   const tsr_region *regions = t->store.composition->part[TSR_ROLE_LAYOUT].plan.regions;
   uint64_t buckets = shape->buckets + (shape->has_link ? tally.units : 0), bucket_bytes = 0;
   for (uint32_t i = 0; i < TSR_REGIONS_MAX && regions[i].name; i++) bucket_bytes += regions[i].bytes_per_bucket;
-  const bool has_chains = t->store.composition->facts.chain_first != 0;
-  const double held = ((double)(has_chains ? tally.keys : tally.hits) * shape->key_bits +
+  const bool has_value_lists = t->store.composition->facts.value_list_first != 0;
+  const double held = ((double)(has_value_lists ? tally.keys : tally.hits) * shape->key_bits +
                        (double)tally.hits * 8 * tsr_composition_value_bytes(t->store.composition)) /
                       8;
   double bytes = (double)shape->buckets * (double)bucket_bytes + (double)tally.units * shape->unit_bytes +

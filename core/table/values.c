@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Values in slots (values.h): the store has all that there is of them. Those in rows are in wide.c.
+ * Values in slots (values.h): the store has all of them. Those in rows are in wide.c.
  */
 #include "core/table/values.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the values of a table are to the host: what its slots hold, or rows whose numbers its slots hold (wide.h). Both kinds
- * have the same functions, and a table's kind is chosen by a fact when the table is made. (Values in lists are in the
- * store; kernels alone know them, ../kernels/value.cuh.)
+ * The values of a table as the host sees them: what its slots hold, or rows whose numbers its slots hold (wide.h).
+ * Both kinds have the same functions, and the kind is chosen by a fact when the table is made. Values in lists are
+ * in the store; only kernels know them (../kernels/value.cuh).
  */
 #ifndef TSR_TABLE_VALUES_H
 #define TSR_TABLE_VALUES_H
@@ -24,8 +24,8 @@ struct tsr_values {
   void (*note_erased)(tsr_table *table); /* or that pairs will be erased */
   /* Does what is asked for, with all arrays on the device. narrow: does requests for what slots hold. */
   tsr_status (*operate)(tsr_table *table, const tsr_request *request, tsr_operation *narrow, tsr_error *error);
-  /* The values of `size` pairs of which slots hold `held`, in device memory; TSR_HELD_NONE: `missing`. values: anywhere.
-   * Waits. NULL unless they are apart. */
+  /* The values of `size` pairs whose slots hold `held`, in device memory; TSR_HELD_NONE: `missing`. values:
+   * anywhere. Waits. NULL unless they are apart. */
   tsr_status (*read)(tsr_table *table, uint64_t size, void *held, void *values, uint64_t missing, tsr_error *error);
   /* Makes the values of `to`, whose slots hold what those of `from` do. Enqueues to the default stream. */
   tsr_status (*copy)(tsr_table *to, const tsr_table *from, tsr_error *error);

@@ -70,7 +70,7 @@ tsr_status tsr_wide_reserve(tsr_table *t, uint64_t count, tsr_error *error) {
     if (numbers) t->backend->free(t->device, numbers);
     return status;
   }
-  t->wide.bits = NULL; /* they are handed over, and tell of fewer rows than there are */
+  t->wide.bits = NULL; /* they are handed over, and are of fewer rows than there are */
   free_rows(t);
   t->wide = made;
   return TSR_OK;
@@ -83,8 +83,8 @@ static tsr_status clear(tsr_table *t, void *stream, tsr_error *error) {
   return step(t, TSR_WIDE_list, &(tsr_wide_run){.n = t->wide.count, .numbers = t->wide.spare}, stream, error);
 }
 
-/* The numbers of all pairs, at the beginning of memory of the stream's that the caller frees; their keys, which an export
- * writes too, lie behind. */
+/* The numbers of all pairs, at the beginning of memory of the stream's that the caller frees. Their keys, which an
+ * export writes as well, are behind them. */
 static tsr_status take_numbers(tsr_table *t, uint64_t *pairs, void **numbers, void *stream, tsr_error *error) {
   const uint64_t key_bytes = t->store.composition->shape.key_bits / 8;
   tsr_bulk bulk = {.n = tsr_composition_refs(t->store.composition)};
@@ -161,7 +161,7 @@ static tsr_status make_bits(tsr_table *t, tsr_error *error) {
   return status;
 }
 
-/* From the list, all of which is spare. */
+/* From the list; all of it is spare. */
 static tsr_status fill_bits(tsr_table *t, void *stream, tsr_error *error) {
   const tsr_wide_run run = {.n = t->wide.spares, .numbers = t->wide.spare, .bits = t->wide.bits};
   const uint64_t bytes = bit_bytes(t);
@@ -200,7 +200,7 @@ typedef struct wide {
 } wide;
 
 enum { IS_BACK = 1u << TSR_NOT_PLACED };
-#define IS_OFFERED (~(1u << TSR_PRESENT | 1u << TSR_FOUND)) /* whose number may lie in the table */
+#define IS_OFFERED (~(1u << TSR_PRESENT | 1u << TSR_FOUND)) /* whose number may be in the table */
 
 /* The find of `count` keys' rows. */
 static tsr_status find_numbers(const wide *w, uint64_t from, uint64_t count, uint32_t *numbers, tsr_tally *tally,
@@ -223,8 +223,9 @@ static bool replaces(const tsr_table *t, uint32_t op) {
   return t->store.composition->settings.policy.replaces_rows && op == TSR_BULK_insert;
 }
 
-/* Before the insert, so that a pair which that hands back has its new value. The items whose keys are present get their rows'
- * numbers, one item of each row keeps it, and writes its value there: so a row is never made of two values. */
+/* Before the insert, so that a pair that the insert hands back has its new value. The items whose keys are present
+ * get their rows' numbers. One item of each row keeps it, and writes its value there: so a row is never made of two
+ * values. */
 static tsr_status replace_rows(const wide *w, uint64_t from, const tsr_wide_run *items, tsr_error *error) {
   tsr_table *t = w->t;
   const tsr_wide_run run = {.n = items->n, .numbers = w->numbers, .values = items->values};

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Values of [table] value_bytes, a layer above a table of 32-bit values. Each pair has a row, and what the table stores as
- * its value is the row's number.
+ * Values of [table] value_bytes, a layer above a table of 32-bit values. Each pair has a row, and the table stores
+ * the row's number as its value.
  *
  * An insert offers for its items the next numbers of a list of spare rows, then writes the rows of those items whose
- * numbers may lie in the table. Nothing gives a row back: not the key that was present, not an erased pair, not a call that
- * failed. When the list is short the rows in use are marked, by one scan over the table, and the others listed anew. So
- * which rows are spare has one source, the table itself, and the host knows how many without asking the device.
- * Read next: operate.c.
+ * numbers may be in the table. Nothing gives a row back: not the key that was present, not an erased pair, not a
+ * call that failed. When the list is short, one scan over the table marks the rows in use, and the others are listed
+ * anew. So the table itself is the one source of which rows are spare, and the host knows their number without
+ * asking the device. Read next: operate.c.
  */
 #ifndef TSR_TABLE_WIDE_H
 #define TSR_TABLE_WIDE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Short functions over a table's pairs (tessera_kernels.h): kernels of a user's whose text is written here around his
- * statements.
+ * Short functions over a table's pairs (tessera_kernels.h): users' kernels whose text is generated here around the
+ * caller's statements.
  */
 #define _GNU_SOURCE /* asprintf */
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Users' kernels over tables (tessera_kernels.h): a launch takes part in the order of each of its tables as a bulk
- * operation does.
+ * Users' kernels over tables (tessera_kernels.h). A launch is ordered on each of its tables like a bulk operation.
  */
 #define _POSIX_C_SOURCE 200809L /* strdup */
 #include <stdlib.h>
@@ -23,7 +22,7 @@ struct tsr_kernel {
   char *text, *file;
   void *image;
   tsr_table *tables[TSR_KERNEL_TABLES_MAX]; /* in the order of the parameters */
-  tsr_code *linked[TSR_KERNEL_TABLES_MAX];  /* the code that they had when it was linked */
+  tsr_code *linked[TSR_KERNEL_TABLES_MAX];  /* their code when the kernel was linked */
   tsr_user_program *program;
 };
 
@@ -54,7 +53,7 @@ static tsr_status check_tables(const char *kernel, tsr_table *const *tables, siz
       return tsr_compatible_refuse(TSR_HAS_CALL_KERNEL, TSR_HAS_DEVICES, kernel, error);
     if (t->backend != tables[0]->backend ||
         t->store.composition->settings.target.device != tables[0]->store.composition->settings.target.device)
-      return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: its tables lie on different devices: a kernel runs on one", kernel);
+      return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: its tables are on different devices: a kernel runs on one", kernel);
     for (size_t j = 0; j < i; j++)
       if (tables[j] == t)
         return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: one table was given under two names: declare it once", kernel);
@@ -84,7 +83,7 @@ static void leave_codes(tsr_kernel *k) {
   }
 }
 
-/* Links the kernel with what the tables are made of now. On failure it stays as it was. */
+/* Links the kernel with the tables' current compositions. On failure it stays as it was. */
 static tsr_status link_now(tsr_kernel *k, tsr_error *error) {
   tsr_user_program *made = NULL;
   tsr_status status = TSR_OK;
@@ -144,7 +143,7 @@ static tsr_phase phase_of(uint32_t does) {
                                     : TSR_PHASE_MIXED;
 }
 
-/* What the host knows of a table before a kernel works on it. */
+/* Updates what the host knows of a table before a kernel works on it. */
 static void announce(tsr_table *t, uint32_t does, uint64_t n) {
   tsr_clean_note(t, does & TSR_DOES_ERASES ? n : 0, does & TSR_DOES_INSERTS ? n : 0);
   if (does & TSR_DOES_INSERTS) t->store.is_clear = false;
@@ -183,11 +182,11 @@ static tsr_status launch(tsr_kernel *k, uint64_t n, const void *const *arguments
   for (size_t i = 0; status == TSR_OK && i < facts->tables; i++) status = tsr_call_leave(k->tables[i], &r.call, error);
   if (status == TSR_OK) return TSR_OK;
   tsr_status waited = k->tables[0]->backend->synchronize(k->tables[0]->device, stream, NULL);
-  (void)waited; /* no later phase knows of a call that failed; what is wrong is said already */
+  (void)waited; /* no later phase waits for a call that failed; its error is already set */
   return status;
 }
 
-/* Whether a table has other code than when the kernel was linked. */
+/* Whether a table's code has changed since the kernel was linked. */
 static bool is_stale(const tsr_kernel *k) {
   for (size_t i = 0; i < k->code.facts.tables; i++)
     if (k->tables[i]->store.code != k->linked[i]) return true;

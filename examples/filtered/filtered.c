@@ -6,7 +6,7 @@
  */
 #include "../example.h"
 
-enum { PRESENT_OF = 64 }; /* one of so many queries is for a key that is there */
+enum { PRESENT_OF = 64 }; /* one of that many queries is for a key that is there */
 static const uint32_t missing = 0xFFFFFFFFu;
 
 typedef struct job {

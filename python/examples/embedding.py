@@ -19,7 +19,7 @@ def table_of(ids: torch.Tensor, backend: str) -> tessera.Table:
 
 def main() -> None:
     device, backend = ("cuda", "cuda") if torch.cuda.is_available() else ("cpu", "cpu")
-    ids = torch.randperm(1 << 20, device=device)[:50_000] * 1_000_003 - (1 << 39)  # negative ones, too
+    ids = torch.randperm(1 << 20, device=device)[:50_000] * 1_000_003 - (1 << 39)  # negative ones as well
     embedding = torch.nn.Embedding(len(ids) + 1, 16, padding_idx=0, device=device)
     known = ids[torch.randint(len(ids), (500, 31), device=device)]
     batch = torch.cat([known, torch.full((500, 1), 5, device=device)], 1)

@@ -3,7 +3,7 @@
 Numba.
 
     import tessera
-    table = tessera.Table(tessera.recipe("quickstart"))
+    table = tessera.Table("quickstart")
     table.insert(keys, values)
     values, mask = table.find(keys)
 
@@ -32,7 +32,7 @@ from tessera._library import (
     version as _version,
 )
 from tessera._program import bench
-from tessera._spec import Parameter, Plugin, check, plugins, recipe
+from tessera._spec import Parameter, Plugin, Recipe, check, plugins, recipe, recipes
 from tessera._table import Code, Missing, Op, Table
 
 __version__ = _version()
@@ -58,6 +58,7 @@ __all__ = [
     "OverflowWarning",
     "Parameter",
     "Plugin",
+    "Recipe",
     "Table",
     "Unsupported",
     "WrongType",
@@ -66,6 +67,7 @@ __all__ = [
     "plugins",
     "prefix",
     "recipe",
+    "recipes",
 ]
 
 for _name in __all__:  # they are called by this module's name, in tracebacks too

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays of NumPy, PyTorch, CuPy, JAX and Numba, as memory that the library can work on, without a copy.
 
-Each library has an adapter, which says where an array lies and makes new arrays for results. Where an array comes from
-elsewhere, DLPack or __cuda_array_interface__ say where it lies. Read next: _table.py.
+Each library has an adapter, which says where an array is and makes new arrays for results. Where an array comes from
+elsewhere, DLPack or __cuda_array_interface__ say where it is. Read next: _table.py.
 """
 
 import ctypes
@@ -20,7 +20,7 @@ HOST = -1  #: the device of an array in host memory; others are numbers of GPUs
 
 
 class Memory(NamedTuple):
-    """Where an array lies. kind: "u", "i", "f" or "b", as NumPy's; width: bytes of an item."""
+    """Where an array is. kind: "u", "i", "f" or "b", as NumPy's; width: bytes of an item."""
 
     pointer: int
     size: int
@@ -49,7 +49,7 @@ def _items(array: Any, mask: Any) -> Any:
 
 def _not_contiguous(name: str) -> BadArgument:
     return BadArgument(
-        f"{name}: its items do not lie one behind the other in order: make it contiguous (numpy.ascontiguousarray, "
+        f"{name}: its items are not one behind the other in order: make it contiguous (numpy.ascontiguousarray, "
         "or .contiguous() of a tensor), which copies it"
     )
 
@@ -80,7 +80,7 @@ class Adapter:
         raise NotImplementedError
 
     def beside(self, like: Any, memory: Memory, kind: str, width: int) -> Tuple[Any, int]:
-        """An array of the shape of `like`, which lies in this memory, and where it lies."""
+        """An array of the shape of `like`, which is in this memory, and where it is."""
         made = self.empty(like, memory.shape, kind, width)
         return made, self.address(made)
 
@@ -97,7 +97,7 @@ class Adapter:
         raise NotImplementedError
 
     def address(self, made: Any) -> int:
-        """Where an array lies that was made here, so that nothing has to be asked about it."""
+        """Where an array is that was made here, so that nothing has to be asked about it."""
         return self.look(made, "the result", True).pointer
 
     def synchronize(self, device: int) -> None:
@@ -190,7 +190,7 @@ class TorchAdapter(Adapter):
         elif array.is_cpu:
             device = HOST
         else:
-            raise BadArgument(f"{name}: lies on {array.device}; tables live on the CPU or on CUDA devices")
+            raise BadArgument(f"{name}: is on {array.device}; tables live on the CPU or on CUDA devices")
         if array.layout is not self.torch.strided:
             raise WrongType(f"{name}: is a tensor of layout {array.layout}: pass a dense one")
         if not array.is_contiguous():
@@ -319,7 +319,7 @@ class CuPyAdapter(Adapter):
 class JaxAdapter(Adapter):
     """JAX's arrays cannot be written and it has no stream that others could use: results are made, filled before anyone
     else has seen them, and every call waits. A call of JAX takes longer than the table's own, so it makes small arrays for
-    the next calls of the same shape, too."""
+    the next calls of the same shape as well."""
 
     waits = True
 
@@ -492,7 +492,7 @@ _DLPACK_KINDS = {0: "i", 1: "u", 2: "f", 6: "b"}
 
 
 def look_at_dlpack(array: Any, name: str, written: bool, stream: int) -> Memory:
-    """Where an array lies, by DLPack. Capsules without a version do not tell whether it may be written."""
+    """Where an array is, by DLPack. Capsules without a version do not tell whether it may be written."""
     if written:
         raise BadArgument(
             f"{name}: DLPack does not say whether a {type(array).__name__} may be written: pass an array of NumPy, "
@@ -506,7 +506,7 @@ def look_at_dlpack(array: Any, name: str, written: bool, stream: int) -> Memory:
         capsule = array.__dlpack__(stream=stream or 1)  # 1: the default stream, to which 0 is not allowed to stand
     else:
         raise BadArgument(
-            f"{name}: lies on a device of DLPack's type {int(where)}; tables live on the CPU or on CUDA devices"
+            f"{name}: is on a device of DLPack's type {int(where)}; tables live on the CPU or on CUDA devices"
         )
     tensor = _DLTensor.from_address(_get_pointer(capsule, b"dltensor"))
     shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
@@ -523,7 +523,7 @@ def look_at_dlpack(array: Any, name: str, written: bool, stream: int) -> Memory:
 
 
 def look_at_cuda_interface(array: Any, name: str, written: bool) -> Memory:
-    """Where an array lies, by __cuda_array_interface__. That does not tell on which GPU: DLPack does, or the driver."""
+    """Where an array is, by __cuda_array_interface__. That does not tell on which GPU: DLPack does, or the driver."""
     try:
         interface = array.__cuda_array_interface__
     except Exception as error:
@@ -549,7 +549,7 @@ def look_at_cuda_interface(array: Any, name: str, written: bool) -> Memory:
 
 
 def _device_of(pointer: int) -> int:
-    """The GPU on which memory lies, by the driver; 0 where there is none to ask."""
+    """The GPU on which memory is, by the driver; 0 where there is none to ask."""
     ordinal = ctypes.c_int(0)
     device_ordinal = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libtessera.so by ctypes: where it lies, its structs, its functions, and its errors as exceptions.
+"""libtessera.so by ctypes: where it is, its structs, its functions, and its errors as exceptions.
 
 The declarations are those of tessera.h and tessera_tools.h, which are the manual; tests/python/structs_test.py compares
 every struct with the compiler's. Read next: _table.py.
@@ -164,6 +164,7 @@ class TableInfo(Structure):
         ("code", c_char_p),
         ("host_bytes", c_uint64),
         ("window_bytes", c_uint64),
+        ("makes_lists", ctypes.c_bool),
     ]
 
 
@@ -242,6 +243,10 @@ class ParameterInfo(Structure):
     ]
 
 
+class RecipeInfo(Structure):
+    _fields_ = [("name", c_char_p), ("summary", c_char_p), ("path", c_char_p)]
+
+
 class PluginInfo(Structure):
     _fields_ = [
         ("role", c_char_p),
@@ -318,6 +323,8 @@ _DECLARATIONS: Dict[str, List[Any]] = {  # those that return a tsr_status
     "tsr_filter_describe": [_P, _P, _P],
     "tsr_filter_merge": [_P, _P, _P],
     "tsr_plugins_list": [_TEXT, _P, _P, _P],
+    "tsr_recipes_list": [_P, _P, _P],
+    "tsr_recipe_path": [_TEXT, _P, _P],
 }
 
 _WITHOUT_STATUS: Dict[str, List[Any]] = {
@@ -325,6 +332,7 @@ _WITHOUT_STATUS: Dict[str, List[Any]] = {
     "tsr_table_destroy": [_P],
     "tsr_table_describe": [_P, _P],
     "tsr_plugins_free": [_P, c_size_t],
+    "tsr_recipes_free": [_P, c_size_t],
 }
 
 

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Union
 from tessera import _library as lib
 from tessera._library import BadArgument, BadSpec, library
 
-#: A path of an INI file, the text of one (it holds a newline), or a dict of its sections:
+#: The name of a recipe, a path of an INI file, the text of one (it holds a newline), or a dict of its sections:
 #: {"table": {"kind": "map", ...}, "layout": {"bucket_slots": 4}}. Entries are texts, numbers, bools, or lists of them.
 SpecSource = Union[str, "os.PathLike[str]", Mapping[str, Mapping[str, Any]]]
 
@@ -56,7 +56,8 @@ class Spec:
             status = library.tsr_spec_read(lib.path_bytes(source), byref(self.handle), byref(error))
         else:
             raise lib.WrongType(
-                f"a spec is a path, a text of several lines or a dict of sections, and no {type(source).__name__}"
+                "a spec is the name of a recipe, a path, a text of several lines or a dict of sections, and no "
+                f"{type(source).__name__}"
             )
         if status:
             lib.fail(error)
@@ -99,15 +100,40 @@ def check(
     return lib.text_of(text)
 
 
+class Recipe(NamedTuple):
+    """A spec that comes with Tessera. Whatever takes a spec takes its name."""
+
+    name: str
+    summary: str
+    path: str
+
+
+def recipes() -> List[Recipe]:
+    """All recipes, as `tessera list recipes` prints them. They are in $TESSERA_SPECS, otherwise in the package."""
+    found = ctypes.POINTER(lib.RecipeInfo)()
+    count = ctypes.c_size_t()
+    error = lib.TsrError()
+    if library.tsr_recipes_list(byref(found), byref(count), byref(error)):
+        lib.fail(error)
+    try:
+        rows = [found[i] for i in range(count.value)]
+        return [
+            Recipe(row.name.decode(), row.summary.decode(errors="replace"), row.path.decode(errors="surrogateescape"))
+            for row in rows
+            if b"/" not in row.name
+        ]
+    finally:
+        library.tsr_recipes_free(found, count)
+
+
 def recipe(name: str) -> str:
-    """The path of a recipe that came with the package, for example `recipe("quickstart")`."""
-    folder = os.environ.get("TESSERA_SPECS") or os.path.join(lib.PREFIX, "share", "tessera", "specs")
-    path = os.path.join(folder, name if name.endswith(".ini") else name + ".ini")
-    if not os.path.isfile(path):
-        files = os.listdir(folder) if os.path.isdir(folder) else []
-        known = ", ".join(sorted(file[:-4] for file in files if file.endswith(".ini")))
-        raise lib.NotFound(f"there is no recipe {name!r} in {folder}; there are: {known or 'none'}")
-    return path
+    """The path of a recipe, to be read or copied. A table is made of its name alone: `tessera.Table("quickstart")`."""
+    path = c_void_p()
+    error = lib.TsrError()
+    bare = name[: -len(".ini")] if name.endswith(".ini") else name
+    if library.tsr_recipe_path(lib.path_bytes(bare), byref(path), byref(error)):
+        lib.fail(error)
+    return lib.text_of(path)
 
 
 class Parameter(NamedTuple):

@@ -6,7 +6,7 @@ Below, `uint` is the unsigned integer of the table's key_bits or value_bits. A s
 tables keep bits. Results are signed where the keys are signed. Values may be floats where the table never calculates
 with them, but results are whole numbers unless `out` says otherwise.
 
-With value_bytes a value is a row, of items of any type that make so many bytes: values are (..., m), where keys are (...),
+With value_bytes a value is a row, of items of any type that make that many bytes: values are (..., m), where keys are (...),
 or of NumPy's records. Results are (..., value_bytes) of uint8, which `.view` makes another type of, unless `out` is given;
 `missing` is what stands in each item of an absent key's row.
 """
@@ -239,7 +239,7 @@ class Table:
         if self._devices is not None and device not in self._devices:
             lives = self._place()
             raise BadArgument(
-                f"{name}: lies on GPU {device}, and this table lives on {lives}: copy the array, or create the table "
+                f"{name}: is on GPU {device}, and this table lives on {lives}: copy the array, or create the table "
                 f"with [table] backend = cuda and device = {device}"
             )
         if not self._uses_device:
@@ -853,7 +853,7 @@ class Table:
         return adapter, like
 
     def _sign_of(self, like: Any, adapter: Adapter) -> Tuple[str, int]:
-        """The kind of results like this array, and the device on which they lie."""
+        """The kind of results like this array, and the device on which they are."""
         if like is None:
             return "u", HOST
         memory = adapter.look(like, "like", False)
@@ -952,7 +952,7 @@ class Table:
 
     def filter_info(self) -> Dict[str, Any]:
         """Of a filter: block_bytes, functions, blocks, bits_per_key; rate, the part of absent keys that seem present now;
-        rate_at_capacity; keys, about so many distinct ones were inserted (tsr_filter_info). Waits."""
+        rate_at_capacity; keys, about that many distinct ones were inserted (tsr_filter_info). Waits."""
         handle = self._begin()
         try:
             info = lib.FilterInfo(size=ctypes.sizeof(lib.FilterInfo))

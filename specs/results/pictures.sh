@@ -1,8 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Draws a picture NAME.svg of each NAME.csv here by `tessera plot`. A line `# plot: OPTIONS` of the CSV says what it shows, and
-# `# COLUMN: words` what an axis is called. `./tessera pictures` builds the program, installs gnuplot and runs this.
+# Draws a picture NAME.svg of each NAME.csv here by `tessera plot`. Notes at the head of the CSV say what it shows:
+#
+#   # title: WORDS, # subtitle: WORDS    above the picture
+#   # device:, # date:, # commit:        where the figures come from, where no column says it
+#   # plot: OPTIONS                      options of `tessera plot`
+#   # NAME: WORDS                        what a column or a value is called
+#
+# `./tessera pictures` builds the program, installs gnuplot and runs this.
 #
 #   pictures.sh PROGRAM            writes the pictures that are not up to date
 #   pictures.sh PROGRAM --check    writes nothing, needs no gnuplot; says which are not up to date, and is 1 if there are any

@@ -156,9 +156,9 @@ broken 'P-11: .* has a default outside' "-DROWS=$row,0,5,8,1,\"A limit.\"},"
 broken 'P-11: its parameter limit .* has no doc:' "-DROWS=$row,0,5,1,8,NULL},"
 broken 'P-11: .* has no doc:' "-DROWS=$row,0,5,1,8,\"\"},"
 broken 'P-11: .* is there twice:' "-DROWS=$row,0,5,1,8,\"A limit.\"},$row,0,5,1,8,\"A limit.\"},"
-broken 'P-11: .* lies outside the config struct:' "-DROWS=$row,16,5,1,8,\"A limit.\"},"
-broken 'P-11: .* lies outside the config struct:' "-DROWS=$row,2,5,1,8,\"A limit.\"},"
-broken 'P-11: .* lies outside the config struct:' "-DROWS=$row,4294967292u,5,1,8,\"A limit.\"},"
+broken 'P-11: .* is outside the config struct:' "-DROWS=$row,16,5,1,8,\"A limit.\"},"
+broken 'P-11: .* is outside the config struct:' "-DROWS=$row,2,5,1,8,\"A limit.\"},"
+broken 'P-11: .* is outside the config struct:' "-DROWS=$row,4294967292u,5,1,8,\"A limit.\"},"
 broken 'P-11: .* has a range beyond its type:' "-DROWS=$row,0,5,1,1ull<<32,\"A limit.\"},"
 broken 'P-11: .* has no known type:' '-DROWS={"limit",9,0,5,1,8,"A limit."},'
 
@@ -206,7 +206,7 @@ refused=0
 for ((i = 0; i < 32; i++)); do
   head -c $((bytes * i / 32)) whole/hasher_bad.so >cut/hasher_bad.so
   run list --plugins cut
-  if ((status == 0)); then # what lies behind the last segment is for debuggers
+  if ((status == 0)); then # what is behind the last segment is for debuggers
     continue
   fi
   said 1 'cut/hasher_bad.so: P-01: cannot be loaded: '

@@ -100,6 +100,62 @@ refuses '--canonical is about k-mers' run "$specs/quickstart.ini" --canonical --
 refuses '--arch 90: write it like sm_90' link "$specs/quickstart.ini" --arch 90
 refuses 'TESSERA_DEMO_GENOME' demo
 
+case_of "a recipe is found by its name, in every command that takes a spec"
+run check quickstart
+expect_status 0
+expect_out "^spec +$specs/quickstart.ini$"
+run run quickstart "${cpu[@]}" --insert pairs.tsv --find queries.tsv --out -
+expect_out '^2	20$'
+run bench quickstart speed/bcht_4_1 "${cpu[@]}" --n 1000 --repeat 1 --ops insert
+expect_out '^quickstart,cpu,'
+expect_out '^speed/bcht_4_1,cpu,'
+run join pairs.tsv pairs.tsv --spec warpcore_multi "${cpu[@]}" --set table.capacity=100 --count
+cp out by_name
+run join pairs.tsv pairs.tsv --spec "$specs/warpcore_multi.ini" "${cpu[@]}" --set table.capacity=100 --count
+expect_status 0
+cmp -s out by_name || fail "join --spec NAME: $(cat by_name)"
+
+case_of "list recipes has a sentence for each file of specs/"
+run list recipes
+expect_status 0
+for file in "$specs"/*.ini; do
+  expect_out "^$(basename "$file" .ini) +[^ ].*[a-zA-Z]"
+done
+expect_out "^$(ls "$specs"/*.ini | wc -l) recipes$"
+refuses 'no role recipe: .*did you mean recipes\?' list recipe
+
+case_of "which words are recipes, and which are paths"
+mkdir -p names/quickstart names/sub && cd names || exit 1
+sed 's/^capacity.*/capacity = 777/' "$specs/quickstart.ini" >quickstart.ini
+run check quickstart.ini # a word with a point is a path
+expect_out 'capacity +777$'
+run check quickstart # a name is the recipe, in every folder, whatever is there
+expect_out "^spec +$specs/quickstart.ini$"
+rmdir quickstart && cp quickstart.ini quickstart
+run check quickstart
+expect_out "^spec +$specs/quickstart.ini$"
+run check ./quickstart
+expect_out 'capacity +777$'
+cp quickstart.ini of_my_own # a word that is no recipe is a path
+run check of_my_own
+expect_out 'capacity +777$'
+cp quickstart.ini sub/of_my_own
+run check sub/of_my_own
+expect_out 'capacity +777$'
+run check "$PWD/quickstart"
+expect_out 'capacity +777$'
+rm quickstart.ini
+refuses "'quickstart.ini': there is no such file; the recipe of this name is called quickstart$" check quickstart.ini
+refuses "'quickstar': is neither a recipe nor a file; did you mean quickstart\?$" check quickstar
+refuses "'zzzzzzzzzz': is neither a recipe nor a file; .tessera list recipes" check zzzzzzzzzz
+refuses "'./zzzz': cannot be opened as a spec: No such file" check ./zzzz
+refuses 'are one file' run quickstart "${cpu[@]}" --insert ../pairs.tsv --save "$specs/quickstart.ini"
+cp -r "$specs" copies && rm -f copies/quickstart.ini && cp of_my_own copies/mine.ini
+TESSERA_SPECS=$PWD/copies run check mine
+expect_out 'capacity +777$'
+TESSERA_SPECS=$PWD/nowhere refuses "holds no recipes: set TESSERA_SPECS" list recipes
+cd ..
+
 case_of "wrong specs"
 refuses 'absent.ini' check absent.ini
 refuses 'write section.key=value' check "$specs/quickstart.ini" --set nonsense

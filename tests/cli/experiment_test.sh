@@ -114,7 +114,7 @@ awk -F, '$8 == .2 && $4 == "insert" && $1 == "wide" { a = $9 } $8 == .2 && $4 ==
 expect_out "^  ratio +$(sed 's/\./\\./' want) "
 expect_out '^  none +- +5 '
 
-case_of "ours and the paper's are in NAME.paper.csv, too, and can be drawn"
+case_of "ours and the paper's are in NAME.paper.csv as well, and can be drawn"
 [[ $(head -n 1 X1.paper.csv) == name,set,metric,value,ratio,device ]] || fail "the columns are $(head -n 1 X1.paper.csv)"
 (($(wc -l <X1.paper.csv) == 1 + 2 * 6)) || fail "there are $(wc -l <X1.paper.csv) lines"
 grep -qx 'full,paper,full_load,0.5,-,none' X1.paper.csv || fail "lacks the paper's figure"

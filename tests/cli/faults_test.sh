@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Every output of tessera run appears whole or not at all, whatever happens: a full disk, signals at any moment, too
+# Every output of tessera run appears whole or not at all, whatever happens: a full disk, signals at any moment as well
 # little memory. Read next: ../soak/soak.sh, which tries it for an hour.
 
 # shellcheck source-path=SCRIPTDIR source=harness.sh

@@ -39,7 +39,7 @@ specs/two.ini,cuda,Some GPU,insert,32,32,1048576,0.5,4200,1.0,30.0,yes
 specs/two.ini,cuda,Some GPU,insert,32,32,1048576,0.5,5600,1.0,40.0,yes
 specs/two.ini,cuda,Some GPU,find100,32,32,1048576,0.5,30000,1.0,75.0,yes
 specs/bad.ini,-,-,-,-,-,1048576,0.5,-,-,-,refused
-# ratio one.ini/two.ini: 1.25
+# ratio specs/one.ini/specs/two.ini: insert at load 0.5: 1.25
 END
 
 case_of "a figure is chosen from what bench has measured"
@@ -132,7 +132,7 @@ case_of "a report is one page that holds everything and needs no script"
 run report made.csv swept.csv --out page.html
 expect_status 0
 expect_xml page.html "root.tag, len(ids) == len(set(ids)), sum(e.tag.endswith('svg') for e in root.iter())" "('html', True, 3)"
-expect_xml page.html "all(word in texts for word in ['Some GPU', 'Made for a test & not measured.', 'specs/one.ini, specs/two.ini, specs/bad.ini', '50 %', '75 %', 'ratio one.ini/two.ini: 1.25', 'All 9 rows', 'layout.bucket_slots'])"
+expect_xml page.html "all(word in texts for word in ['Some GPU', 'Made for a test & not measured.', 'specs/one.ini, specs/two.ini, specs/bad.ini', '50 %', '75 %', 'one/two: insert at load 0.5: 1.25', 'All 9 rows', 'layout.bucket_slots'])"
 expect_xml page.html "[e.tag for e in root.iter() if e.tag in ('script', 'link', 'img') or e.get('src')]" '[]'
 grep -q 'prefers-color-scheme:dark' page.html && grep -q 'name="viewport"' page.html || fail "no style for dark or for phones"
 
@@ -230,6 +230,20 @@ expect_xml words.svg "'ours' in texts or 'b' in texts" False
 run report words.csv --out words.html
 expect_status 0
 expect_xml words.html "'Who is faster' in texts, any('plot:' in text or 'in words' in text for text in texts if 'Ours' not in text)" '(True, False)'
+
+case_of "--markdown prints the numbers as a table"
+run plot words.csv --markdown
+expect_status 0
+[[ $(<"$work/out") == '| keys per second | Ours, in words | theirs |
+|---|---:|---:|
+| a | 3.00 red | 1.00 green |
+| the second job | 2.50 blue | - |' ]] || fail "bars: $(<"$work/out")"
+printf 'op,line,x,y\ninsert,a|b,1024,0.25\ninsert,a|b,100000,150\ninsert,c,1024,2\nerase,c,1024,12.34\n' >lines.csv
+run plot lines.csv --markdown
+[[ $(<"$work/out") == '| y by x | insert, 2^10 | insert, 10^5 | erase, 2^10 |
+|---|---:|---:|---:|
+| a\|b | 0.25 | 150 | - |
+| c | 2.00 | - | 12.3 |' ]] || fail "lines: $(<"$work/out")"
 
 case_of "what varies by much stands on a logarithmic axis, and powers of two as far apart as their exponents"
 printf 'spec,op,n,mops\na.ini,insert,%d,%d\n' 1024 1 2048 20 4096 900 | awk '!/spec/ || NR == 1' >wide.csv

@@ -84,7 +84,7 @@ expect_says old 1
 rm "$checkout/probing/linked.c"
 expect_says old 1
 
-case_of "what decides about the build is a change, too"
+case_of "what decides about the build is a change as well"
 export TSR_CFLAGS=-g
 expect_says old 1
 expect_says old 0
@@ -126,7 +126,7 @@ expect_says first 1
 expect_says second 1
 expect_says second 0
 
-case_of "conform builds the kit, too"
+case_of "conform builds the kit as well"
 run conform x
 tail -n 1 "$work/builds" | grep -q '//tests/conformance' || fail "built $(tail -n 1 "$work/builds")"
 expect_says second 0

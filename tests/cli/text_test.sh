@@ -118,7 +118,7 @@ refuses_file map in.csv "^tessera: in.csv:4: the key '#N/A' is no whole number"
 put in.tsv '1\t10\n# words\n2\t20\n'
 gives map in.tsv '1:10,2:20,'
 
-case_of "quoted fields of several lines come first in a row, too"
+case_of "quoted fields of several lines come first in a row as well"
 put in.tsv 'note\tid\n"a\nb"\t5\n"\n"\t6\n'
 gives set in.tsv '5,6,' --key id
 put in.txt 'my id\n5\n'

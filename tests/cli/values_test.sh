@@ -31,6 +31,16 @@ case_of "--value ordinal is the key's number in its file"
 run "${adds[@]}" --set table.value_bits=64 --insert keys.tsv --value ordinal --export sums.tsv --sorted
 awk '{ s[$1] += NR - 1 } END { for (k in s) print k "\t" s[k] }' keys.tsv | sort -n | cmp sums.tsv - || fail "other sums than awk's"
 
+case_of "counts that stopped at the largest number are told"
+awk 'BEGIN { for (i = 0; i < 300; i++) print 7; for (i = 0; i < 254; i++) print 8 }' >often.tsv
+eights=(run "$specs/quickstart.ini" "${cpu[@]}" --set table.kind=counter --set table.capacity=10 --insert often.tsv --export - --sorted)
+run "${eights[@]}" --set table.value_bits=8 --quiet
+expect_status 0
+[[ $(cat "$work/out") == $'7\t255\n8\t254' ]] || fail "other counts: $(cat "$work/out")"
+expect_err '^tessera: 1 key has the largest count that fits, 255: the true one may be larger. Use a larger value_bits$'
+run "${eights[@]}" --set table.value_bits=16 --quiet
+[[ $(cat "$work/out") == $'7\t300\n8\t254' && ! -s $work/err ]] || fail "of 16 bits: $(cat "$work/out" "$work/err")"
+
 case_of "sums past the largest value are told, and stop there if that is asked for"
 printf '1\t4294967295\n2\t4294967294\n1\t1\n2\t1\n1\t5\n' >large.tsv
 run "${adds[@]}" --insert large.tsv --export sums.tsv --sorted --json sums.json
@@ -41,6 +51,7 @@ grep -q '"overflows": 1,' sums.json || fail "--json: $(cat sums.json)"
 run "${adds[@]}" --set table.overflow=saturate --insert large.tsv --export sums.tsv --sorted
 expect_status 0
 [[ $(cat sums.tsv) == $'1\t4294967295\n2\t4294967295' ]] || fail "other sums: $(cat sums.tsv)"
+expect_err '^tessera: 2 keys have the largest sum that fits, 4294967295: the true one may be larger. Use a larger value_bits$'
 run "${adds[@]}" --set table.overflow=wrap --insert large.tsv --export sums.tsv --sorted
 expect_status 0
 run "${adds[@]}" --set table.value_bits=64 --insert large.tsv --export sums.tsv --sorted
@@ -157,7 +168,7 @@ sort -n keys.tsv | cmp all.tsv - || fail "of a multiset"
 run run "$specs/warpcore_multi.ini" "${cpu[@]}" --set table.capacity=10000 --insert keys.tsv --value ordinal --export all.tsv --sorted
 awk '{ print $1 "\t" NR - 1 }' keys.tsv | sort -n -k 1,1 -k 2,2 | cmp all.tsv - || fail "of a multimap"
 
-case_of "a saved table is exported, too"
+case_of "a saved table is exported as well"
 run "${adds[@]}" --insert keys.tsv --value one --save table.tsr
 run "${adds[@]}" --load table.tsr --export - --sorted
 expect_status 0

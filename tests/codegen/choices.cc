@@ -234,7 +234,7 @@ Choice choice_of(const Options &o, const Pick &p) {
   return c;
 }
 
-// A hasher meets schemes, key widths and targets; what lies beside it in a bucket is nothing to it. To code it is a function
+// A hasher meets schemes, key widths and targets; what is beside it in a bucket is nothing to it. To code it is a function
 // of a key, and who asks is nothing to it either.
 bool may_matter(uint32_t a, uint32_t b, bool is_linked_only) {
   enum { kProbing = 1, kHasher = 2, kWidths = 7, kTarget = 8 };

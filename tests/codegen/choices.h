@@ -57,7 +57,7 @@ struct Choice {
   std::string layout, probing, hasher, duplicates, concurrency, statistics;
   uint32_t bucket_slots, tile_lanes, key_bits, value_bits, sm, stash;
   uint32_t page_bytes = 0; // no dimension: what works on pages is linked apart (pages_test.cc)
-  std::string lists = {};  // nor this: of a multimap whose values lie in buckets, the allocator of these
+  std::string lists = {};  // nor this: of a multimap whose values are in buckets, the allocator of these
   uint32_t filter = 0;     // bits a key of the filter before the table
   uint32_t half = 0;       // of a choice that is linked: which half of its operations
   uint64_t grows_to = 0;   // no dimension either: the limit of growth = double; 0: it does not grow

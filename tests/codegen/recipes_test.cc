@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Every recipe of specs/ links without a GPU, for sm_90 all that it has, for sm_80 inserts, finds and erases: every part is
-// inlined, nothing lies on a stack. At the other widths it composes, or the parts refuse it with a sentence. Read next:
+// inlined, nothing is on a stack. At the other widths it composes, or the parts refuse it with a sentence. Read next:
 // matrix_test.cc, for the tables that no recipe describes, and all operations of sm_80.
 #include <glob.h>
 #include <gtest/gtest.h>

@@ -27,7 +27,7 @@ struct Plan {
   uint64_t count = scaled(200, 3), first = 0; // compositions that work; the number of the first spec
   uint64_t operations = 40;                   // of each exercise
   uint64_t seconds = 120;                     // of processors, that one composition may take
-  uint64_t failures = 1;                      // after so many it ends
+  uint64_t failures = 1;                      // after that many it ends
   std::string backend = "cpu", plugins;
 };
 

@@ -42,7 +42,7 @@ std::vector<Recipe> recipes_of(const PluginFile &file) {
   return result;
 }
 
-// So many warps at a time, of so many tiles.
+// That many warps at a time, of that many tiles.
 struct Shape {
   uint32_t lanes, warps, tiles;
 };
@@ -125,7 +125,7 @@ TEST_P(OnTiles, P25_MultimapsAgreeWithTheOracle) {
   EXPECT_TRUE(worked == 0 || collectives > 1000);
 }
 
-// The same where values lie in buckets of an allocator's: lanes wait for one of their own warp, and of another, who takes a
+// The same where values are in buckets of an allocator's: lanes wait for one of their own warp, and of another, who takes a
 // bucket from the pool. Over all recipes, every allocator.
 TEST_P(OnTiles, P25_P35_ListsOfValuesAgreeWithTheOracle) {
   TSR_TRACE_SEED;
@@ -172,7 +172,7 @@ void apply_some(LaneTable &table, uint32_t policy, Random &random, std::map<uint
   std::vector<uint8_t> operations;
   Batch batch;
   for (uint64_t i = 0, n = 1 + random.below(30); i < n; i++) {
-    uint64_t key = random.below(30) * 0x9E3779B97F4A7C15u >> (64 - table.key_bits); // weak hashers spread them, too
+    uint64_t key = random.below(30) * 0x9E3779B97F4A7C15u >> (64 - table.key_bits); // even weak hashers spread them
     if (random.chance(8)) key = width_mask(table.key_bits) - random.below(3);
     if (!asked.insert(key).second) continue;
     batch.keys.push_back(key);

@@ -588,7 +588,7 @@ std::vector<uint64_t> walk_of(const tsr_ctx *c, tsr_key key, uint64_t limit, uin
   return refs;
 }
 
-// Offsets by chance, many of them equal, over all slots: the walk is what lies between the key's two.
+// Offsets by chance, many of them equal, over all slots: the walk is what is between the key's two.
 void list_laws(const tsr_ctx *c, uint64_t keys, Findings *findings) {
   const uint64_t lists = c->t->lists, slots = TSR_FACT(c, bucket_slots), all = c->t->buckets * slots;
   auto *offsets = static_cast<uint32_t *>(c->t->part[TSR_ROLE_PROBING].region[0]);
@@ -709,13 +709,13 @@ void placement_laws(const tsr_ctx *c, const std::vector<uint64_t> &keys, Finding
       step++;
     }
     if (!findings->expect(found, "key ", key, " is in the table, but not on its walk")) continue;
-    findings->expect(!passed_unflagged, "key ", key, " lies at step ", step, " of its walk, but the flag at step ",
+    findings->expect(!passed_unflagged, "key ", key, " is at step ", step, " of its walk, but the flag at step ",
                      passed_unflagged - 1, " is not raised");
     if (shape->ends_at_empty)
-      findings->expect(!passed_an_empty, "key ", key, " lies at step ", step, " of its walk, but step ",
+      findings->expect(!passed_an_empty, "key ", key, " is at step ", step, " of its walk, but step ",
                        passed_an_empty - 1, " has an empty slot");
     if (step > 0)
-      findings->expect(first_filled >= TSR_FACT(c, first_slots), "key ", key, " lies at step ", step,
+      findings->expect(first_filled >= TSR_FACT(c, first_slots), "key ", key, " is at step ", step,
                        " of its walk, but its first bucket has had only ", first_filled, " pairs");
   }
 }

@@ -83,7 +83,7 @@ TEST_P(OnPlugin, P14_Regions) {
       EXPECT_GT(tsr_region_bytes(composition.get(), &region), 0u) << region.name;
     }
     const tsr_shape &shape = composition->shape;
-    const uint32_t places = shape.bucket_places; // a link lies behind the last slot
+    const uint32_t places = shape.bucket_places; // a link is behind the last slot
     EXPECT_TRUE(shape.bucket_slots >= 1 && shape.bucket_slots + shape.has_link <= places);
     EXPECT_TRUE(places <= 32 && (places & (places - 1)) == 0);
     EXPECT_GE(shape.buckets, shape.buckets_min);

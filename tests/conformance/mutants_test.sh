@@ -137,7 +137,7 @@ breaks P-32 "cas takes vacant slots alone" "$packed" \
   cuh "$(kit_says 'tsr_pair_swap(c, words, b, slot, pair) \\\n  (tsr_pair_vacant(c, b) >> slot \& 1u \&\& tsr_pair_swap(c, words, b, slot, pair))')"
 breaks P-32 "only the owner learns whether cas worked" "$packed" \
   cuh "$(kit_says 'tsr_pair_swap(c, words, b, slot, pair) \\\n  (tsr_pair_swap(c, words, b, slot, pair) \&\& c->lane == tsr_slot_lane(c, slot))')"
-breaks P-33 "the bits of a mask lie elsewhere in wider tiles" "$packed" \
+breaks P-33 "the bits of a mask are elsewhere in wider tiles" "$packed" \
   cuh "$(kit_says 'tsr_pair_match(c, b, key) (tsr_pair_match(c, b, key) << (TSR_FACT(c, tile_lanes) > 1))')"
 breaks P-33 "an erased slot is not vacant" "$packed" \
   cuh "$(kit_says 'tsr_pair_vacant(c, b) tsr_pair_match(c, b, TSR_EMPTY_KEY)')"

@@ -143,7 +143,7 @@ TEST_P(OnPluginUnderStress, P41_P43_P44_EveryPairIsThereOrHandedBack) {
     table.insert(0, n);
     table.look(0, n, true);
     table.look(2 * n, 2 * n + more, false);
-    table.insert(n, n + more); // .8 and an eighth of it is .9
+    table.insert(n, n + more); // 0.8 and an eighth of it is 0.9
     table.look(0, n + more, true);
     table.erase(0, n / 3);
     table.look(n / 3, n + more, true);

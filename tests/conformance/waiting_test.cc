@@ -32,7 +32,7 @@ void stop_here(int) {
 }
 
 // Inserts random keys, one after the other, on a tile of one lane. Allocates nothing while it does: a thread that stops
-// in malloc holds up others, too.
+// in malloc holds up others as well.
 class Inserter {
 public:
   // stream: 0 or 1. Keys of one inserter are even, of the other odd; repeats are too rare to matter.

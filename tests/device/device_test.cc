@@ -320,7 +320,7 @@ TEST(Small, TwoStreamsAreOrdered) { expect_order(plain("packed", "cuckoo", 4, 1,
 // ---- Multimaps ----------------------------------------------------------------------------------
 
 // `pairs` pairs of each key, then every value of every key and of as many absent ones, by another stream and without a
-// wait: where each key's values lie is summed over all keys, in as many levels as that takes.
+// wait: where each key's values are is summed over all keys, in as many levels as that takes.
 void expect_all_values(const Choice &choice, uint64_t distinct, uint64_t pairs) {
   const uint64_t n = distinct * pairs, mask = tessera_test::width_mask(choice.value_bits);
   device::Table table = device::create(choice, n, 0.7);

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Measures the recipes in the folder that stage.sh made, on a machine with a GPU: the rows of specs/results, as CSV on
-# standard output. A row takes about .7 seconds at 2^27 keys.
+# standard output. A row takes about 0.7 seconds at 2^27 keys.
 #
 #   measure.sh [GROUP...]      all groups, or some:
-#     single     every single-value table of WarpCore and BGHT, at loads .5 to .99, of 32 and of 64 bits
+#     single     every single-value table of WarpCore and BGHT, at loads 0.5 to 0.99, of 32 and of 64 bits
 #     best       the recipes called best, of 32 and of 64 bits
 #     first      inserts that look for the key first, as cuCollections' do, beside promise_unique
 #     semantics  what duplicate policies, result codes, statistics, a stash and mixed operations cost

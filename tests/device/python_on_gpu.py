@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The Python package on a GPU, with every library of arrays that can be imported there: answers against NumPy, and the
-example for PyTorch, which lies beside this file where stage.sh has put it. Install the wheel (`./tessera wheel`) there:
+example for PyTorch, which is beside this file where stage.sh has put it. Install the wheel (`./tessera wheel`) there:
 
     python_on_gpu.py [--backend cuda|cpu] [LIBRARY...]     numpy torch cupy jax numba; cpu: arrays on the host
 
@@ -88,7 +88,7 @@ def table_of(recipe: str, **entries: object) -> Table:
 
 
 def same(library: Library, got: Any, want: np.ndarray) -> None:
-    assert library.is_mine(got), f"{type(got)} is no array of {library.name}, or lies elsewhere"
+    assert library.is_mine(got), f"{type(got)} is no array of {library.name}, or is elsewhere"
     array = library.numpy(got)
     assert array.shape == want.shape, (array.shape, want.shape)
     if array.dtype.kind in "iu":
@@ -272,7 +272,7 @@ class OnlyTheInterface:
 
 
 def others_are_read(library: Library) -> None:
-    """Arrays that say where they lie by __cuda_array_interface__ alone: keys, values and results."""
+    """Arrays that say where they are by __cuda_array_interface__ alone: keys, values and results."""
     if library.name not in ("torch", "cupy") or backend != "cuda":
         return
     numbers = np.arange(N, dtype=np.uint32)

@@ -68,7 +68,7 @@ uint32_t word_of(uint64_t key, uint32_t ordinal, uint32_t word) {
   return static_cast<uint32_t>(x >> 32);
 }
 
-// A batch of pairs, and what lies where the table can see it.
+// A batch of pairs, and what is where the table can see it.
 struct Batch {
   std::vector<uint64_t> keys;
   std::vector<uint32_t> ordinals;
@@ -485,7 +485,7 @@ TEST(KernelRows, AreMadeByTheKernel) {
   EXPECT_EQ(sound.read()[0], n);
 }
 
-// Keys of 128 bits, compared where their rows lie (core/design/0027-wide-values.md). Their hashes are of 8 bits here, so that
+// Keys of 128 bits, compared where their rows are (core/design/0027-wide-values.md). Their hashes are of 8 bits here, so that
 // many meet.
 TEST(KernelRows, HoldWideKeys) {
   const uint64_t n = 1000;
@@ -494,7 +494,8 @@ TEST(KernelRows, HoldWideKeys) {
   ASSERT_TRUE(table);
   std::vector<uint64_t> hashes, asked, rows;
   for (uint64_t i = 0; i < 2 * n; i++) {
-    const uint64_t low = device::key_of(i, 64), high = device::key_of(i / 2, 64); // half of which another one has, too
+    const uint64_t low = device::key_of(i, 64),
+                   high = device::key_of(i / 2, 64); // half of which another one has as well
     hashes.push_back((low ^ high) & 255);
     asked.insert(asked.end(), {low, high});
     if (i < n) rows.insert(rows.end(), {low, high, i + 1, 0});

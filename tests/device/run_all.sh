@@ -7,7 +7,7 @@
 #   run_all.sh [--sanitize] [GTEST ARG...]     --sanitize: the cases Small* once more under compute-sanitizer
 #
 # SUITES: of these tests, not of all. SHARDS: processes at a time (8 at most, one for each two cores). LIMIT_S: what
-# has not ended after so many seconds has failed (900). TSR_TEST_BACKEND=cpu: without a GPU.
+# has not ended after that many seconds has failed (900). TSR_TEST_BACKEND=cpu: without a GPU.
 
 set -euo pipefail
 

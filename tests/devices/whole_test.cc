@@ -374,7 +374,7 @@ TEST(Balance, FollowsHowOftenKeysCome) {
   tsr_table_destroy(table);
 }
 
-// Chunks of so many items that whoever works on them sends the answers.
+// Chunks of that many items that whoever works on them sends the answers.
 TEST(Answers, OfLargeChunks) {
   tsr_error error = {};
   const uint32_t n = 150000;

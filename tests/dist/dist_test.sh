@@ -116,7 +116,7 @@ for command in $commands; do
   grep -q "^\.BR tessera..$command (1)" "$pages/tessera.1" || fail "tessera.1 does not name $command"
   env -i "$tessera" "$command" --help | sed -nE 's/^  (-[^ ]+)( .*)?$/\1/p' >options
   [[ -s options || $command == version ]] || fail "$command has no options"
-  while read -r option; do tr -d '\\' <"$page" | grep -qE -- "^$option( |\$)" || fail "$command has no $option"; done <options
+  while read -r option; do tr -d '\\' <"$page" | grep -qE "^\.B $option( |\$)" || fail "$command has no $option"; done <options
 done
 for status in 0 1 2 3 130 143; do grep -q "^\.B $status\$" "$pages/tessera.1" || fail "no exit status $status"; done
 
@@ -125,25 +125,15 @@ case_of "groff and mandoc find nothing wrong with the manual pages"
 for page in "$pages"/*.1; do
   ! command -v groff >/dev/null || said=$(groff -mandoc -ww -z "$page" 2>&1) || true
   [[ ! ${said-} ]] || fail "groff says: $said"
-  ! command -v mandoc >/dev/null || said=$(mandoc -Tlint "$page" | grep -v 'missing date') || true
+  ! command -v mandoc >/dev/null || said=$(mandoc -Tlint -W warning "$page" | grep -v 'missing date') || true
   [[ ! ${said-} ]] || fail "mandoc says: $said"
 done
 
-# completes WORD... : what bash offers for the last word.
-completes() {
-  env -i PATH="$home/bin:$PATH" bash --norc -c 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
-    compopt() { :; }; _tessera "$1" "${!#}" "${COMP_WORDS[COMP_CWORD - 1]}"; printf "%s\n" "${COMPREPLY[@]}"' \
-    complete "$home/share/bash-completion/completions/tessera" tessera "$@" 2>&1
-}
-
-case_of "bash completes commands, options, plugins and keys"
-[[ $(completes r) == $'run\nreport\nroofline' ]] || fail "r: $(completes r)"
-[[ $(completes run --ins) == --insert ]] || fail "run --ins: $(completes run --ins)"
-[[ $(completes bench --lo) == --loads ]] || fail "bench --lo: $(completes bench --lo)"
-[[ $(completes describe probing/cuc) == probing/cuckoo ]] || fail "describe: $(completes describe probing/cuc)"
-[[ $(completes run x.ini --set table.load) == table.load_factor= ]] || fail "--set: $(completes run x.ini --set table.load)"
-[[ $(completes new pr) == probing ]] || fail "new pr: $(completes new pr)"
-[[ $(completes run spec) == "" ]] || fail "offers no file names for run spec: $(completes run spec)"
+case_of "completion is installed where bash, zsh and fish look for it"
+for place in bash-completion/completions/tessera zsh/site-functions/_tessera fish/vendor_completions.d/tessera.fish; do
+  grep -q 'complete --' "$home/share/$place" || fail "$place"
+done
+env -i "$tessera" complete -- run quickst | grep -q '^quickstart	' || fail "the installed program knows no recipe"
 
 # ---- A plugin of a third party ---------------------------------------------------------------------------------------
 
@@ -246,7 +236,7 @@ with=()
 # block WORDS: the first block of README with these words behind its fence.
 block() { awk -v begin="\`\`\`$1" '/^```/ && inside { exit } inside { print } $0 == begin { inside = 1 }' "$home/README.md"; }
 
-case_of "pkg-config knows the package where it lies"
+case_of "pkg-config knows the package where it is"
 export PKG_CONFIG_PATH=$home/lib/pkgconfig
 [[ tessera\ $(pkg-config --modversion tessera) == "$version" ]] || fail "it tells another version"
 

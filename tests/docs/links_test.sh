@@ -56,6 +56,23 @@ unlisted_decisions() {
 case_of "the index of decisions has each with its title"
 while read -r line; do fail "$line"; done < <(unlisted_decisions core/design)
 
+# odd_decisions FOLDER NOTEBOOK: one line for each page with other sections, and for each page of the notebook that its
+# decision does not link to.
+odd_decisions() {
+  local page sections
+  for page in "$1"/[0-9]*-*.md; do
+    sections=$(sed -n 's/^## //p' "$page" | paste -sd,)
+    [[ $sections == Context,Decision,Rejected,Consequences ]] || echo "$page: has the sections $sections"
+  done
+  for page in "$2"/[0-9]*.md; do
+    page=${page##*/}
+    grep -qF "/notebook/$page)" "$1/${page%.md}"-*.md || echo "$1/${page%.md}: does not link to what was measured for it"
+  done
+}
+
+case_of "a decision has four sections, and leads to its measurements"
+while read -r line; do fail "$line"; done < <(odd_decisions core/design specs/results/notebook)
+
 # ---- The test itself -----------------------------------------------------------------------------
 
 case_of "broken links are found, and others are not"
@@ -75,5 +92,14 @@ printf '| page | title |\n|---|---|\n| [0001](0001-a.md) | A | x |\n| [0002](000
 for page in "0001-a:# 0001. A" "0002-b:# 0002. Other" "0003-c:# 0003. C"; do echo "${page#*:}" >"$work/decisions/${page%%:*}.md"; done
 unlisted_decisions "$work/decisions" >"$work/unlisted"
 [[ $(sed 's/.* list //' "$work/unlisted") == $'0002-b.md as Other\n0003-c.md as C' ]] || fail "$(cat "$work/unlisted")"
+
+case_of "other sections are found, and measurements without a link"
+mkdir "$work/notebook"
+touch "$work/notebook/0001.md" "$work/notebook/0002.md"
+printf '## %s\n' Context Decision Rejected Consequences '[x](../notebook/0001.md)' >"$work/decisions/0001-a.md"
+sed -i '$s/^## //' "$work/decisions/0001-a.md"
+rm "$work/decisions/0003-c.md"
+odd_decisions "$work/decisions" "$work/notebook" | sed 's/.*decisions.//' >"$work/odd"
+[[ $(<"$work/odd") == $'0002-b.md: has the sections \n0002: does not link to what was measured for it' ]] || fail "$(cat "$work/odd")"
 
 finish links

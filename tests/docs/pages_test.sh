@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The pages, done by the letter: README.md, docs/*.md and plugins/ten_minutes.md, each in a folder of its own. The words
+# The pages, done by the letter: README.md, docs/*.md and two of plugins/, each in a folder of its own. The words
 # behind the fence say what a block is:
 #
 #   sh           commands, run in order; `./tessera` and `tessera` are this checkout's program, on the CPU
@@ -157,7 +157,7 @@ do_page() {
 }
 
 all=0
-pages=("$root"/README.md "$root"/docs/*.md "$root"/plugins/ten_minutes.md)
+pages=("$root"/README.md "$root"/docs/*.md "$root"/plugins/placing_and_layouts.md "$root"/plugins/ten_minutes.md)
 (($# == 0)) || pages=("${@/#/"$root"/}")
 for file in "${pages[@]}"; do
   do_page "$file"

@@ -8,7 +8,7 @@
 import re
 import sys
 
-MARKERS = r"\bof which\b|\bbeside\b|thousand million|(?<![\w.\d/])\.\d+\b|, too\b|\bso many\b|\blies\b|\bhas come\b"
+MARKERS = r"\bof which\b|\bbeside\b|billion|(?<![\w.\d/])\.\d+\b|, too\b|\bso many\b|\blies\b|\bhas come\b"
 
 
 def plain(path):

@@ -62,6 +62,24 @@ for name in "${experiments[@]}"; do
   done < <(awk -F , '/^[^#]/ && $1 ~ /\.ini$/ { print $1 }' "$results/$name.csv" | sort -u)
 done
 
+# rates_differ PAGE: rows of the decision table whose rates of insert, find100 and find0 are not those of best_h100.csv at 0.8.
+rates_differ() {
+  awk -F ' *[|] *' '
+    NR == FNR { split($0, row, ","); if (row[3] == "0.8") rate[row[2], row[1]] = sprintf("%.1f", row[4] + 1e-9); next }
+    match($3, /specs\/[a-z0-9_]+\.ini/) && $5 ~ /^[0-9.]+$/ {
+      recipe = substr($3, RSTART + 6, RLENGTH - 6)
+      if (!((recipe, "insert") in rate)) next
+      rows++
+      if ($5 != rate[recipe, "insert"] || $6 != rate[recipe, "find100"] || $7 != rate[recipe, "find0"])
+        print recipe ": " $5 ", " $6 ", " $7 ", but " rate[recipe, "insert"] ", " rate[recipe, "find100"] ", " rate[recipe, "find0"]
+    }
+    END { if (rows < 10) print rows + 0 " rows with rates" }' "$results/best_h100.csv" "$1"
+}
+
+case_of "the decision table has the rates that were measured"
+difference=$(rates_differ "$root/docs/which_table.md")
+[[ ! $difference ]] || fail "docs/which_table.md: $difference"
+
 # ---- The test itself -----------------------------------------------------------------------------
 
 case_of "a changed figure, a changed note and a missing picture are found"
@@ -76,5 +94,9 @@ sed 's/^# x: .*/# x: something else/' "$results/$name.csv" >"$work/results/$name
 cp "$results/$name.csv" "$work/results"
 rm "$work/results/$name.svg"
 ! check >/dev/null || fail "a missing picture is not found"
+
+case_of "a wrong rate is found"
+sed 's/| 11.6 | 27.2 |/| 11.7 | 27.2 |/' "$root/docs/which_table.md" >"$work/page.md"
+[[ $(rates_differ "$work/page.md") == "best_find.ini: 11.7, 27.2, 21.6, but 11.6, 27.2, 21.6" ]] || fail "$(rates_differ "$work/page.md")"
 
 finish results

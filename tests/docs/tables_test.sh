@@ -29,6 +29,22 @@ for part in layouts:layout probing:probing hashers:hasher allocators:allocator; 
   ! compgen -G "$room/*.c" >/dev/null || has_block "$room/README.md" "${part#*:}"
 done
 
+# bytes_differ PAGE: rows of the decision table whose bytes per pair are not what `check` prints for 10^8 pairs, rounded.
+bytes_differ() {
+  local rows=0 recipe said is
+  while read -r recipe said; do
+    rows=$((rows + 1))
+    is=$("$tessera" check "specs/$recipe" --set table.capacity=100M --set table.backend=cpu </dev/null |
+      awk '/^  in all/ { printf "%.0f", $3 / 1e8 }')
+    [[ $is == "$said" ]] || echo "$recipe: $said bytes per pair, but $is"
+  done < <(sed -nE 's#^\|[^|]*\| \[[^|]*specs/([a-z0-9_]+\.ini)[^|]*\| ([0-9]+)[^|]*\|.*#\1 \2#p' "$1")
+  ((rows >= 15)) || echo "$rows rows with bytes"
+}
+
+case_of "the decision table has the bytes that check prints"
+difference=$(bytes_differ docs/which_table.md)
+[[ ! $difference ]] || fail "docs/which_table.md: $difference"
+
 # ---- The test itself -----------------------------------------------------------------------------
 
 case_of "a stale table is found, and nothing else changes"
@@ -50,6 +66,10 @@ grep -qE '^\| `packed` \| `bucket_slots` \| [0-9]+ \| [0-9]+ \.\. [0-9]+ \| [A-Z
   fail "no row of bucket_slots"
 cp "$work/new.md" "$work/page.md"
 rewritten "$work/page.md" | cmp -s - "$work/new.md" || fail "a second time changes something"
+
+case_of "wrong bytes are found"
+sed 's#\(best_bulk.ini) | \)10 #\111 #' docs/which_table.md >"$work/page.md"
+[[ $(bytes_differ "$work/page.md") == "best_bulk.ini: 11 bytes per pair, but 10" ]] || fail "$(bytes_differ "$work/page.md")"
 
 case_of "a block that cannot be made is an error"
 for block in 'describe layout/absent --markdown' 'describe table --markdown; rm x' 'run x'; do

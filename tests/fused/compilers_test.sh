@@ -101,7 +101,7 @@ mkdir -p "$work/open/tessera"
 chmod 777 "$work/open/tessera"
 XDG_CACHE_HOME=$work/open answers 'fused: insert, find'
 XDG_CACHE_HOME=$work/open answers 'fused: insert, find' # nothing was put there, where others may write
-[[ -z $(ls "$work/open/tessera") ]] || fail "code lies where others may write"
+[[ -z $(ls "$work/open/tessera") ]] || fail "code is where others may write"
 
 case_of "a folder for scratch files that is not there"
 TMPDIR=$work/nowhere run "${recipe[@]}" --insert "$work/pairs.tsv"

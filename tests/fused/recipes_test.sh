@@ -24,7 +24,7 @@ awk '{ print $1 } NR % 3 == 0 { printf "%.0f\n", ($1 + 12345) % 4294967291 }' "$
 awk 'NR % 5 == 0' "$work/pairs.tsv" >"$work/gone_pairs.tsv"
 for file in pairs gone_pairs; do cut -f 1 "$work/$file.tsv" >"$work/${file/pairs/keys}.tsv"; done
 
-# rows BYTES NAME: the pairs of NAME.tsv with values of so many bytes, as hexadecimal digits.
+# rows BYTES NAME: the pairs of NAME.tsv with values of that many bytes, as hexadecimal digits.
 rows() {
   awk -v digits=$(($1 * 2)) '{ value = sprintf("%x", $2); while (length(value) < digits) value = "0" value; print $1 "\t" value }' \
     "$work/$2.tsv" >"$work/${2/pairs/rows}.tsv"

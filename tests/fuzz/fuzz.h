@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the fuzz targets share. A target is <name>_fuzz.c with libFuzzer's one function; its seeds lie in corpus/<name>.
+ * What the fuzz targets share. A target is <name>_fuzz.c with libFuzzer's one function; its seeds are in corpus/<name>.
  * run.sh searches with libFuzzer; //tests/fuzz runs the corpus alone (replay.c). A target checks more than that nothing
  * crashes: what is refused is refused with a sentence, what is read is whole.
  */

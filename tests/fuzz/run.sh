@@ -6,7 +6,7 @@
 #   tests/fuzz/run.sh SECONDS [TARGET...]      all targets, or some, each for that long
 #
 # Needs clang with its sanitizers (packages clang, libclang-rt-14-dev), libinih-dev, zlib1g-dev, libbz2-dev,
-# liblzma-dev, libzstd-dev and libxxhash-dev. What it finds, and its growing corpus, lies in $TESSERA_FUZZ (build/fuzz under the temporary folder); an input that broke something
+# liblzma-dev, libzstd-dev and libxxhash-dev. What it finds, and its growing corpus, is in $TESSERA_FUZZ (build/fuzz under the temporary folder); an input that broke something
 # belongs into tests/fuzz/corpus/<target>. Read next: fuzz.h.
 
 set -euo pipefail

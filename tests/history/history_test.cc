@@ -311,7 +311,7 @@ Recorded record_map(const Shape &shape, const Rules &rules, Random *random) {
     operation.key = random->below(shape.keys);
     operation.offered = value();
     perform(&recorded.after, rules, !random->chance(10), &operation);
-    // the recorded times may lie on the wrong side of the moment, by the clock's error
+    // the recorded times may be on the wrong side of the moment, by the clock's error
     operation.begin = moment - random->below(length) + random->below(shape.error + 1);
     operation.end = std::max(operation.begin, moment + random->below(length) - random->below(shape.error + 1));
     recorded.history.push_back(operation);

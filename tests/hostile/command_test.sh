@@ -42,7 +42,7 @@ without_cuda 'device = 0: there are 0 GPUs, numbered from 0' FAKE_CUDA_DEVICES=0
 without_cuda 'a device of paper has compute capability 7\.5: the parts. code is for 8\.0 and newer' FAKE_CUDA_SM=75
 
 case_of "a job with one stream asks for one queue, unless the caller asks for others"
-# queues NUMBER ARGUMENTS... : so many are asked for.
+# queues NUMBER ARGUMENTS... : that many are asked for.
 queues() {
   FAKE_CUDA_INIT=queues LD_LIBRARY_PATH=$work/driver run "${@:2}" --set table.backend=cuda
   expect_status 1

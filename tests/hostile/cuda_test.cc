@@ -94,7 +94,7 @@ TEST_P(EveryCall, MayFail) {
       EXPECT_EQ(failures, 0);
       break;
     }
-    const std::string failed = fake().failed_call; // a find without memory for its batch reads pages where they lie
+    const std::string failed = fake().failed_call; // a find without memory for its batch reads pages where they are
     const bool finds_another_way = tsr_spec_get(spec, "table", "device_bytes") && failed == "cuMemAllocFromPoolAsync";
     // A rehash of several devices ends the tables of before, which wait for their work with nobody left to hear of it.
     const bool ends_tables = tsr_spec_get(spec, "table", "devices") && failed.find("Synchronize") != std::string::npos;

@@ -56,7 +56,7 @@ static int result_of(const char *call, bool allocates) {
 #define NEEDS_CONTEXT                                                                                                  \
   if (fake_cuda.pushed <= 0) return 201 /* CUDA_ERROR_INVALID_CONTEXT */
 
-/* ---- What lies in the context ---------------------------------------------------------------- */
+/* ---- What is in the context ---------------------------------------------------------------- */
 
 /* First member of what the driver makes. */
 typedef struct object {
@@ -212,7 +212,7 @@ typedef struct block {
 
 static void release_block(object *o) { free(((block *)o)->memory); }
 
-/* The block that the address lies in, or NULL. */
+/* The block that the address is in, or NULL. */
 static block *block_of(uint64_t pointer) {
   for (object *o = objects; o; o = o->next) {
     block *b = (block *)o;

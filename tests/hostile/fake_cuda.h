@@ -34,7 +34,7 @@ typedef struct fake_cuda_state {
   void *captured;
   int64_t unrecordable;
 
-  /* What is enqueued to a stream now comes after so many launches of each stream. */
+  /* What is enqueued to a stream now comes after that many launches of each stream. */
   struct {
     void *stream;
     uint64_t after[FAKE_STREAMS];

@@ -2,7 +2,7 @@
  *
  * Maps of 64-bit keys and values on the CPU, Tessera's beside other libraries', as CSV in 10^6 operations a second. They are
  * made for N pairs before the clock starts, in memory that was used before. With several threads a map that is not safe for
- * them is a map for each, and its keys are dealt out before the clock starts, too. The maps take turns, the best of RUNS rounds
+ * them is a map for each, and its keys are dealt out before the clock starts as well. The maps take turns, the best of RUNS rounds
  * counts, and every answer is checked. mops is of the processor's time of a thread, so that other work on the machine counts
  * little; mops_wall is of the clock's. Needs abseil, Boost 1.81 and oneTBB; //tests/lab:cpu_maps, which no other target needs.
  * Tessera's parts come from TESSERA_PLUGINS, threads should wait asleep, and huge pages are for all:

@@ -31,7 +31,7 @@ inline uint64_t fewest_of(uint64_t n, double p, double error = kError) {
 // The smallest k such that more than k of n come up with a probability of at most `error`.
 inline uint64_t most_of(uint64_t n, double p, double error = kError) { return n - fewest_of(n, 1 - p, error); }
 
-// Standard deviations of a normal variable for a chi-square of so many degrees of freedom (Wilson and Hilferty 1931):
+// Standard deviations of a normal variable for a chi-square of that many degrees of freedom (Wilson and Hilferty 1931):
 // its own upper tail is much heavier than the normal one where the degrees are few.
 inline double deviations_of_chi_square(double chi_square, double freedom) {
   const double variance = 2 / (9 * freedom);

@@ -27,8 +27,8 @@ public:
     uint64_t slots = 256; // of the table
     uint64_t operations = 60;
     uint64_t batch_max = 96;  // keys of a batch
-    bool mixes = false;       // operations of all kinds in one call, too: the table's concurrency is mixed
-    bool erases_pairs = true; // where every pair is kept; tables whose values lie in buckets refuse it
+    bool mixes = false;       // operations of all kinds in one call as well: the table's concurrency is mixed
+    bool erases_pairs = true; // where every pair is kept; tables whose values are in buckets refuse it
     uint64_t pool = 0;        // distinct keys, or (all pairs kept) pairs; 0: twice as many as slots
   };
 

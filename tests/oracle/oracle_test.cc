@@ -299,7 +299,7 @@ TEST(Chance, BoundsAreTheTailsOfTheBinomial) {
   EXPECT_EQ(most_of(200, 0), 0u);
 }
 
-// 5 %, 1 % and .1 % are exceeded at 82.529, 92.010 and 103.442 of 63 degrees of freedom.
+// 5 %, 1 % and 0.1 % are exceeded at 82.529, 92.010 and 103.442 of 63 degrees of freedom.
 TEST(Chance, ChiSquareIsAsFarOutAsANormalVariable) {
   EXPECT_NEAR(tessera_test::deviations_of_chi_square(82.529, 63), 1.6449, .02);
   EXPECT_NEAR(tessera_test::deviations_of_chi_square(92.010, 63), 2.3263, .02);

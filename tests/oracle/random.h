@@ -44,7 +44,7 @@ constexpr uint64_t scaled(uint64_t full, uint64_t divisor = 8) {
 }
 
 // Of the cases of a test those that ThreadSanitizer gets, which sees a race in one case that meets it, whoever wins, and
-// takes ten times as long: so many that every line that they are printed as is in one of them. Elsewhere all.
+// takes ten times as long: enough that every line that they are printed as is in one of them. Elsewhere all.
 template <typename Case>
 std::vector<Case> enough_for_races(const std::vector<Case> &all) {
   if (!finds_races) return all;

@@ -4,7 +4,7 @@
 // looked at, or exchanged with without a look. BGHT's tables hold 50 million keys; means do not depend on that.
 //
 // The seed is fixed, so only the order of threads differs from run to run. Over repeated runs it moves means by a standard
-// deviation of .2 % at most; what is asked, 3 %, is ten of those and more away from every mean, a probability below 10^-20.
+// deviation of 0.2 % at most; what is asked, 3 %, is ten of those and more away from every mean, a probability below 10^-20.
 // Read next: success_test.cc.
 #include <iostream>
 
@@ -23,7 +23,7 @@ Probes measure(const Scheme &scheme, double load) {
   TablePointer table = table_of(scheme, pairs, load, 1 + seed() % 1000, true);
   std::vector<uint32_t> present = keys_from(0, pairs), absent = keys_from(pairs, pairs), values(pairs);
   const uint64_t lost = fill(table.get(), present);
-  EXPECT_LE(lost, pairs / 10000); // a load of .99 is beyond what every build reaches
+  EXPECT_LE(lost, pairs / 10000); // a load of 0.99 is beyond what every build reaches
   tsr_error error = {};
   tsr_report report = {};
   EXPECT_EQ(tsr_table_report(table.get(), &report, &error), TSR_OK) << error.message;

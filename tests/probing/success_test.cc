@@ -7,8 +7,8 @@
 // The loads that `check` states, and the default load factor, are measured for the shipped schemes too.
 //
 // Threads race, so that builds differ from run to run. Of 2000 builds at these loads, measured, at least 99 % were whole
-// (cht1: 1981), and of 300 at the loads beyond none. Of 300 at the loads that are stated 98 % were, and of 400 at .3 more
-// none; at .15 more it were a half of them with iceberg, threshold = 100. What is asked is what tables of which 97 %, and
+// (cht1: 1981), and of 300 at the loads beyond none. Of 300 at the loads that are stated 98 % were, and of 400 at 0.3 more
+// none; at 0.15 more it were a half of them with iceberg, threshold = 100. What is asked is what tables of which 97 %, and
 // 5 %, are whole would fail with a probability of 10^-10 (chance.h). Read next: success_rates.cc.
 #include "tests/oracle/chance.h"
 #include "tests/probing/tables.h"
@@ -49,7 +49,7 @@ struct Default {
 
 class Stated : public testing::TestWithParam<Default> {};
 
-// What check says of a table of so many pairs at load factor 1.
+// What check says of a table of that many pairs at load factor 1.
 double stated_load(const Scheme &scheme, uint64_t pairs) {
   TablePointer table = table_of(scheme, pairs, 1, 1, false);
   tsr_error error = {};
@@ -79,7 +79,7 @@ TEST_P(Stated, LoadIsReachedAndNotFarFromTheHighest) {
 TEST_P(Stated, DefaultLoadFactorIsReached) {
   const uint64_t pairs = 1 << 13, builds = 20;
   uint64_t whole = 0;
-  if (!GetParam().is_bounded) return; // it is .8, see above
+  if (!GetParam().is_bounded) return; // it is 0.8, see above
   for (uint64_t i = 0; i < builds; i++) {
     TablePointer table = table_of(GetParam().scheme, pairs, 0, 1 + i, false);
     whole += fill(table.get(), keys_from(0, pairs)) == 0;

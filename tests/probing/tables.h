@@ -86,7 +86,7 @@ inline uint64_t fill(tsr_table *table, const std::vector<uint32_t> &keys) {
   return fill(table, keys.size(), keys.data());
 }
 
-// How many of so many tables, each with another seed, have a place for every pair.
+// How many of that many tables, each with another seed, have a place for every pair.
 inline uint64_t whole_builds(const Scheme &scheme, uint64_t pairs, double load, uint64_t builds, uint64_t first_seed,
                              const std::string &backend = "cpu") {
   const std::vector<uint32_t> keys = keys_from(0, pairs);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of other libraries than NumPy, where they lie on the host: PyTorch and JAX if they can be imported, and what
+"""Arrays of other libraries than NumPy, where they are on the host: PyTorch and JAX if they can be imported, and what
 comes by DLPack or __cuda_array_interface__. Arrays on a GPU: tests/device/python_on_gpu.py."""
 
 import importlib
@@ -47,7 +47,7 @@ class ByDlpack:
 
 
 class OnGpu:
-    """Something that says it lies on a GPU."""
+    """Something that says it is on a GPU."""
 
     def __init__(self, **entries):
         self.__cuda_array_interface__ = {
@@ -90,10 +90,10 @@ class ArraysTest(unittest.TestCase):
             self.table.get(values, out=ByDlpack(values))
 
     def test_arrays_on_a_gpu_are_refused_by_a_table_on_the_cpu(self):
-        with self.assertRaisesRegex(tessera.BadArgument, "keys: lies on GPU 0, and this table lives on the CPU"):
+        with self.assertRaisesRegex(tessera.BadArgument, "keys: is on GPU 0, and this table lives on the CPU"):
             self.table.get(OnGpu())
         keys = np.arange(4, dtype=np.uint32)
-        with self.assertRaisesRegex(tessera.BadArgument, "out: lies on GPU 0"):
+        with self.assertRaisesRegex(tessera.BadArgument, "out: is on GPU 0"):
             self.table.get(keys, out=OnGpu())
         with self.assertRaisesRegex(tessera.BadArgument, "out: is read-only"):
             self.table.get(keys, out=OnGpu(data=(4096, True)))
@@ -131,7 +131,7 @@ class ArraysTest(unittest.TestCase):
             (torch.arange(3), "keys: is int64"),
             (torch.zeros(3, dtype=torch.float16), "keys: is torch.float16, "),
             (torch.zeros((3, 3), dtype=torch.int32).T, "one behind the other"),
-            (torch.zeros(3, dtype=torch.int32, device="meta"), "lies on meta"),
+            (torch.zeros(3, dtype=torch.int32, device="meta"), "is on meta"),
             (torch.zeros(3, dtype=torch.int32).to_sparse(), "layout"),
         ):
             with self.assertRaisesRegex(tessera.BadArgument, sentence):

@@ -98,8 +98,19 @@ class SpecTest(unittest.TestCase):
         self.assertIn("bucket_slots", names)
         with self.assertRaises(tessera.Error):
             tessera.plugins("/absent")
-        with self.assertRaisesRegex(tessera.NotFound, "quickstart"):
-            tessera.recipe("absent")
+        recipes = {recipe.name: recipe for recipe in tessera.recipes()}
+        self.assertEqual(recipes["quickstart"].path, tessera.recipe("quickstart"))
+        self.assertTrue(os.path.isfile(tessera.recipe("quickstart.ini")))
+        self.assertTrue(recipes["quickstart"].summary)
+        with Table("quickstart", settings=CPU, capacity=100) as table:
+            table.insert(np.arange(10, dtype=np.uint32), np.arange(10, dtype=np.uint32))
+            self.assertEqual(len(table), 10)
+        for name in recipes:
+            self.assertNotIn("/", name)
+        with self.assertRaisesRegex(tessera.NotFound, "did you mean quickstart"):
+            tessera.recipe("quickstar")
+        with self.assertRaisesRegex(tessera.NotFound, "did you mean quickstart"):
+            Table("quickstar")
 
     def test_bench(self):
         rows = tessera.bench(spec(capacity=2000), n=2000, loads=[0.5, 0.8], ops=["insert", "find100"])
@@ -649,8 +660,8 @@ class ArgumentsTest(unittest.TestCase):
         self.refused(tessera.BadArgument, "do not fit into 32 bits", find, [1 << 32])
         self.refused(tessera.BadArgument, "do not fit into 32 bits", find, [-1, 1 << 31])
         self.refused(tessera.BadArgument, "do not fit into 32 bits", find, -(1 << 31) - 1)
-        self.refused(ValueError, "do not lie one behind the other", find, self.keys[::2])
-        self.refused(ValueError, "do not lie one behind the other", find, np.zeros((3, 3), np.uint32).T)
+        self.refused(ValueError, "are not one behind the other", find, self.keys[::2])
+        self.refused(ValueError, "are not one behind the other", find, np.zeros((3, 3), np.uint32).T)
 
     def test_keys_of_many_makes(self):
         two = [1, 2]

@@ -29,7 +29,7 @@ case_of "pip installs it without a network"
 /usr/bin/python3 -m venv --system-site-packages "$venv" >log 2>&1 || fail "$(cat log)"
 "$python" -m pip install --no-index --no-cache-dir --disable-pip-version-check "$wheel" >log 2>&1 || fail "$(cat log)"
 site=$("$python" -c 'import tessera; print(tessera.__path__[0])')
-[[ $site == "$venv"/* ]] || fail "it lies in $site"
+[[ $site == "$venv"/* ]] || fail "it is in $site"
 [[ -f $site/py.typed ]] || fail "it has no py.typed"
 
 # What imports it must not find the sources of the checkout.

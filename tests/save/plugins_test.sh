@@ -26,7 +26,7 @@ table() {
     --out "$work/$1.rows" --save "$work/$1.tsr"
   expect_status 0
 }
-# load KIND: with the mutant, which lies in the current folder.
+# load KIND: with the mutant, which is in the current folder.
 load() { run run "$work/$1.ini" --plugins "$PWD:$original" --load "$work/$1.tsr" --find "$work/queries.$1.tsv" --out rows; }
 
 # refuses_table PATTERN ROLE:SOURCE [c|cuh SCRIPT]...: the tables of these kinds are refused, and nothing is answered.

@@ -295,7 +295,7 @@ TEST(Damage, SoundPartsThatDoNotBelongTogether) {
     expect_refused(bad, status, words);
   };
   Parts other = Parts(bytes);
-  number(other.head, 40, 12345); // the seed: keys lie in other buckets
+  number(other.head, 40, 12345); // the seed: keys are in other buckets
   refused(other, TSR_INCOMPATIBLE, "other buckets");
   other = Parts(bytes);
   number(other.head, 64, 12345); // the sample: as if the layout read other pairs

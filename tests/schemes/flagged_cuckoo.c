@@ -11,7 +11,7 @@ static tsr_status flagged_cuckoo_plan(const void *config, const tsr_shape *shape
                     "probing = flagged_cuckoo moves pairs, and this layout cannot swap a key together with its value: "
                     "use layout = packed, or a scheme that moves nothing");
   plan->probing.moves_pairs = 1;
-  /* not ends_at_empty: a flag that is raised later lets walks pass buckets with room, and a pair may lie in the stash, behind
+  /* not ends_at_empty: a flag that is raised later lets walks pass buckets with room, and a pair may be in the stash, behind
    * them, from a time when its walk ended before they came */
   plan->probing.first_slots = shape->bucket_slots;
   plan->probing.has_notes = 1;
@@ -19,5 +19,4 @@ static tsr_status flagged_cuckoo_plan(const void *config, const tsr_shape *shape
   return TSR_OK;
 }
 
-TSR_PLUGIN(flagged_cuckoo_plan, "Cuckoo hashing in which a full bucket tells whether a key of it lies elsewhere.",
-           "own");
+TSR_PLUGIN(flagged_cuckoo_plan, "Cuckoo hashing in which a full bucket tells whether a key of it is elsewhere.", "own");

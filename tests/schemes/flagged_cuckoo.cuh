@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * probing flagged_cuckoo: bucketed cuckoo hashing with an overflow flag for each bucket. The flag is the note of a key's
- * first bucket: no key whose walk begins there lies beyond that many steps; 0 for a bucket that no key had to leave. So the
- * find of an absent key ends at a full first bucket, too, unless a key of it lies elsewhere.
+ * first bucket: no key whose walk begins there is beyond that many steps; 0 for a bucket that no key had to leave. So the
+ * find of an absent key ends at a full first bucket as well, unless a key of it is elsewhere.
  * Laws kept: a pair leaves its first bucket only when that is full; and a flag is raised before the pair is put elsewhere.
  */
 #define TSR_PARAMETERS(P)                                                                                              \

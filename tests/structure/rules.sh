@@ -122,6 +122,36 @@ breaches_of_names() {
   done < <(sources_in core tools)
 }
 
+# ---- Retired words -------------------------------------------------------------------------------
+
+# The rows of retired.txt: PATTERN ; INSTEAD ; WHERE ; PATHS.
+retired_rows=()
+mapfile -t retired_rows < <(grep -vE '^(#|$)' "$(dirname "${BASH_SOURCE[0]}")/retired.txt")
+
+breaches_of_words() {
+  local row pattern instead where file line glob may named paths later=
+  for row in "${retired_rows[@]}"; do
+    if [[ $row == 'later ; '* ]]; then
+      later=${row#*;}
+      continue
+    fi
+    pattern=${row%% ; *} && row=${row#* ; }
+    instead=${row%% ; *} && row=${row#* ; }
+    where=${row%% ;*}
+    read -ra paths <<<"${row#*;} $later"
+    named=(-name '*.md')
+    [[ $where != text ]] || named+=(-o -name '*.[ch]' -o -name '*.c[cu]' -o -name '*.cuh' -o -name '*.sh' -o -name '*.py' -o -name '*.ini')
+    while IFS= read -r line; do
+      file=${line%%:*} && may=
+      for glob in "${paths[@]}"; do
+        # shellcheck disable=SC2053
+        [[ $file != $glob ]] || may=1
+      done
+      [[ $may || $file == tests/structure/* ]] || echo "$line: write: $instead"
+    done < <(find_files . -- "${named[@]}" | xargs -r grep -niP -- "$pattern" /dev/null)
+  done
+}
+
 # ---- Schemes -------------------------------------------------------------------------------------
 
 # P-45: a scheme speaks of buckets: no lane, no CUDA word, no collective.
@@ -137,13 +167,13 @@ breaches_of_schemes() {
 
 # ---- Lanes of a warp -----------------------------------------------------------------------------
 
-# What all lanes of a warp do together (core/kernels/chain.cuh) stands behind no `&&`, `||` or `?`: lanes for which the left
+# What all lanes of a warp do together (core/kernels/value_list.cuh) stands behind no `&&`, `||` or `?`: lanes for which the left
 # side decides would not come, and in the last, partial warp of a launch there always are some.
 breaches_of_collectives() {
   local file line
   while read -r file; do
-    line=$(without_comments "$file" | tr -s ' \n' ' ' | grep -oE '(&&|\|\||\?) [^;{}]*\bchain_(group_of|from_leader|any|append|look_back|allocate[a-z_]*)\(' | head -n 1)
-    [[ ! $line ]] || echo "$file: not all lanes of a warp may come to chain_${line##*chain_}...)"
+    line=$(without_comments "$file" | tr -s ' \n' ' ' | grep -oE '(&&|\|\||\?) [^;{}]*\bvalue_list_(group_of|from_leader|any|append|look_back|allocate[a-z_]*)\(' | head -n 1)
+    [[ ! $line ]] || echo "$file: not all lanes of a warp may come to value_list_${line##*value_list_}...)"
   done < <(find_files core/kernels core/batch -- -name '*.cuh')
 }
 

@@ -42,6 +42,10 @@ case_of "few files know a feature"
 ((${#spread_rows[@]} >= 3)) || fail "few features are listed"
 no_breach breaches_of_spread
 
+case_of "words that were retired do not come back"
+((${#retired_rows[@]} >= 8)) || fail "few words are listed"
+no_breach breaches_of_words
+
 case_of "functions and structs can be read at once: 60 lines, 8 parameters, 20 members"
 no_breach python3 tests/structure/sizes.py
 
@@ -122,6 +126,7 @@ finds_none breaches_of_schemes
 finds_none breaches_of_collectives
 finds_none breaches_of_licences
 finds_none breaches_of_spread
+finds_none breaches_of_words
 
 case_of "a wrong arrow is found"
 while read -r file header; do
@@ -192,23 +197,46 @@ case_of "a collective of a warp behind a condition is found"
 while read -r line; do
   fresh_checkout
   mkdir -p core/kernels
-  write core/kernels/fine.cuh 'int rank = chain_group_of(c, key, mine).rank; int leads = mine && rank == 0;' \
-    'while (chain_any(c, waits && late)) unit = 0;'
+  write core/kernels/fine.cuh 'int rank = value_list_group_of(c, key, mine).rank; int leads = mine && rank == 0;' \
+    'while (value_list_any(c, waits && late)) unit = 0;'
   finds_none breaches_of_collectives
   write core/kernels/wrong.cuh "$line"
-  finds 'core/kernels/wrong.cuh: not all lanes of a warp may come to chain_' breaches_of_collectives
+  finds 'core/kernels/wrong.cuh: not all lanes of a warp may come to value_list_' breaches_of_collectives
 done <<'COLLECTIVES'
-int leads = mine && chain_group_of(c, key, mine).rank == 0;
-int same = mine || chain_from_leader(c, &group, 1);
-int any = mine ? chain_any(c, 1) : 0;
+int leads = mine && value_list_group_of(c, key, mine).rank == 0;
+int same = mine || value_list_from_leader(c, &group, 1);
+int any = mine ? value_list_any(c, 1) : 0;
 COLLECTIVES
 
 case_of "a feature that many files know is found"
 fresh_checkout
-for name in a b c; do write core/$name.c 'int x = HAS_CHAINS(c);'; done
+for name in a b c; do write core/$name.c 'int x = HAS_VALUE_LISTS(c);'; done
 finds_none breaches_of_spread
-write core/d.c 'int x = HAS_CHAINS(c);'
+write core/d.c 'int x = HAS_VALUE_LISTS(c);'
 finds 'in a list .*: 4 files of core/ know, at most 3 may' breaches_of_spread
+
+case_of "a retired word is found, in the files and places that its row names"
+while IFS='|' read -r file line; do
+  fresh_checkout
+  write "$file" "$line"
+  finds "$file:2:.*: write: " breaches_of_words
+done <<'RETIRED'
+core/core.c|int x = HAS_CHAINS(c);
+core/core.c|/* At most so many bytes. */
+core/core.c|const char *text = "the file lies elsewhere";
+page.md|14 thousand million a second
+page.md|at load .8
+page.md|and one more, too.
+RETIRED
+while IFS='|' read -r file line; do
+  fresh_checkout
+  write "$file" "$line"
+  finds_none breaches_of_words
+done <<'ALLOWED'
+core/core.c|const double load = {.8};
+core/core.c|/* One bucket more, too many for a page; underlies. */
+page.md|at load 0.8, in `core/core.c`
+ALLOWED
 
 case_of "what is too large is found"
 while IFS= read -r line; do

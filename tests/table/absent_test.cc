@@ -2,7 +2,7 @@
 //
 // Tables behind a filter ([table] filter), on the cpu backend: that absent keys stop there, by the statistics, and that no
 // key that was inserted does, however it came: by any scheme, by pages, lists and growth, from a file, by a rehash. The
-// composition fuzzer draws such tables, too (../compositions). Read next: judged.h.
+// composition fuzzer draws such tables as well (../compositions). Read next: judged.h.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -31,7 +31,7 @@ Batch batch_of(uint64_t first, uint64_t count) {
   return batch;
 }
 
-// Of absent keys so many may pass: a table has at least the bits that it was asked for.
+// Of absent keys that many may pass: a table has at least the bits that it was asked for.
 uint64_t most_pass(uint64_t keys) {
   return most_of(keys, tsr_filter_rate(32, tsr_filter_functions(32, kBits), static_cast<double>(kBits)));
 }
@@ -139,7 +139,7 @@ TEST_F(Filtered, GrowsWithItsTable) {
   }
 }
 
-// Batches that go page by page, and tables that lie in the host's memory while their filter does not.
+// Batches that go page by page, and tables that are in the host's memory while their filter does not.
 TEST_F(Filtered, PagesAreMarked) {
   for (const char *limit : {"0", "64Ki"}) {
     make(of("packed", "cuckoo"),
@@ -184,7 +184,7 @@ TEST_F(Filtered, BatchesThatAreMarkedInOrder) {
     return tsr_plan_mark_batch(composition.get());
   };
   EXPECT_EQ(least(1 << 27, 0), UINT64_MAX);
-  EXPECT_EQ(least(7000000, 90), UINT64_MAX) << "7 MB lie in the cache";
+  EXPECT_EQ(least(7000000, 90), UINT64_MAX) << "7 MB are in the cache";
   EXPECT_EQ(least(9000000, 90), uint64_t{1} << 22);
   EXPECT_GT(least(1 << 30, 90), uint64_t{1} << 22) << "a small batch does not pay where there are many pages";
 }
@@ -209,7 +209,7 @@ TEST_F(Filtered, ApplyMarksWhatItInserts) {
   EXPECT_LE(passed, kKeys / 2 + most_pass(kKeys / 2)) << "those that were only looked for are not marked";
 }
 
-// The bits lie in the file; and a rehash to another spec makes them anew.
+// The bits are in the file; and a rehash to another spec makes them anew.
 TEST_F(Filtered, IsSavedAndComesAndGoes) {
   const Recipe recipe = of("packed", "cuckoo");
   make(recipe);

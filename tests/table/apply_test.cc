@@ -87,7 +87,7 @@ std::string recipe_name(const testing::TestParamInfo<Recipe> &info) {
   return r.part[TSR_ROLE_LAYOUT] + "_" + r.part[TSR_ROLE_PROBING] + (allocator.empty() ? "" : "_" + allocator);
 }
 
-// Number i of distinct keys that weak hashers, too, send to different buckets.
+// Number i of distinct keys that even weak hashers send to different buckets.
 uint64_t spread(uint64_t i) { return i * 0x9E3779B1u & 0xFFFFFFFFu; }
 
 class Apply : public testing::TestWithParam<Recipe>, protected Judged {

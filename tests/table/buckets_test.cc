@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Multimaps whose values lie in buckets of their own (values = buckets, core/design/0022-bucket-lists.md), on the cpu
+// Multimaps whose values are in buckets of their own (values = buckets, core/design/0022-bucket-lists.md), on the cpu
 // backend: every layout, scheme and allocator that carries them, against the oracle; what they take of memory, against
 // the paper's formula; and what refuses them. Read next: judged.h, multi_test.cc.
 #include <gtest/gtest.h>
@@ -231,7 +231,7 @@ INSTANTIATE_TEST_SUITE_P(All, Buckets, testing::ValuesIn(enough_for_races(cases(
 
 class Memory : public testing::Test, protected Judged {};
 
-// Units of a list of so many values, by the paper's s_i = ceil(lambda s_(i-1)): each bucket in whole units, and a link
+// Units of a list of that many values, by the paper's s_i = ceil(lambda s_(i-1)): each bucket in whole units, and a link
 // in all but the first.
 uint64_t units_of(uint64_t values, double first, double growth, uint64_t unit_values) {
   uint64_t units = 0, room = 0;

@@ -298,7 +298,7 @@ TEST(Join, OfLongListsGoesPageByPage) {
   }
 }
 
-// Of pairs that lie in no list, or in the slots of another one, pages alone know nothing.
+// Of pairs that are in no list, or in the slots of another one, pages alone know nothing.
 TEST(Join, OfListsGoesAnotherWayWherePairsLieElsewhere) {
   const Shape shape = {{32, 32}, true, 5000, 4000, Place::kLists, true, 50, 6000};
   Side left(shape, 3);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tables larger than what they may have of the device (device_bytes), on the cpu backend: whatever schemes, policies and
-// operations, beside the oracle; batches that touch few pages; what lies behind all pages; that the limit is kept; files;
-// joins; what is refused. The composition fuzzer draws them, too (../compositions). Read next: judged.h.
+// operations, beside the oracle; batches that touch few pages; what is behind all pages; that the limit is kept; files;
+// joins; what is refused. The composition fuzzer draws them as well (../compositions). Read next: judged.h.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -69,7 +69,7 @@ std::string name_of(const testing::TestParamInfo<Travelled> &info) { return info
 
 class Larger : public testing::TestWithParam<Travelled>, protected Judged {};
 
-// page_batch: every find has its pages come; or none does, and reads them where they lie.
+// page_batch: every find has its pages come; or none does, and reads them where they are.
 TEST_P(Larger, EveryOperationAgreesWithTheOracle) {
   TSR_TRACE_SEED;
   for (uint64_t page_batch : {1, 0}) {
@@ -187,7 +187,7 @@ TEST_F(OneTable, TravelsThroughAFile) {
   expect_all(batch.keys);
 }
 
-// All numbers, the even ones, and all again: runs of pages meet where either table lies in the host's memory.
+// All numbers, the even ones, and all again: runs of pages meet where either table is in the host's memory.
 TEST_F(OneTable, JoinsTablesOfBothKinds) {
   SpecPointer spec = spec_of(recipe());
   tsr_error error = {};
@@ -240,7 +240,7 @@ TEST_F(OneTable, JoinsTablesOfBothKinds) {
     EXPECT_EQ(tsr_join(left, right, TSR_JOIN_SUM, &rows, &sums, &error), TSR_BAD_ARGUMENT);
     EXPECT_EQ(sums, both);
   }
-  const uint32_t last = ~uint32_t{0}; // lies behind all pages, so that they do not meet
+  const uint32_t last = ~uint32_t{0}; // is behind all pages, so that they do not meet
   uint64_t inner = 0;
   for (int i = 0; i < 2; i++)
     ASSERT_EQ(tsr_insert(tables[i], 1, &last, &last, nullptr, &error), TSR_OK) << error.message;

@@ -416,7 +416,7 @@ TEST_P(Lists, AreSavedAndLoaded) {
   EXPECT_EQ(after.utilization, before.utilization);
   ASSERT_NO_FATAL_FAILURE(expect_all(all.keys));
   if (reuses_units(GetParam())) flush();
-  ASSERT_NO_FATAL_FAILURE(insert(gone)); // the units that are free are known, too
+  ASSERT_NO_FATAL_FAILURE(insert(gone)); // the units that are free are known as well
   EXPECT_EQ(oracle_->handed_back(), 0u);
   ASSERT_NO_FATAL_FAILURE(expect_all(all.keys));
 }

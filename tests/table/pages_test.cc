@@ -2,7 +2,7 @@
 //
 // Tables of pages, on the cpu backend, for every scheme that can have them: batches that go page by page and batches
 // that do not, beside the oracle; keys that all belong to one page; partitions of one, two and three passes; what is
-// refused. The composition fuzzer draws pages, too (../compositions). Read next: judged.h.
+// refused. The composition fuzzer draws pages as well (../compositions). Read next: judged.h.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -178,7 +178,7 @@ TEST(PageBatches, PayFromASmallerShareOfAFullTableOn) {
   EXPECT_LT(least(unique, 0), least(unique, capacity / 2));
   EXPECT_GT(least(unique, capacity / 2), 2 * least(unique, capacity));
   EXPECT_LT(least(unique, capacity), capacity / 20);
-  EXPECT_EQ(least(unique, 2 * capacity), least(unique, 10 * capacity)) << "what was erased is counted, too";
+  EXPECT_EQ(least(unique, 2 * capacity), least(unique, 10 * capacity)) << "what was erased is counted as well";
   EXPECT_EQ(least(TSR_DUPLICATES_FIRST, 0), least(TSR_DUPLICATES_FIRST, capacity));
 }
 

@@ -79,7 +79,7 @@ TEST_P(OnScheme, StatisticsAddUp) {
   EXPECT_EQ(r.insert_stashed, 0u);
 }
 
-// At a load that no scheme reaches without, pairs lie in the stash: exactly those that the report counts.
+// At a load that no scheme reaches without, pairs are in the stash: exactly those that the report counts.
 TEST_P(OnScheme, CountsWhatWentToTheStash) {
   create_one([](Recipe *recipe) {
     recipe->statistics = true;
@@ -206,7 +206,7 @@ protected:
     EXPECT_EQ(table_->contains(absent), "");
     if (GetParam()) {
       EXPECT_EQ(table_->apply(std::vector<uint8_t>(kKeys, TSR_OP_FIND), absent, 0), "");
-      EXPECT_EQ(report().apply_probes, report().find_probes) << "what is asked for together is found so, too";
+      EXPECT_EQ(report().apply_probes, report().find_probes) << "what is asked for together is found so as well";
     }
     return static_cast<double>(report().find_probes) / kKeys;
   }
@@ -214,7 +214,7 @@ protected:
   static constexpr uint64_t kKeys = 10000;
 };
 
-// At load .8 a bucket of 4 is full in two of five cases; a flag is raised by those pairs alone that had to go on.
+// At load 0.8 a bucket of 4 is full in two of five cases; a flag is raised by those pairs alone that had to go on.
 TEST_P(OfFlags, TheyEndWalksThatAnEmptySlotDoesNot) {
   const double flags = looks("quotient"), none = looks("packed");
   std::cout << flags << " buckets with flags, " << none << " without\n";

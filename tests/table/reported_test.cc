@@ -236,7 +236,7 @@ TEST_P(Reported, FindOrInsertAnswersEach) {
   }
 }
 
-// qkan 26: an array that is part of another lies where a vector load may not.
+// qkan 26: an array that is part of another is where a vector load may not.
 TEST_P(Reported, ArraysMayLieAnywhere) {
   Table table(text(), 500);
   const std::vector<uint32_t> keys = distinct(&random_, 300);

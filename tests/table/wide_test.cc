@@ -175,7 +175,7 @@ TEST_P(Wide, RacesOfEqualKeys) {
 
 INSTANTIATE_TEST_SUITE_P(All, Wide, testing::ValuesIn(cases), name_of);
 
-// Keys of 128 bits whose hash is the table's key and which lie in the row, as README.md says. Their hashes are of 8 bits here,
+// Keys of 128 bits whose hash is the table's key and which are in the row, as README.md says. Their hashes are of 8 bits here,
 // so that most of them meet.
 TEST(WideKeys, AreKeptApartByTheirRows) {
   struct Record {
@@ -193,7 +193,7 @@ TEST(WideKeys, AreKeptApartByTheirRows) {
     hashes.push_back((r.key[0] ^ r.key[1]) & 255);
   }
   tsr_error e = {};
-  const uint64_t inserted = 2000; // the others are asked for, too
+  const uint64_t inserted = 2000; // the others are asked for as well
   ASSERT_EQ(tsr_insert(table.get(), inserted, hashes.data(), records.data(), nullptr, &e), TSR_OK) << e.message;
   ASSERT_EQ(
       tsr_find_all(table.get(), hashes.size(), hashes.data(), offsets.data(), found.size(), found.data(), nullptr, &e),

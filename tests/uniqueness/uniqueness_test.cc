@@ -217,7 +217,7 @@ TEST_P(Uniqueness, AllKeysEqual) {
   });
 }
 
-// Equal keys lie one range of the parallel loop apart, so that two threads work on them at the same time.
+// Equal keys are one range of the parallel loop apart, so that two threads work on them at the same time.
 TEST_P(Uniqueness, EqualKeysInDifferentRanges) {
   TSR_TRACE_SEED;
   Random random(2);

@@ -27,7 +27,7 @@ const Shape kShapes[] = {
     {"slab_multimap", "kind=multimap\nlayout=slab\nprobing=slab_list\nallocator=slab_light\n", true},
 };
 
-// The tables of numbers that lie below rows.
+// The tables of numbers that are below rows.
 const Shape kRowShapes[] = {
     {"packed_linear", "kind=map\nlayout=packed\nprobing=linear\n", false},
     {"packed_cuckoo", "kind=map\nlayout=packed\nprobing=cuckoo\n", false},

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/cli/places.h"
-
 /* ---- Operands -------------------------------------------------------------------------------- */
 
 /* The number of words in "ROLE [NAME]", with or without those in brackets. */
@@ -72,9 +70,9 @@ bool tsr_arguments_has(const tsr_arguments *arguments, const char *name) {
   return false;
 }
 
-tsr_status tsr_arguments_spec(const tsr_arguments *arguments, const char *path, tsr_spec **spec, tsr_error *error) {
+tsr_status tsr_arguments_spec(const tsr_arguments *arguments, const char *name, tsr_spec **spec, tsr_error *error) {
   tsr_spec *read = NULL;
-  tsr_status status = tsr_spec_read(path, &read, error);
+  tsr_status status = tsr_spec_read(name, &read, error);
   for (size_t i = 0; status == TSR_OK && i < arguments->given_count; i++)
     if (strcmp(arguments->given[i].name, "--set") == 0) status = tsr_spec_set(read, arguments->given[i].value, error);
   if (status) {
@@ -87,10 +85,5 @@ tsr_status tsr_arguments_spec(const tsr_arguments *arguments, const char *path, 
 
 tsr_status tsr_arguments_recipe(const tsr_arguments *arguments, const char *name, tsr_spec **spec, tsr_error *error) {
   const char *given = tsr_arguments_value(arguments, "--spec");
-  char path[TSR_PLACE_BYTES];
-  if (given) return tsr_arguments_spec(arguments, given, spec, error);
-  tsr_status status = tsr_place_specs(path, error);
-  if (status) return status;
-  if (!tsr_place_join(path, name, path)) return tsr_fail(error, TSR_NOT_FOUND, "%s: is too long a path", path);
-  return tsr_arguments_spec(arguments, path, spec, error);
+  return tsr_arguments_spec(arguments, given ? given : name, spec, error);
 }

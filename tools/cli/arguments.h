@@ -35,8 +35,8 @@ void tsr_arguments_free(tsr_arguments *arguments);
 const char *tsr_arguments_value(const tsr_arguments *arguments, const char *name);
 bool tsr_arguments_has(const tsr_arguments *arguments, const char *name);
 
-/* Reads the spec at `path` and applies every --set. The caller frees *spec. */
-TSR_MUST_CHECK tsr_status tsr_arguments_spec(const tsr_arguments *arguments, const char *path, tsr_spec **spec,
+/* Reads a spec, by the path of its file or as a recipe by its name, and applies every --set. The caller frees *spec. */
+TSR_MUST_CHECK tsr_status tsr_arguments_spec(const tsr_arguments *arguments, const char *name, tsr_spec **spec,
                                              tsr_error *error);
 
 /* The same with the spec of --spec or, where that is not given, the recipe of this name, which comes with the program. */

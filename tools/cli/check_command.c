@@ -159,17 +159,19 @@ static tsr_exit run_link(const tsr_arguments *arguments) {
 
 static const tsr_option check_options[] = {TSR_OPTION_SET, TSR_OPTION_PLUGINS, TSR_OPTION_END};
 static const tsr_option link_options[] = {
-    {"--arch", "sm_NN", false, "The GPU to link for; else the one found here, else sm_90. cpu: compiles for AVX2."},
-    {"-o", "FILE.cubin", false, "Where to write the device code; with --arch cpu a folder."},
+    {"--arch", "sm_NN", false,
+     "The GPU to link for. Otherwise the one found here, or sm_90 without one. cpu: compiles for AVX2."},
+    {"-o", "FILE.cubin", false, "Where the device code goes; with --arch cpu a folder."},
     {"--no-cache", NULL, false, "Links even if the cache has it, and stores nothing there."},
     TSR_OPTION_SET,
     TSR_OPTION_PLUGINS,
     TSR_OPTION_END};
 
 const tsr_command tsr_check_command = {
-    {"check", "SPEC", "Shows all that a spec resolves to: parts, parameters, sizes, what may overlap.", check_options,
+    {"check", "SPEC", "Prints all that a spec resolves to: parts, parameters, sizes, what may overlap.", check_options,
      NULL},
     run_check};
-const tsr_command tsr_link_command = {
-    {"link", "SPEC", "Links a spec's device code, without a GPU, and tells what each kernel uses.", link_options, NULL},
-    run_link};
+const tsr_command tsr_link_command = {{"link", "SPEC",
+                                       "Links a spec's device code, without a GPU, and prints what each kernel uses.",
+                                       link_options, NULL},
+                                      run_link};

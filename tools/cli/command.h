@@ -32,6 +32,7 @@ extern const tsr_command tsr_tune_command;
 extern const tsr_command tsr_plot_command;
 extern const tsr_command tsr_report_command;
 
+extern const tsr_command tsr_complete_command;
 extern const tsr_command tsr_help_command;
 
 /* A command of the list of all. The laboratory's read their own words. */

@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 #
-# Completes the words of tessera in bash: commands, options, plugins, keys of [table], then names of files. It asks the
-# program's own --help, list and describe, so it knows what that program knows. `source` it, or install it as
-# share/bash-completion/completions/tessera. A `./tessera` that has nothing to build is fast enough to be asked.
+# Completes the words of tessera in bash: commands, options and their values, recipes, plugins, names of files. It asks
+# `tessera complete`, so it knows what that program knows. `source` it, or install it as
+# share/bash-completion/completions/tessera. completion.zsh and completion.fish are the same for those shells.
 
 _tessera() {
-  local program=$1 word=$2 before=$3 command=${COMP_WORDS[1]:-} words=
+  local line=${COMP_LINE:0:COMP_POINT} words word kept='' candidate file
+  read -ra words <<<"$line"
+  [[ $line != *[[:space:]] ]] || words+=('')
+  word=${words[-1]}
+  # Bash replaces what stands behind the last '=' only.
+  [[ $word != *=* || $COMP_WORDBREAKS != *=* ]] || kept=${word%"${word##*=}"}
   COMPREPLY=()
-  if ((COMP_CWORD == 1)); then
-    words="$("$program" --help 2>/dev/null | sed -nE 's/^  ([a-z]+) .*/\1/p') --help"
-  elif [[ $word == -* ]]; then
-    words="$("$program" "$command" --help 2>/dev/null | sed -nE 's/^  (-[^ ]+) .*/\1/p') --help"
-  elif [[ $before == --set && $word != *=* ]]; then
-    words=$("$program" describe table 2>/dev/null | sed -nE '4,$s/^([a-z_]+) .*/table.\1=/p')
-    compopt -o nospace
-  elif [[ $command == describe ]]; then
-    words="table layout probing hasher allocator $("$program" list 2>/dev/null | sed -nE 's|^([a-z]+/[^ ]+) .*|\1|p')"
-  elif ((COMP_CWORD == 2)) && [[ $command == list || $command == new ]]; then
-    words='layout probing hasher allocator'
-  fi
-  # shellcheck disable=SC2207 # no word has a blank, and every bash knows this
-  [[ ! $words ]] || COMPREPLY=($(compgen -W "$words" -- "$word"))
+  while IFS=$'\t' read -r candidate _; do
+    if [[ $candidate ]]; then
+      COMPREPLY+=("${candidate#"$kept"}")
+      [[ $candidate != *= ]] || compopt -o nospace 2>/dev/null
+    else # an empty line stands for names of files
+      compopt -o filenames 2>/dev/null
+      while read -r file; do COMPREPLY+=("$file"); done < <(compgen -f -- "${word#"$kept"}")
+    fi
+  done < <("$1" complete -- "${words[@]:1}" 2>/dev/null)
 }
-complete -o default -F _tessera tessera ./tessera
+complete -F _tessera tessera ./tessera

@@ -121,7 +121,7 @@ static void remove_folder(kit_run *run) {
 
 /* ---- The child ------------------------------------------------------------------------------- */
 
-/* Listing plugins loads them: the one under test may lie among them, which is why the child does it. */
+/* Listing plugins loads them: the one under test may be among them, which is why the child does it. */
 static tsr_status write_list(const kit_run *run, tsr_error *error) {
   const tsr_plugin_info *plugins;
   size_t count;
@@ -306,14 +306,13 @@ static tsr_exit run_conform(const tsr_arguments *arguments) {
 }
 
 static const tsr_option options[] = {
-    {"--quick", NULL, false, "The laws of the plugin's role, in some 10 seconds; the default."},
-    {"--full", NULL, false, "All compositions too, with every hasher, parameter and policy: minutes."},
-    {"--stress", "N", false, "Counts and looks up N pairs, 2^22 or more: what goes wrong once in a million."},
+    {"--quick", NULL, false, "The laws of the plugin's role, in about 10 seconds. The default."},
+    {"--full", NULL, false, "Also all compositions, with every hasher, parameter and policy: minutes."},
+    {"--stress", "N", false, "Counts and looks up N pairs, 2^22 or more, to find what goes wrong once in a million."},
     {"--tsan", NULL, false, "Under ThreadSanitizer, for a plugin built by plugins/build_plugin.sh --tsan."},
-    {"--timeout", "SECONDS", false, "When a test of the kit is given up as one that hangs; else 600."},
+    {"--timeout", "SECONDS", false, "After how many seconds a test counts as one that hangs; 600."},
     TSR_OPTION_PLUGINS,
     TSR_OPTION_END};
 
 const tsr_command tsr_conform_command = {
-    {"conform", "FILE.so", "Tests a plugin against the contract, in a process of its own.", options, NULL},
-    run_conform};
+    {"conform", "FILE.so", "Tests a plugin against the contract, in a separate process.", options, NULL}, run_conform};

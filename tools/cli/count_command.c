@@ -40,7 +40,7 @@ typedef struct count_job {
 /* Refuses a wrong spec before any file is opened. */
 static tsr_status read_spec(count_job *job, tsr_error *error) {
   char key_bits[32];
-  tsr_status status = tsr_arguments_recipe(job->arguments, "count.ini", &job->spec, error);
+  tsr_status status = tsr_arguments_recipe(job->arguments, "count", &job->spec, error);
   if (status) return status;
   snprintf(key_bits, sizeof key_bits, "table.key_bits=%u", job->options.key_bits);
   status = tsr_spec_set(job->spec, key_bits, error);
@@ -138,6 +138,7 @@ static tsr_status count_all(count_job *job, tsr_error *error) {
 static tsr_status put_out(const count_job *job, tsr_error *error) {
   tsr_pairs pairs = {.count = 0};
   tsr_status status = tsr_pairs_export(job->table, &pairs, error);
+  if (status == TSR_OK) tsr_pairs_say_stopped(&pairs, job->spec);
   if (status == TSR_OK) tsr_pairs_keep(&pairs, job->least);
   if (status == TSR_OK && job->is_sorted) status = tsr_pairs_sort(&pairs, error);
   if (status == TSR_OK && job->out) status = tsr_pairs_write(&pairs, (uint32_t)job->letters, job->out, error);
@@ -162,19 +163,19 @@ static void say_counted(const count_job *job) {
 /* ---- The command ----------------------------------------------------------------------------- */
 
 static const tsr_option options[] = {
-    {"--kmers", "K", false, "Letters of a k-mer, 1 to 32."},
+    {"--kmers", "K", false, "Letters per k-mer, 1 to 32."},
     {"--canonical", NULL, false, "Counts a k-mer and its reverse complement as one, the smaller."},
     {"--histogram", NULL, false,
-     "Prints lines `count number`: so many k-mers occur so often. What it does without --out."},
+     "Prints lines `count number`: that many k-mers occur so often. What it does without --out."},
     {"--out", "FILE", false,
-     "Where the k-mers and their counts go, a line each; '-' is standard output. The ending says the form, as of run "
-     "--out; an array has numbers in place of letters."},
-    {"--sorted", NULL, false, "Sorts these lines by the k-mers' letters; else they have no order."},
-    {"--min", "N", false, "Leaves k-mers that occur less often out of both."},
-    {"--spec", "FILE", false,
-     "What table counts, instead of specs/count.ini; its capacity is where it begins to grow."},
+     "Where the k-mers and their counts go, a line each; '-' is standard output. The ending chooses the format, as for "
+     "run --out; an array has numbers in place of letters."},
+    {"--sorted", NULL, false, "Sorts the lines of --out by the k-mers' letters. Otherwise they have no order."},
+    {"--min", "N", false, "Leaves out k-mers that occur less often."},
+    {"--spec", "SPEC", false,
+     "The table that counts, in place of specs/count.ini. It starts with the spec's capacity and grows."},
     TSR_OPTION_STRICT,
-    {"--quiet", NULL, false, "Says nothing but errors and what is wrong."},
+    {"--quiet", NULL, false, "Prints errors and warnings only."},
     TSR_OPTION_SET,
     TSR_OPTION_PLUGINS,
     TSR_OPTION_END};

@@ -28,12 +28,13 @@ typedef enum tsr_value_rule {
 } tsr_value_rule;
 
 typedef struct tsr_dataset_options {
-  uint32_t key_bits;   /* 32 or 64 */
-  uint32_t value_bits; /* 0, 32 or 64; 0 only if want_values is false. Or more: a value is so many bits in whole bytes,
+  uint32_t key_bits; /* 32 or 64 */
+  uint32_t
+      value_bits;   /* 0, 32 or 64; 0 only if want_values is false. Or more: a value is that many bits in whole bytes,
                                 which a line has as two hexadecimal digits each, the first byte first */
-  bool want_values;    /* every key needs a value; else values in a .tsv are read over */
-  uint32_t kmers;      /* letters per k-mer, 1 to key_bits / 2; 0 for files that are no sequences */
-  bool canonical;      /* the key is the smaller one of a k-mer and its reverse complement */
+  bool want_values; /* every key needs a value; else values in a .tsv are read over */
+  uint32_t kmers;   /* letters per k-mer, 1 to key_bits / 2; 0 for files that are no sequences */
+  bool canonical;   /* the key is the smaller one of a k-mer and its reverse complement */
   tsr_value_rule value_rule; /* where values are wanted */
   uint64_t value;            /* of TSR_VALUE_CONSTANT; fits value_bits */
   const char *key_column;    /* of lines of text: a name, or a number from 1 as "2" or "@2"; NULL: the first column */
@@ -79,7 +80,7 @@ tsr_status tsr_refuse_ordinal(const char *path, tsr_error *error);
 /* The sentence about a file without any key: TSR_IO where options say so, otherwise TSR_OK. */
 TSR_MUST_CHECK tsr_status tsr_refuse_empty(const char *path, const tsr_dataset_options *options, tsr_error *error);
 
-/* Reads so many bytes; a file that ends before has changed since its size was taken. */
+/* Reads that many bytes; a file that ends before has changed since its size was taken. */
 TSR_MUST_CHECK tsr_status tsr_read_exactly(int file, const char *path, void *to, uint64_t bytes, tsr_error *error);
 
 #ifdef __cplusplus

@@ -121,7 +121,7 @@ static tsr_status check_kind(const tsr_input *in, tsr_error *error) {
   const tsr_dataset_options *options = &in->options;
   const char *path = in->path;
   const bool has_first =
-      options->key_column && strcmp(options->key_column, "@1") == 0; /* of what has one column, too */
+      options->key_column && strcmp(options->key_column, "@1") == 0; /* of what has one column as well */
   if (in->kind != TSR_ROWS && ((options->key_column && !has_first) || options->value_column))
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "%s: has no columns to choose: %s is about rows of text (.csv, .tsv, .txt)", path,

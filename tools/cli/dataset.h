@@ -40,7 +40,7 @@ TSR_MUST_CHECK tsr_status tsr_dataset_widths(const tsr_spec *spec, uint32_t *key
 typedef struct tsr_input_facts {
   uint64_t keys;              /* so far */
   uint64_t keys_known;        /* of the whole file, where its size tells; else 0 */
-  uint64_t bytes_read, bytes; /* so far, of the file as it lies there; bytes is 0 where it is a pipe */
+  uint64_t bytes_read, bytes; /* so far, of the file as it is there; bytes is 0 where it is a pipe */
   tsr_sequence_facts sequences;
   tsr_column_names names; /* of rows of text */
   uint64_t rows_skipped;  /* by options->skips_null */

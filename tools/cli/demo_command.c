@@ -13,9 +13,10 @@
 #include "tools/cli/command.h"
 #include "tools/cli/data_file.h"
 #include "tools/cli/job_run.h"
-#include "tools/cli/places.h"
 
 enum { LETTERS = 16, MATCHES_SHOWN = 10 };
+
+static const char recipe[] = "demo";
 
 /* Prints a word as a shell reads it. */
 static void print_word(const char *word) {
@@ -30,12 +31,12 @@ static void print_word(const char *word) {
 }
 
 /* $TESSERA_COMMAND is what the user typed if a script started this program. */
-static void print_line(const tsr_arguments *arguments, const char *spec, const tsr_job *job) {
+static void print_line(const tsr_arguments *arguments, const tsr_job *job) {
   const char *command = getenv("TESSERA_COMMAND");
   printf("$");
   print_word(command && *command ? command : program_invocation_name);
   printf(" run");
-  print_word(spec);
+  print_word(recipe);
   for (size_t i = 0; i < arguments->given_count; i++) {
     print_word(arguments->given[i].name);
     print_word(arguments->given[i].value);
@@ -81,7 +82,6 @@ static void print_matches(const matches *m) {
 static tsr_exit run_demo(const tsr_arguments *arguments) {
   tsr_job_step steps[2] = {{.verb = TSR_JOB_INSERT, .path = getenv("TESSERA_DEMO_GENOME")},
                            {.verb = TSR_JOB_FIND, .path = getenv("TESSERA_DEMO_PHAGE")}};
-  char path[TSR_PLACE_BYTES];
   matches found = {.count = 0};
   tsr_spec *spec;
   tsr_error error;
@@ -89,10 +89,7 @@ static tsr_exit run_demo(const tsr_arguments *arguments) {
     return tsr_say_usage(
         "the demo's data are not known: run `./tessera demo` in a checkout, which installs them, or set "
         "TESSERA_DEMO_GENOME and TESSERA_DEMO_PHAGE to two FASTA files");
-  tsr_status status = tsr_place_specs(path, &error);
-  if (status == TSR_OK && !tsr_place_join(path, "demo.ini", path))
-    status = tsr_fail(&error, TSR_NOT_FOUND, "%s: is too long a path", path);
-  if (status == TSR_OK) status = tsr_arguments_spec(arguments, path, &spec, &error);
+  tsr_status status = tsr_arguments_spec(arguments, recipe, &spec, &error);
   if (status) return tsr_say_error(status, &error);
   tsr_job job = {.spec = spec,
                  .plugins = tsr_arguments_value(arguments, "--plugins"),
@@ -100,7 +97,7 @@ static tsr_exit run_demo(const tsr_arguments *arguments) {
                  .steps = steps,
                  .step_count = 2,
                  .listener = {take_matches, &found}};
-  print_line(arguments, path, &job);
+  print_line(arguments, &job);
   tsr_exit failed = tsr_job_run(&job);
   if (failed == TSR_EXIT_OK || failed == TSR_EXIT_UNPLACED) print_matches(&found);
   tsr_job_free(&job);

@@ -25,7 +25,7 @@ typedef struct exec_table {
   char name[NAME_BYTES];
   const char *path; /* of its spec */
   tsr_table *table;
-  bool is_other; /* another one's, by this name, too */
+  bool is_other; /* another one's, by this name as well */
 } exec_table;
 
 typedef struct exec_array {
@@ -552,16 +552,16 @@ static tsr_status check_outputs(const exec_job *job, tsr_error *error) {
 
 static const tsr_option options[] = {
     {"--table", "NAME=SPEC", true,
-     "A table that the kernels work on, by the name that they know it by; NAME=@OTHER: another name of a table."},
+     "A table, under the name that the kernels use for it. NAME=@OTHER: a further name of a table."},
     {"--insert", "NAME=FILE", true, "Inserts the file's pairs into a table before any kernel runs."},
     {"--in", "PARAMETER=FILE", true,
-     "An array that kernels read: the bytes of a file for uint8_t, else its numbers. The first one's elements are "
-     "items."},
-    {"--let", "PARAMETER=NUMBER", true, "A number; n is the number of items if nothing is said."},
-    {"--items", "N", false, "How many items a kernel has; arrays that it writes have as many elements."},
-    {"--kernel", "NAME", true, "Kernels of the file that run, one after the other; else its only one."},
+     "An array that kernels read: the bytes of a file for uint8_t, otherwise its numbers. The elements of the first "
+     "one are the items."},
+    {"--let", "PARAMETER=NUMBER", true, "A number. n is the number of items if it is not set."},
+    {"--items", "N", false, "Number of items of a kernel; arrays that it writes have as many elements."},
+    {"--kernel", "NAME", true, "Kernels to run, one after the other. Otherwise the only one of the file."},
     {"--out", "NAME=FILE", true,
-     "Writes a table's pairs by key, or an array, a number a line. '-' is standard output."},
+     "Where a table's pairs go, sorted by key, or an array, a number per line. '-' is standard output."},
     {"--quiet", NULL, false, "Prints no line for each table and array."},
     TSR_OPTION_SET,
     TSR_OPTION_PLUGINS,

@@ -4,67 +4,69 @@
  * file says and what is compared: tools/lab/experiment.h. Read next: places.h, which finds the files.
  */
 #define _GNU_SOURCE /* glob */
-#include <glob.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/spec/number.h"
 #include "tools/cli/command.h"
-#include "tools/cli/places.h"
 #include "tools/lab/experiment.h"
 
 static const tsr_option options[] = {
-    {"--list", NULL, false, "Tells which experiments there are."},
+    {"--list", NULL, false, "Lists the experiments."},
     {"--all", NULL, false, "All of them, one after the other."},
-    {"--small", NULL, false, "With few keys, to try them: seconds in all, also on the cpu backend."},
+    {"--small", NULL, false, "With few keys, to try them: seconds for all, also on the cpu backend."},
     {"--out", "FOLDER", false,
-     "Where NAME.csv goes, and is gone on with, NAME.paper.csv and the picture NAME.svg, for each; the working "
-     "directory, else."},
+     "Where NAME.csv, NAME.paper.csv and the picture NAME.svg of each go. Otherwise the working directory. An "
+     "experiment continues a NAME.csv that is there."},
     TSR_OPTION_SET,
     TSR_OPTION_PLUGINS,
     TSR_OPTION_END};
 
+/* Those among the recipes, which begin with their folder's name; `names` are without it. */
 typedef struct experiments {
-  glob_t files;
-  char **names; /* of the files, without folder and .ini */
+  const tsr_recipe_info *recipes, *each; /* each: the first of them */
+  size_t recipe_count, count;
+  const char **names;
 } experiments;
+
+static const char folder_name[] = "experiments/";
 
 /* ---- Which there are ------------------------------------------------------------------------- */
 
 static void free_experiments(experiments *e) {
-  for (size_t i = 0; e->names && i < e->files.gl_pathc; i++) free(e->names[i]);
   free(e->names);
-  globfree(&e->files);
+  tsr_recipes_free(e->recipes, e->recipe_count);
 }
 
+static bool is_experiment(const tsr_recipe_info *recipe) {
+  return strncmp(recipe->name, folder_name, strlen(folder_name)) == 0;
+}
+
+/* They stand together in the list, which is sorted. */
 static tsr_exit find_experiments(experiments *e) {
-  char folder[TSR_PLACE_BYTES], pattern[TSR_PLACE_BYTES];
   tsr_error error;
-  tsr_status status = tsr_place_specs(folder, &error);
+  tsr_status status = tsr_recipes_list(&e->recipes, &e->recipe_count, &error);
   if (status) return tsr_say_error(status, &error);
-  if (!tsr_place_join(folder, "experiments/*.ini", pattern) || glob(pattern, 0, NULL, &e->files) != 0)
-    return tsr_say_usage("%s: has no folder experiments with files of experiments", folder);
-  e->names = calloc(e->files.gl_pathc, sizeof *e->names);
-  for (size_t i = 0; e->names && i < e->files.gl_pathc; i++) {
-    const char *name = strrchr(e->files.gl_pathv[i], '/') + 1;
-    e->names[i] = strndup(name, strlen(name) - strlen(".ini"));
-    if (!e->names[i]) e->names = NULL;
+  e->names = calloc(e->recipe_count, sizeof *e->names);
+  if (!e->names) return tsr_say_error(tsr_fail(&error, TSR_NO_MEMORY, "no memory for names of experiments"), &error);
+  for (size_t i = 0; i < e->recipe_count; i++) {
+    if (!is_experiment(&e->recipes[i])) continue;
+    if (!e->count) e->each = &e->recipes[i];
+    e->names[e->count++] = e->recipes[i].name + strlen(folder_name);
   }
-  if (e->names) return TSR_EXIT_OK;
-  tsr_say("no memory for the names of experiments");
-  return TSR_EXIT_FAILED;
+  return e->count ? TSR_EXIT_OK : tsr_say_usage("the recipes have no folder experiments");
 }
 
 /* The number of the one of this name, in small or capital letters; the number of all, if there is none. */
 static size_t find_name(const experiments *e, const char *name) {
   size_t i = 0;
-  while (i < e->files.gl_pathc && strcasecmp(e->names[i], name) != 0) i++;
+  while (i < e->count && strcasecmp(e->names[i], name) != 0) i++;
   return i;
 }
 
 static tsr_exit unknown_name(const experiments *e, const char *name) {
-  const char *nearest = tsr_nearest(name, (const char *const *)e->names, e->files.gl_pathc);
+  const char *nearest = tsr_nearest(name, e->names, e->count);
   return tsr_say_usage("there is no experiment %s%s%s: `tessera experiment --list` tells which there are", name,
                        nearest ? ", perhaps " : "", nearest ? nearest : "");
 }
@@ -92,9 +94,9 @@ static tsr_exit run_one(const char *path, const char *name, const tsr_arguments 
 }
 
 static tsr_exit list_all(const experiments *e) {
-  for (size_t i = 0; i < e->files.gl_pathc; i++) {
+  for (size_t i = 0; i < e->count; i++) {
     tsr_error error;
-    tsr_status status = tsr_experiment_list(stdout, e->files.gl_pathv[i], e->names[i], &error);
+    tsr_status status = tsr_experiment_list(stdout, e->each[i].path, e->names[i], &error);
     if (status) return tsr_say_error(status, &error);
   }
   return TSR_EXIT_OK;
@@ -121,7 +123,7 @@ static tsr_exit run_several(const experiments *e, const tsr_arguments *arguments
   for (size_t i = 0; sets && i < arguments->given_count; i++)
     if (strcmp(arguments->given[i].name, "--set") == 0) sets[set_count++] = arguments->given[i].value;
   for (size_t i = 0; i < arguments->operand_count && worst == TSR_EXIT_OK; i++)
-    if (!is_file(arguments->operands[i]) && find_name(e, arguments->operands[i]) == e->files.gl_pathc)
+    if (!is_file(arguments->operands[i]) && find_name(e, arguments->operands[i]) == e->count)
       worst = unknown_name(e, arguments->operands[i]);
   if (worst) {
     free(sets);
@@ -130,14 +132,13 @@ static tsr_exit run_several(const experiments *e, const tsr_arguments *arguments
   for (size_t i = 0; sets && i < arguments->operand_count; i++) {
     const char *operand = arguments->operands[i];
     const size_t which = is_file(operand) ? 0 : find_name(e, operand);
-    const tsr_exit ended = is_file(operand)
-                               ? run_file(operand, arguments, sets, set_count)
-                               : run_one(e->files.gl_pathv[which], e->names[which], arguments, sets, set_count);
+    const tsr_exit ended = is_file(operand) ? run_file(operand, arguments, sets, set_count)
+                                            : run_one(e->each[which].path, e->names[which], arguments, sets, set_count);
     if (ended) worst = ended;
   }
-  for (size_t i = 0; sets && tsr_arguments_has(arguments, "--all") && i < e->files.gl_pathc; i++) {
-    if (!tsr_experiment_is_one(e->files.gl_pathv[i])) continue;
-    const tsr_exit ended = run_one(e->files.gl_pathv[i], e->names[i], arguments, sets, set_count);
+  for (size_t i = 0; sets && tsr_arguments_has(arguments, "--all") && i < e->count; i++) {
+    if (!tsr_experiment_is_one(e->each[i].path)) continue;
+    const tsr_exit ended = run_one(e->each[i].path, e->names[i], arguments, sets, set_count);
     if (ended) worst = ended;
   }
   free(sets);
@@ -158,6 +159,6 @@ static tsr_exit run(const tsr_arguments *arguments) {
 }
 
 const tsr_command tsr_experiment_command = {
-    {"experiment", "[NAME...]",
-     "Runs experiments of the papers, or those of FILE.ini, and sets the results beside theirs.", options, NULL},
+    {"experiment", "[EXPERIMENT...]",
+     "Runs experiments of the papers, or those of FILE.ini, and compares the results with theirs.", options, NULL},
     run};

@@ -22,17 +22,17 @@ static tsr_status make_room(tsr_gather *g, uint64_t count, tsr_error *error) {
 }
 
 tsr_status tsr_gather_finish(tsr_gather *g, tsr_error *error) {
+  const tsr_chunk batch = {.keys = g->keys, .values = g->value_bytes ? g->values : NULL, .count = g->count};
   if (!g->count) return TSR_OK;
-  const tsr_status status = tsr_insert(g->table, g->count, g->keys, g->values, NULL, error);
   g->inserted += g->count;
   g->count = 0;
-  return status;
+  return g->insert(g->context, &batch, error);
 }
 
 tsr_status tsr_gather_add(tsr_gather *g, const tsr_chunk *chunk, tsr_error *error) {
   if (!g->count && chunk->count >= g->inserted) {
     g->inserted += chunk->count;
-    return chunk->count ? tsr_insert(g->table, chunk->count, chunk->keys, chunk->values, NULL, error) : TSR_OK;
+    return chunk->count ? g->insert(g->context, chunk, error) : TSR_OK;
   }
   const tsr_status status = make_room(g, chunk->count, error);
   if (status) return status;

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Inserting a file in batches that double. A table whose lists are made in bulk makes all of them anew with each batch, so
- * equal batches would cost the square of the file. Read next: stream.h (the chunks), join_command.c (the user).
+ * equal batches would cost the square of the file. Read next: stream.h (the chunks); join_command.c and job_run.c (the
+ * users).
  */
 #ifndef TSR_GATHER_H
 #define TSR_GATHER_H
 
 #include "tools/cli/stream.h"
 
-typedef struct tsr_gather { /* begins with the table and the widths, the rest 0 */
-  tsr_table *table;
+/* Inserts a batch; its memory is free afterwards. */
+typedef tsr_status tsr_gather_insert(void *context, const tsr_chunk *batch, tsr_error *error);
+
+typedef struct tsr_gather { /* begins with the first four, the rest 0 */
+  tsr_gather_insert *insert;
+  void *context;
   uint32_t key_bytes, value_bytes; /* value_bytes: 0 where no values are wanted */
   char *keys, *values;
   uint64_t count, room; /* gathered, and what the arrays have room for */

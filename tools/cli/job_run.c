@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/spec/number.h"
+#include "tools/cli/gather.h"
 #include "tools/cli/job_report.h"
 #include "tools/cli/loading.h"
 #include "tools/cli/pairs.h"
@@ -111,7 +112,7 @@ static tsr_status check_value(const tsr_job *job, tsr_error *error) {
   return TSR_OK;
 }
 
-/* The library would refuse these, too, but after all files that come before were read. */
+/* The library would refuse these as well, but after all files that come before were read. */
 static tsr_status check_filter(const tsr_job *job, tsr_error *error) {
   const char *asked = job->outputs.pairs ? "--export" : job->outputs.has_histogram ? "--histogram" : NULL;
   if (!job->kind.is_filter) return TSR_OK;
@@ -328,6 +329,39 @@ static tsr_status next_chunk(running *r, tsr_job_step *step, tsr_progress *progr
   return status;
 }
 
+/* A step under way, as what batches are gathered for. */
+typedef struct doing {
+  running *run;
+  tsr_job_step *step;
+} doing;
+
+static tsr_status do_batch(void *context, const tsr_chunk *batch, tsr_error *error) {
+  const doing *d = context;
+  tsr_status status = tsr_worker_do(&d->run->worker, d->step, batch, error);
+  if (status == TSR_OK && d->step->report.not_placed && d->run->job->on_full == TSR_FULL_STOP)
+    status = refuse_full(d->run->job, d->step, error);
+  return status;
+}
+
+/* All chunks of a step's file. Where an insert makes lists anew, its batches double. */
+static tsr_status do_chunks(running *r, size_t index, tsr_progress *progress, tsr_chunk *chunk, tsr_error *error) {
+  const tsr_job *job = r->job;
+  doing under_way = {.run = r, .step = &job->steps[index]};
+  tsr_gather gather = {
+      .insert = do_batch, .context = &under_way, .key_bytes = job->key_bits / 8, .value_bytes = job->value_bits / 8};
+  tsr_table_info info = {0};
+  tsr_table_describe(job->table, &info);
+  const bool gathers = info.makes_lists && under_way.step->verb == TSR_JOB_INSERT;
+  tsr_status status = TSR_OK;
+  while (status == TSR_OK && chunk->file == index) {
+    status = gathers ? tsr_gather_add(&gather, chunk, error) : do_batch(&under_way, chunk, error);
+    if (status == TSR_OK) status = next_chunk(r, under_way.step, progress, chunk, error);
+  }
+  if (status == TSR_OK) status = tsr_gather_finish(&gather, error);
+  tsr_gather_free(&gather);
+  return status;
+}
+
 /* *chunk is the step's first one, and then the next step's. */
 static tsr_status run_step(running *r, size_t index, tsr_chunk *chunk, tsr_error *error) {
   static const char *const doing[TSR_JOB_VERBS] = {"inserting", "finding", "erasing"};
@@ -338,12 +372,7 @@ static tsr_status run_step(running *r, size_t index, tsr_chunk *chunk, tsr_error
   if (!job->is_quiet) tsr_say("reading %s", step->path);
   tsr_progress_begin(&progress, doing[step->verb], "keys", job->is_quiet);
   if (!index) status = next_chunk(r, step, &progress, chunk, error);
-  while (status == TSR_OK && chunk->file == index) {
-    status = tsr_worker_do(&r->worker, step, chunk, error);
-    if (status == TSR_OK && step->report.not_placed && job->on_full == TSR_FULL_STOP)
-      status = refuse_full(job, step, error);
-    if (status == TSR_OK) status = next_chunk(r, step, &progress, chunk, error);
-  }
+  if (status == TSR_OK) status = do_chunks(r, index, &progress, chunk, error);
   tsr_progress_end(&progress);
   step->facts = tsr_stream_describe(r->stream, index);
   if (status) return status;
@@ -427,6 +456,7 @@ static tsr_status put_pairs(tsr_job *job, tsr_error *error) {
   tsr_pairs pairs = {.count = 0};
   if (!job->outputs.pairs && !job->outputs.has_histogram) return TSR_OK;
   tsr_status status = tsr_pairs_export(job->table, &pairs, error);
+  if (status == TSR_OK) tsr_pairs_say_stopped(&pairs, job->spec);
   pairs.signed_keys = job->reading.signed_keys;
   pairs.signed_values = job->reading.signed_values;
   pairs.names = &job->names;

@@ -41,7 +41,7 @@ typedef struct join_job {
 
 /* Refuses a wrong one before any file is opened. */
 static tsr_status read_spec(join_job *job, tsr_error *error) {
-  tsr_status status = tsr_arguments_recipe(job->arguments, "join.ini", &job->spec, error);
+  tsr_status status = tsr_arguments_recipe(job->arguments, "join", &job->spec, error);
   if (status) return status;
   const bool has_capacity = tsr_spec_get(job->spec, "table", "capacity") != NULL;
   const tsr_options options = {.plugins = tsr_arguments_value(job->arguments, "--plugins"),
@@ -64,7 +64,12 @@ static void note(join_job *job, uint32_t side, const tsr_stream_file *file, tsr_
   tsr_say_what_was_read(file->path, &file->options, &facts, job->is_quiet);
 }
 
+static tsr_status insert(void *table, const tsr_chunk *batch, tsr_error *error) {
+  return tsr_insert(table, batch->count, batch->keys, batch->values, NULL, error);
+}
+
 static tsr_status fill(join_job *job, tsr_stream *stream, tsr_gather *gather, const char *path, tsr_error *error) {
+  tsr_table *table = gather->context;
   tsr_progress progress;
   tsr_chunk chunk = {.count = 0};
   uint64_t done = 0;
@@ -81,11 +86,11 @@ static tsr_status fill(join_job *job, tsr_stream *stream, tsr_gather *gather, co
   tsr_progress_end(&progress);
   char advice[TSR_FULL_ADVICE_BYTES];
   tsr_report report = {.size = 0};
-  if (status == TSR_OK) status = tsr_table_report(gather->table, &report, error);
+  if (status == TSR_OK) status = tsr_table_report(table, &report, error);
   if (status == TSR_OK && report.not_placed)
-    status = tsr_fail(
-        error, TSR_NO_MEMORY, "%s: %" PRIu64 " pairs found no room in the table, so that rows would be missing: %s",
-        path, report.not_placed, tsr_advice_when_full(gather->table, "let it grow: --set table.growth=double", advice));
+    status = tsr_fail(error, TSR_NO_MEMORY,
+                      "%s: %" PRIu64 " pairs found no room in the table, so that rows would be missing: %s", path,
+                      report.not_placed, tsr_advice_when_full(table, "let it grow: --set table.growth=double", advice));
   job->overflows += report.overflows;
   if (status == TSR_OK && report.overflows)
     tsr_say("%s: %" PRIu64 " sum%s of duplicates = add passed the largest value; these values are wrong. Use --set "
@@ -124,8 +129,10 @@ static tsr_status read_table(join_job *job, uint32_t side, tsr_table **table, ts
     if (!options.capacity) options.capacity = 1; /* no key: a table of nothing has room for one */
   }
   if (status == TSR_OK) status = tsr_table_create(job->spec, &options, table, error);
-  tsr_gather gather = {
-      .table = *table, .key_bytes = file.options.key_bits / 8, .value_bytes = file.options.value_bits / 8};
+  tsr_gather gather = {.insert = insert,
+                       .context = *table,
+                       .key_bytes = file.options.key_bits / 8,
+                       .value_bytes = file.options.value_bits / 8};
   if (status == TSR_OK) status = fill(job, stream, &gather, path, error);
   tsr_gather_free(&gather);
   if (status == TSR_OK) note(job, side, &file, stream);
@@ -275,29 +282,26 @@ static tsr_status put_out(join_job *job, tsr_error *error) {
 /* ---- The command ----------------------------------------------------------------------------- */
 
 static const tsr_option options[] = {
-    {"--kind", "KIND", false,
-     "Which rows: inner (a left and a right pair of one key; the default), left (those, and left pairs without a right "
-     "one), semi or anti (left pairs whose keys the right file has, or has not); or keys, each once: union, intersect "
-     "or difference (of the left file alone)."},
-    {"--aggregate", "WHAT", false,
-     "Instead of rows of pairs: for each key that both files have, the sum, min, max or count of its right values."},
+    {"--kind", "inner|left|semi|anti|union|intersect|difference", false,
+     "Which rows. inner, the default: every left pair with every right pair of its key. left: those, and left pairs "
+     "without a right one. semi, anti: left pairs whose key the right file has, or has not. union, intersect, "
+     "difference: keys, each once; difference has those of the left file alone."},
+    {"--aggregate", "sum|min|max|count", false,
+     "In place of rows of pairs: for each key of both files the sum, min, max or count of its right values."},
     {"--saturate", NULL, false,
-     "With --aggregate sum: a sum past 2^64 - 1 stops there. Without it such a sum is wrong, and the exit status is "
-     "3."},
+     "With --aggregate sum: sums stop at 2^64 - 1. Without it a larger sum is wrong, and the exit status is 3."},
     {"--out", "FILE", false,
-     "Where the rows go: key, left value, right value, '-' for none (in an array of a left join, a last column is 1 "
-     "or, "
-     "without a right pair, 0). '-', standard output, is the default."},
+     "Where the rows go: key, left value, right value or '-'. In an array of a left join a last column is 1, or 0 "
+     "without a right pair. '-', standard output, is the default."},
     {"--key", "COLUMN[,RIGHT]", false,
-     "Which column of text is the key, by name or number, in both files or in the left and the right one."},
-    {"--value", "COLUMN[,RIGHT]", false, "The same of the values."},
+     "The column of text that is the key, by name or number: of both files, or of the left and the right one."},
+    {"--value", "COLUMN[,RIGHT]", false, "The same for the value."},
     TSR_OPTIONS_OF_ROWS,
-    {"--count", NULL, false, "Prints how many rows there are instead."},
-    {"--spec", "FILE", false,
-     "What tables both files are read into, instead of specs/join.ini. Tables of lists or pages and of one capacity "
-     "meet "
-     "page by page, as of specs/hashgraph_v2.ini with --set table.capacity=N."},
-    {"--quiet", NULL, false, "Says nothing but errors and what is wrong."},
+    {"--count", NULL, false, "Prints the number of rows only."},
+    {"--spec", "SPEC", false,
+     "The tables that both files are read into, in place of specs/join.ini. Two tables with pages or bulk lists and of "
+     "one capacity are joined page by page, as with specs/hashgraph_v2.ini --set table.capacity=N."},
+    {"--quiet", NULL, false, "Prints errors and warnings only."},
     TSR_OPTION_SET,
     TSR_OPTION_PLUGINS,
     TSR_OPTION_END};
@@ -415,5 +419,4 @@ static tsr_exit run_join(const tsr_arguments *arguments) {
   return tsr_say_error(status, &error);
 }
 
-const tsr_command tsr_join_command = {
-    {"join", "LEFT RIGHT", "Rows of the pairs of two files that have one key.", options, NULL}, run_join};
+const tsr_command tsr_join_command = {{"join", "LEFT RIGHT", "Joins two files by key.", options, NULL}, run_join};

@@ -12,8 +12,8 @@
 #include "tools/cli/command.h"
 #include "tools/cli/kinds.h"
 
-static const char *const roles[] = {"hasher", "layout", "allocator", "probing"};
-enum { ROLES = sizeof roles / sizeof roles[0] };
+static const char *const roles[] = {"hasher", "layout", "allocator", "probing", "recipes"};
+enum { ROLES = sizeof roles / sizeof roles[0] - 1 }; /* the last one is for `list` alone */
 
 bool tsr_is_role(const char *word, size_t length) {
   for (size_t i = 0; i < ROLES; i++)
@@ -21,9 +21,9 @@ bool tsr_is_role(const char *word, size_t length) {
   return false;
 }
 
-static tsr_exit check_role(const char *word) {
+static tsr_exit check_role(const char *word, bool or_recipes) {
   if (tsr_is_role(word, strlen(word))) return TSR_EXIT_OK;
-  const char *nearest = tsr_nearest(word, roles, ROLES);
+  const char *nearest = tsr_nearest(word, roles, ROLES + or_recipes);
   return tsr_say_usage("there is no role %s: the roles are layout, probing, hasher and allocator%s%s%s", word,
                        nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
 }
@@ -48,13 +48,31 @@ static void print_plugins(const tsr_plugin_info *plugins, size_t count, const ch
   if (!shown) tsr_say("no plugin was found: name the folders with --plugins or TESSERA_PLUGINS");
 }
 
+/* Those of subfolders are not tables alone: files of sweeps and experiments, and of speed tests. */
+static tsr_exit list_recipes(void) {
+  const tsr_recipe_info *recipes;
+  size_t count, shown = 0;
+  tsr_error error;
+  tsr_status status = tsr_recipes_list(&recipes, &count, &error);
+  if (status) return tsr_say_error(status, &error);
+  for (size_t i = 0; i < count; i++) {
+    if (strchr(recipes[i].name, '/')) continue;
+    printf("%-20s %s\n", recipes[i].name, recipes[i].summary);
+    shown++;
+  }
+  printf("%zu recipe%s\n", shown, shown == 1 ? "" : "s");
+  tsr_recipes_free(recipes, count);
+  return TSR_EXIT_OK;
+}
+
 static tsr_exit run_list(const tsr_arguments *arguments) {
   const char *role = arguments->operand_count ? arguments->operands[0] : NULL;
   const tsr_plugin_info *plugins;
   size_t count;
   tsr_error error;
+  if (role && strcmp(role, "recipes") == 0) return list_recipes();
   if (role) {
-    tsr_exit failed = check_role(role);
+    tsr_exit failed = check_role(role, true);
     if (failed) return failed;
   }
   tsr_status status = tsr_plugins_list(tsr_arguments_value(arguments, "--plugins"), &plugins, &count, &error);
@@ -280,7 +298,7 @@ static tsr_exit run_describe(const tsr_arguments *arguments) {
                          "filter or values for the keys of that section, or compatible",
                          what);
   snprintf(role, sizeof role, "%.*s", (int)strcspn(what, "/"), what);
-  tsr_exit failed = check_role(role);
+  tsr_exit failed = check_role(role, false);
   if (failed) return failed;
   tsr_status status = tsr_plugins_list(tsr_arguments_value(arguments, "--plugins"), &plugins, &count, &error);
   if (status) return tsr_say_error(status, &error);
@@ -300,7 +318,10 @@ static const tsr_option describe_options[] = {
     TSR_OPTION_PLUGINS,
     TSR_OPTION_END};
 
-const tsr_command tsr_list_command = {{"list", "[ROLE]", "Lists the plugins.", list_options, NULL}, run_list};
+const tsr_command tsr_list_command = {{"list", "[ROLE|recipes]",
+                                       "Lists the plugins, or those of one role; `list recipes` lists the recipes.",
+                                       list_options, NULL},
+                                      run_list};
 const tsr_command tsr_describe_command = {
     {"describe", "ROLE/NAME",
      "Prints what a plugin is and its parameters. ROLE: all plugins of that role. table, "

@@ -240,9 +240,11 @@ static tsr_exit run_new(const tsr_arguments *arguments) {
 }
 
 static const tsr_option options[] = {
-    {"--evicts", NULL, false, "Of a probing scheme: one that moves pairs to make room for others."},
-    {"--at", "DIR", false, "Where the files go; else the role's room in the checkout around this folder."},
+    {"--evicts", NULL, false, "A probing scheme that moves pairs to make room for others."},
+    {"--at", "DIR", false, "Where the files go. Otherwise the role's folder in the checkout around this folder."},
     TSR_OPTION_END};
 
 const tsr_command tsr_new_command = {
-    {"new", "ROLE NAME", "Makes the two files of a plugin of your own, to be changed.", options, NULL}, run_new};
+    {"new", "ROLE NAME", "Makes the two files of a plugin of your own, which work and are there to be changed.",
+     options, NULL},
+    run_new};

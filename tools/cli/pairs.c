@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/spec/number.h"
+#include "tools/cli/console.h"
 #include "tools/cli/data_file.h"
 
 typedef struct pair {
@@ -30,6 +32,30 @@ tsr_status tsr_pairs_export(tsr_table *table, tsr_pairs *pairs, tsr_error *error
   pairs->values = info.value_bits ? malloc((room + 1) * (info.value_bits / 8)) : NULL;
   if (!pairs->keys || (info.value_bits && !pairs->values)) return no_memory(pairs, "export", error);
   return tsr_export(table, room, pairs->keys, pairs->values, &pairs->count, error);
+}
+
+static bool says(const tsr_spec *spec, const char *key, const char *word) {
+  const char *value = tsr_spec_get(spec, "table", key);
+  return value && strcmp(value, word) == 0;
+}
+
+/* The bits of the number at which such a table's values stop; 0: they do not stop. */
+static uint32_t bits_of_stop(const tsr_spec *spec, uint32_t value_bits) {
+  const char *bits = tsr_spec_get(spec, "table", "value_bits");
+  if (says(spec, "kind", "counter")) return bits ? (uint32_t)strtoul(bits, NULL, 10) : value_bits;
+  return says(spec, "overflow", "saturate") && says(spec, "duplicates", "add") ? value_bits : 0;
+}
+
+void tsr_pairs_say_stopped(const tsr_pairs *pairs, const tsr_spec *spec) {
+  const uint32_t bits = bits_of_stop(spec, pairs->value_bits);
+  if (!bits || bits > 64) return;
+  const uint64_t most = ~(uint64_t)0 >> (64 - bits);
+  uint64_t stopped = 0;
+  for (uint64_t i = 0; i < pairs->count; i++) stopped += tsr_number_at(pairs->values, pairs->value_bits, i) == most;
+  if (!stopped) return;
+  tsr_say("%" PRIu64 " key%s the largest %s that fits, %" PRIu64 ": the true one may be larger%s", stopped,
+          stopped == 1 ? " has" : "s have", says(spec, "kind", "counter") ? "count" : "sum", most,
+          bits < 64 ? ". Use a larger value_bits" : "");
 }
 
 /* A value that is no number counts as 0. */

@@ -20,6 +20,9 @@ typedef struct tsr_pairs {
 /* Copies all pairs. The caller frees. Status: as of tsr_export, and TSR_NO_MEMORY. */
 TSR_MUST_CHECK tsr_status tsr_pairs_export(tsr_table *table, tsr_pairs *pairs, tsr_error *error);
 
+/* Says how many counts or sums of a table made of `spec` stopped at the largest number, if it has such: they may be larger. */
+void tsr_pairs_say_stopped(const tsr_pairs *pairs, const tsr_spec *spec);
+
 /* Keeps those whose value is at least `least`. pre: there are values. */
 void tsr_pairs_keep(tsr_pairs *pairs, uint64_t least);
 
@@ -31,7 +34,7 @@ TSR_MUST_CHECK tsr_status tsr_pairs_sort(tsr_pairs *pairs, tsr_error *error);
 typedef enum tsr_fold { TSR_FOLD_SUM, TSR_FOLD_MIN, TSR_FOLD_MAX } tsr_fold;
 TSR_MUST_CHECK tsr_status tsr_pairs_fold(tsr_pairs *pairs, tsr_fold how, tsr_error *error);
 
-/* Writes them (rows.h), as k-mers of so many letters if `letters` is not 0. */
+/* Writes them (rows.h), as k-mers of that many letters if `letters` is not 0. */
 TSR_MUST_CHECK tsr_status tsr_pairs_write(const tsr_pairs *pairs, uint32_t letters, const char *path, tsr_error *error);
 
 /* Prints to standard output how many keys occur how often, "count number" a line in ascending order: a key occurs as often

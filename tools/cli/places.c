@@ -55,31 +55,20 @@ static bool beside_program(const char *name, char folder[TSR_PLACE_BYTES]) {
   return go_up(folder) && go_up(folder) && tsr_place_join(folder, name, folder);
 }
 
-/* Looks in the three places; `witness` is a file that the right folder holds. in_checkout: NULL for its root. */
-static tsr_status find(const char *variable, const char *installed, const char *in_checkout, const char *witness,
-                       char folder[TSR_PLACE_BYTES], tsr_error *error) {
-  const char *given = getenv(variable);
+tsr_status tsr_place_sdk(char folder[TSR_PLACE_BYTES], tsr_error *error) {
+  static const char witness[] = "plugins/plugin.h"; /* a file that the right folder holds */
+  const char *given = getenv("TESSERA_SDK");
   if (given && *given) {
     if (has(given, witness) && copy(given, folder)) return TSR_OK;
-    return tsr_fail(error, TSR_NOT_FOUND, "%s = %s: there is no %s: set it to the folder that holds it", variable,
-                    given, witness);
+    return tsr_fail(error, TSR_NOT_FOUND, "TESSERA_SDK = %s: there is no %s: set it to the folder that holds it", given,
+                    witness);
   }
-  if (beside_program(installed, folder) && has(folder, witness)) return TSR_OK;
-  if (tsr_place_checkout(".", folder) && (!in_checkout || tsr_place_join(folder, in_checkout, folder)) &&
-      has(folder, witness))
-    return TSR_OK;
+  if (beside_program("share/tessera/sdk", folder) && has(folder, witness)) return TSR_OK;
+  if (tsr_place_checkout(".", folder)) return TSR_OK;
   return tsr_fail(error, TSR_NOT_FOUND,
-                  "%s is neither beside this program nor in a Tessera checkout around this folder: set %s to the "
-                  "folder that holds it",
-                  witness, variable);
-}
-
-tsr_status tsr_place_specs(char folder[TSR_PLACE_BYTES], tsr_error *error) {
-  return find("TESSERA_SPECS", "share/tessera/specs", "specs", "demo.ini", folder, error);
-}
-
-tsr_status tsr_place_sdk(char folder[TSR_PLACE_BYTES], tsr_error *error) {
-  return find("TESSERA_SDK", "share/tessera/sdk", NULL, "plugins/plugin.h", folder, error);
+                  "%s is neither beside this program nor in a Tessera checkout around this folder: set TESSERA_SDK to "
+                  "the folder that holds it",
+                  witness);
 }
 
 bool tsr_place_plugins(char folder[TSR_PLACE_BYTES]) {

@@ -24,23 +24,21 @@ typedef struct plot_job {
 
 static const tsr_option options[] = {
     {"--out", "FILE", false,
-     "The picture: NAME.svg or NAME.png, or NAME.gp for gnuplot's script; otherwise FILE.svg beside the CSV. '-', as "
-     "SVG."},
+     "The picture: NAME.svg or NAME.png, or NAME.gp for gnuplot's script. Otherwise FILE.svg next to the CSV. '-' is "
+     "standard output, as SVG."},
     {"--x", "COLUMNS", false,
-     "What the x axis is, one column or several as one; otherwise what varies most: load, n, a parameter, or keys, or "
-     "the "
-     "spec."},
+     "The x axis: one column, or several as one. Otherwise what varies most: load, n, a parameter, keys or the spec."},
     {"--y", "COLUMNS", false,
-     "What is drawn, one column or several as lines; otherwise mops, or probes where nothing was timed."},
+     "What is drawn: one column, or several as lines. Otherwise mops, or probes where nothing was timed."},
     {"--lines", "COLUMNS", false,
      "Columns, with commas between, that tell the lines apart, or none; otherwise all conditions that vary."},
     {"--panels", "COLUMN", false, "A panel for each value of it, or none; otherwise op or metric."},
-    {"--where", "COLUMN=VALUES", true, "Only rows that have one of these values, with commas between."},
+    {"--where", "COLUMN=VALUES", true, "Only rows with one of these values, separated by commas."},
     {"--label", "COLUMN", false, "What stands behind each bar, after its number."},
     {"--across", "N", false, "Panels side by side; otherwise at most three."},
     {"--most", "N", false, "Most lines in a panel; those with the greatest values are drawn; 8."},
     {"--markdown", NULL, false, "Prints the figure's numbers as a Markdown table instead of drawing."},
-    {"--quiet", NULL, false, "Says nothing but errors."},
+    {"--quiet", NULL, false, "Prints errors only."},
     TSR_OPTION_END};
 
 /* ---- The command line ------------------------------------------------------------------------ */

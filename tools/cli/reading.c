@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SKIPPED_SHARE = 10 }; /* one k-mer in so many may be skipped without a word */
+enum { SKIPPED_SHARE = 10 }; /* one k-mer in that many may be skipped without a word */
 
 tsr_exit tsr_reading_options(const tsr_arguments *arguments, tsr_dataset_options *reading) {
   const char *separator = tsr_arguments_value(arguments, "--separator");

@@ -10,14 +10,14 @@
 #include "tools/cli/dataset.h"
 
 #define TSR_OPTION_STRICT                                                                                              \
-  { "--strict", NULL, false, "Refuses a file without any key; otherwise it is an input with none." }
+  { "--strict", NULL, false, "Refuses a file without any key. Otherwise it is an empty input." }
 /* clang-format off */
 #define TSR_OPTIONS_OF_ROWS                                                                                            \
-  {"--separator", "C", false, "What separates the columns of text: a character, 'tab' or 'blank'. Otherwise the file's " \
-   "name says it, or its first row."},                                                                                 \
-  {"--null", "WHAT", false, "What to do with a row whose key or wanted value is empty, \\N or -: 'refuse' (the " \
-   "default) or 'skip'."},                                                                                                      \
-  {"--signed", NULL, false, "Reads and writes numbers below 0, in two's complement. Values that a table counts, adds " \
+  {"--separator", "C|tab|blank", false, "What separates the columns of text: a character, 'tab' or 'blank'. Otherwise the file's "\
+   "ending or its first row decides."},                                                                                \
+  {"--null", "refuse|skip", false, "What to do with a row whose key or value is empty, \\N or -: 'refuse' (the default) or "  \
+   "'skip'."},                                                                                                         \
+  {"--signed", NULL, false, "Reads and writes negative numbers, in two's complement. Values that a table counts, adds "\
    "up or compares must not be negative."},                                                                            \
   TSR_OPTION_STRICT
 /* clang-format on */

@@ -13,7 +13,7 @@
 #include "tools/lab/report_page.h"
 
 static const tsr_option options[] = {{"--out", "FILE", false, "The page; otherwise report.html. '-': standard output."},
-                                     {"--quiet", NULL, false, "Says nothing but errors."},
+                                     {"--quiet", NULL, false, "Prints errors only."},
                                      TSR_OPTION_END};
 
 static tsr_status check_paths(const tsr_arguments *arguments, const char *out, tsr_error *error) {
@@ -92,6 +92,6 @@ static tsr_exit run_report(const tsr_arguments *arguments) {
 }
 
 const tsr_command tsr_report_command = {
-    {"report", "FILE...", "One HTML page about the results in CSVs of bench, sweep and experiment: figures and tables.",
+    {"report", "FILE...", "Makes one HTML page of figures and tables from CSVs of bench, sweep and experiment.",
      options, NULL},
     run_report};

@@ -23,7 +23,7 @@ typedef struct tsr_rows {
   uint64_t count;
   uint32_t key_bits;   /* 32 or 64 */
   uint32_t value_bits; /* 0, 32 or 64; or more: of whole bytes, in hexadecimal, the first one first */
-  uint32_t letters;    /* not 0: the keys are k-mers of so many letters, and written as these */
+  uint32_t letters;    /* not 0: the keys are k-mers of that many letters, and written as these */
   uint32_t right_bits; /* 0; or of a second value, as value_bits: rows of a join */
   const void *rights;  /* NULL: none of these rows has one, which is written as '-', in an array as 0 */
   bool

@@ -16,40 +16,38 @@
 static const tsr_option options[] = {
     {"--insert", "FILE", true, "Puts the file's pairs into the table."},
     {"--find", "FILE", true, "Looks the file's keys up."},
-    {"--erase", "FILE", true, "Erases the file's keys. These three are performed in the order written."},
+    {"--erase", "FILE", true, "Erases the file's keys. The three options run in the order in which they are written."},
     {"--load", "FILE", false,
-     "Starts with the table saved there, of the same kind and widths; where SPEC says anything else, its pairs are "
-     "moved."},
-    {"--flush", NULL, false, "Packs lists of buckets when all is done, and gives units that hold nothing back."},
-    {"--save", "FILE", false, "Saves the table when all is done."},
+     "Starts with a saved table of the same kind and widths. Where SPEC differs from it otherwise, its pairs are moved "
+     "to a table of SPEC."},
+    {"--flush", NULL, false,
+     "At the end packs the linked lists of buckets, and releases empty units to the allocator."},
+    {"--save", "FILE", false, "Saves the table at the end."},
     {"--out", "FILE", false,
-     "Where a row for each query goes: key, and value or '-' (a multimap's: a row a value; a set's and multiset's: how "
-     "often the key is there). '-' is standard output. The ending says the form: .npy, .csv, and .tsv.gz or .csv.gz; "
-     "else "
-     "lines of text."},
+     "Where the answers go, a row per query: the key, and its value or '-'. A multimap gives a row per value; a set or "
+     "multiset gives the number of occurrences. The ending chooses the format: .npy, .csv, .tsv.gz or .csv.gz, "
+     "otherwise lines of text. '-' is standard output."},
     {"--key", "COLUMN", false,
-     "Which column of text is the key: a name of the first row, or a number from 1; more than two columns are read "
-     "only "
-     "if it is chosen."},
-    {"--value", "WHAT", false,
-     "Which column is the value, by name or as @2; or what a key gets that is read without a value: 'ordinal', its "
-     "number in the file, 'one', or a number. A table that adds must be told."},
+     "The column of text that is the key: a name in the first row, or a number from 1. Files of more than two columns "
+     "need --key or --value."},
+    {"--value", "COLUMN|ordinal|one|N", false,
+     "The column that is the value, by name or as @2. Or the value of keys that are read without one: 'ordinal' (the "
+     "key's number in the file), 'one', or a number; a table that adds needs it."},
     TSR_OPTIONS_OF_ROWS,
-    {"--on-full", "WHAT", false,
-     "Where a pair finds no room: 'grow' the table, 'report' in the end, or 'stop'. Else it grows if it can, unless "
-     "the "
-     "spec says otherwise by growth."},
+    {"--on-full", "grow|report|stop", false,
+     "What to do when a pair does not fit: 'grow' the table, 'report' it at the end, or 'stop'. Otherwise the spec's "
+     "growth decides, or the table grows if it can."},
     {"--unplaced", "FILE", false,
-     "Where the pairs go that found no room, in the form of --insert; a job that has some ends with 3."},
-    {"--export", "FILE", false, "Where all pairs of the table go when all is done, in the form of --insert."},
-    {"--sorted", NULL, false, "Sorts these by key; else they have no order."},
+     "Where pairs that did not fit go, as --insert reads them. A job that has some ends with status 3."},
+    {"--export", "FILE", false, "Where all pairs of the table go at the end, as --insert reads them."},
+    {"--sorted", NULL, false, "Sorts the rows of --export by key. Otherwise they have no order."},
     {"--histogram", NULL, false,
-     "Prints lines `count number` when all is done: so many keys occur so often, by their values, or of a multiset or "
-     "multimap by their pairs."},
-    {"--json", "FILE", false, "Where the counts, times and sizes go as one JSON object; '-' is standard output."},
-    {"--kmers", "K", false, "Letters of a k-mer: the keys of FASTA and FASTQ files."},
-    {"--canonical", NULL, false, "Takes the smaller one of a k-mer and its reverse complement."},
-    {"--quiet", NULL, false, "Says nothing but errors and what is wrong: no report, no progress."},
+     "At the end prints lines `count number`: how many keys have that count. It is a key's value, or in a multiset or "
+     "multimap its number of pairs."},
+    {"--json", "FILE", false, "Where counts, times and sizes go, as one JSON object; '-' is standard output."},
+    {"--kmers", "K", false, "Letters per k-mer; the k-mers of FASTA and FASTQ files are the keys."},
+    {"--canonical", NULL, false, "Takes the smaller of a k-mer and its reverse complement."},
+    {"--quiet", NULL, false, "Prints errors and warnings only: no report, no progress."},
     TSR_OPTION_SET,
     TSR_OPTION_PLUGINS,
     TSR_OPTION_END};
@@ -214,5 +212,4 @@ static tsr_exit run_run(const tsr_arguments *arguments) {
 }
 
 const tsr_command tsr_run_command = {
-    {"run", "SPEC", "Makes a table and performs inserts, finds and erases with the keys of files.", options, NULL},
-    run_run};
+    {"run", "SPEC", "Makes a table, and inserts, finds and erases the keys of files.", options, NULL}, run_run};

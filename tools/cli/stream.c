@@ -51,7 +51,7 @@ static void *values_at(const buffer *b, const tsr_dataset_options *options) {
   return options->want_values ? (char *)b->values + b->count * (options->value_bits / 8) : NULL;
 }
 
-/* Fills a chunk from the file that is read. A chunk that ends short of its room tells that the file does, too. */
+/* Fills a chunk from the file that is read. A chunk that ends short of its room tells that the file does as well. */
 static tsr_status fill(tsr_stream *s, buffer *b, bool *is_read, tsr_error *error) {
   const tsr_dataset_options *options = &s->files[s->file].options;
   tsr_status status = TSR_OK;

@@ -32,7 +32,7 @@ TSR_MUST_CHECK tsr_status tsr_text_head(tsr_text *text, const unsigned char **by
 TSR_MUST_CHECK tsr_status tsr_text_read(tsr_text *text, unsigned char *to, size_t room, size_t *bytes,
                                         tsr_error *error);
 
-/* Bytes of the file read so far, as they lie there. */
+/* Bytes of the file read so far, as they are there. */
 uint64_t tsr_text_consumed(const tsr_text *text);
 
 /* Whether this is a file of bgzip that has ended without the empty block that bgzip ends one with: it may be cut. */

@@ -123,7 +123,7 @@ static tsr_status next_row(tsr_tsv *t, bool *has_row) {
   t->row_lines = 1;
   tsr_status status = find_line_end(t, 0);
   *has_row = b->at < b->end;
-  for (; t->line_bytes && *row_of(t) == ' '; b->at++) t->line_bytes--; /* before a comment, too */
+  for (; t->line_bytes && *row_of(t) == ' '; b->at++) t->line_bytes--; /* before a comment as well */
   return status;
 }
 

@@ -14,12 +14,14 @@
 #include "tools/lab/tune.h"
 
 static const tsr_option options[] = {
-    {"--out", "FILE", false, "The winner's INI; else NAME.tuned.ini here, after the file's name."},
-    {"--csv", "FILE", false, "All that was measured, where an interrupted search goes on; else NAME.tune.csv here."},
+    {"--out", "FILE", false, "The winner's INI. Otherwise NAME.tuned.ini here, after the file's name."},
+    {"--csv", "FILE", false,
+     "All measurements; an interrupted search continues from them. Otherwise NAME.tune.csv here."},
     {"--space", "FILE", false,
-     "Whose [sweep] and [variants] are searched; else those of the workload's file, or space.ini of the recipes."},
-    {"--seconds", "S", false, "After which the best so far is the winner; the same call goes on then; no bound."},
-    {"--link", "SM", false, "Links for sm_90 and so on what would be measured, without a GPU, and measures nothing."},
+     "The file whose [sweep] and [variants] are searched. Otherwise the workload's file, or space.ini of the recipes."},
+    {"--seconds", "S", false,
+     "When to stop and take the best so far; the same call continues the search. No limit by default."},
+    {"--link", "SM", false, "Only links what would be measured, for sm_90 and so on, without a GPU."},
     TSR_OPTION_SET,
     TSR_OPTION_PLUGINS,
     TSR_OPTION_END};
@@ -48,7 +50,7 @@ static tsr_exit read_numbers(const tsr_arguments *arguments, double *seconds, ui
 }
 
 static tsr_exit run(const tsr_arguments *arguments) {
-  char out[TSR_PLACE_BYTES], csv[TSR_PLACE_BYTES], folder[TSR_PLACE_BYTES], space[TSR_PLACE_BYTES] = "";
+  char out[TSR_PLACE_BYTES], csv[TSR_PLACE_BYTES];
   tsr_error error;
   tsr_status status = TSR_OK;
   double seconds = 0;
@@ -56,16 +58,12 @@ static tsr_exit run(const tsr_arguments *arguments) {
   const tsr_exit misread = read_numbers(arguments, &seconds, &link_sm);
   if (misread != TSR_EXIT_OK) return misread;
   const char *given = tsr_arguments_value(arguments, "--space");
-  if (!given) status = tsr_place_specs(folder, &error);
-  if (status) return tsr_say_error(status, &error);
-  if (!given && !tsr_place_join(folder, "experiments/space.ini", space))
-    return tsr_say_usage("%s: is too long a path", folder);
   const char **sets = calloc(arguments->given_count + 1, sizeof *sets);
   size_t set_count = 0;
   for (size_t i = 0; sets && i < arguments->given_count; i++)
     if (strcmp(arguments->given[i].name, "--set") == 0) sets[set_count++] = arguments->given[i].value;
   const tsr_tune_options of_tune = {.path = arguments->operands[0],
-                                    .space = given ? given : space,
+                                    .space = given ? given : "experiments/space",
                                     .space_is_given = given != NULL,
                                     .csv = choose(arguments, "--csv", ".tune.csv", csv),
                                     .out = choose(arguments, "--out", ".tuned.ini", out),

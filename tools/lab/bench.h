@@ -2,8 +2,8 @@
  *
  * `tessera bench`: how fast tables are, with every answer checked.
  *
- *   bench SPEC [SPEC2 ...] [--n 2^24] [--loads .8,.9] [--ops insert,find100,find50,find0,erase] [--repeat 5]
- *         [--batch 32Ki] [--keys distinct] [--mix .2,.2,.3,.3]
+ *   bench SPEC [SPEC2 ...] [--n 2^24] [--loads 0.8,0.9] [--ops insert,find100,find50,find0,erase] [--repeat 5]
+ *         [--batch 32Ki] [--keys distinct] [--mix 0.2,0.2,0.3,0.3]
  *         [--set section.key=value]... [--plugins DIRECTORIES] [--seed N] [--csv FILE] [--append FILE]
  *         [--json FILE] [--vs SPEC] [--devices 0,1]
  *
@@ -12,7 +12,7 @@
  * each comes (distribution.h): the table is sized for the distinct ones, unless it keeps every pair, and is asked for
  * each as often as it was inserted. Each operation runs once to warm up and --repeat times, with code that was made
  * before; the median counts. Several specs take turns in every repetition, and their ratios follow the rows as lines
- * that start with '#'. Only the operation lies between the two events.
+ * that start with '#'. Only the operation is between the two events.
  *
  * Further operations:
  *   incremental  inserts the n keys in batches of --batch, one call each; timed from before the first to after the last
@@ -33,12 +33,12 @@
  * Columns (only ever appended): spec,backend,device,op,key_bits,value_bits,n,load,mops,probes,pct_limit,ok,utilization,
  * keys,distinct,composition,not_placed,bytes,registers,link_ms,mops_min,mops_max,limit_mops,devices,stage,split_ms,
  * exchange_ms,work_ms,answer_ms,pct_link,scaling,scaling_net,model_mops
- *   mops       millions a second: of pairs inserted (by rebuild, too: of new ones), of keys asked for or erased, of
+ *   mops       millions a second: of pairs inserted (by rebuild as well: of new ones), of keys asked for or erased, of
  *              values that find_all gets, of operations of mixed
  *   probes     mean buckets looked at for a key, from an untimed run with statistics = yes
  *   pct_limit  of what the device's memory allows at the table's size: random reads of one bucket for finds, a read and
  *              a compare-and-swap for insert, incremental and erase; '-' where no limit is known (the cpu backend,
- *              other operations). Of a table that lies in the host's memory (device_bytes): of the time in which the bus
+ *              other operations). Of a table that is in the host's memory (device_bytes): of the time in which the bus
  *              moves its pages, to the device for finds, from it for inserts, both ways for erase
  *   ok         yes; or no or refused: a sentence on standard error says why
  *   utilization  bytes of the pairs over those of the buckets and of the units that continue them, when all pairs are

@@ -2,7 +2,7 @@
  *
  * What a benchmark puts into tables, asks them, and gets back: arrays in host memory and where the tables are.
  *
- * They are made once and serve all tables of a run, which therefore have the same widths and lie in the same memory.
+ * They are made once and serve all tables of a run, which therefore have the same widths and are in the same memory.
  * Read next: bench_run.h, which uses them.
  */
 #ifndef TSR_BENCH_ARRAYS_H
@@ -20,7 +20,7 @@ extern "C" {
 
 /* They hold model.pairs items, if nothing else is said. What no operation asked for needs is NULL. */
 typedef struct tsr_bench_arrays {
-  tsr_table *owner;                 /* in whose memory they lie; the caller's */
+  tsr_table *owner;                 /* in whose memory they are; the caller's */
   const tsr_bench_options *options; /* the caller's */
   tsr_keys model;                   /* what they hold; the caller's */
   tsr_queries asked;                /* what the queries are */

@@ -246,7 +246,7 @@ static tsr_status measure_link(bench *b, const subject *s, tsr_error *error) {
   return status;
 }
 
-/* How long the link needs for so many bytes; 0: unknown. */
+/* How long the link needs for that many bytes; 0: unknown. */
 static double link_ms(const bench *b, uint64_t bytes) {
   return b->link_bytes_per_ms > 0 ? (double)bytes / b->link_bytes_per_ms : 0;
 }

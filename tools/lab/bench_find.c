@@ -191,7 +191,7 @@ static int compare_32(const void *left, const void *right) {
 }
 
 /* The values of a key are right if their ranks are distinct and those of its pairs: as many as are there, which the
- * offsets have shown, can be no others, unless pairs were handed back. The ranks are sorted where the values lie. */
+ * offsets have shown, can be no others, unless pairs were handed back. The ranks are sorted where the values are. */
 static tsr_bench_tally judge_values(const tsr_bench_turn *turn, uint64_t i) {
   const tsr_bench_arrays *a = turn->arrays;
   const uint64_t *offsets = a->host_offsets, count = offsets[i + 1] - offsets[i];

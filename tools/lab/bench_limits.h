@@ -22,7 +22,7 @@ void tsr_bench_limits_free(tsr_bench_limits *limits); /* NULL is fine */
  * cannot, it says so on standard error: the bench goes on. */
 void tsr_bench_limits_measure(tsr_bench_limits *limits, int device, const tsr_table_info *info);
 
-/* Rows of that name, in thousand million operations a second at one bucket each; 0 if unknown. Reads: the smallest that
+/* Rows of that name, in billion operations a second at one bucket each; 0 if unknown. Reads: the smallest that
  * holds a bucket, with the number of lanes that is best at it. name: NULL = nothing bounds it. */
 double tsr_bench_limits_of(const tsr_bench_limits *limits, const tsr_table_info *info, const char *name);
 

@@ -217,11 +217,11 @@ enum {
 };
 static const tsr_option options[NAMES + 1] = {
     {"--n", "N", false, "Keys to insert and to ask for; 2^24."},
-    {"--loads", "L,L...", false, "How full the tables get; .8."},
+    {"--loads", "L,L...", false, "How full the tables get; 0.8."},
     {"--ops", "OP,OP...", false,
      "Of " TSR_BENCH_OP_LIST "; " TSR_BENCH_OPS_INITIAL
      ".\nOr of a spec's allocator, beside malloc: " TSR_BENCH_POOL_OP_LIST "."},
-    {"--batch", "B", false, "Keys of a batch of incremental (inserted) and rebuild (all so far, from scratch); 32Ki."},
+    {"--batch", "B", false, "Keys per batch of incremental (inserted) and rebuild (all so far, from scratch); 32Ki."},
     {"--keys", "K,K...", false,
      "Distributions of the keys, one after the other; compared with the first. distinct.\n"
      "distinct: each key once.\n"
@@ -234,34 +234,32 @@ static const tsr_option options[NAMES + 1] = {
      "the distinct keys, of a multimap for all pairs; finds ask for keys as often as they were inserted, find_all, "
      "count_all and erase for each once. find_all and erase are measured in pairs, which a key may have many of."},
     {"--mix", "A,B,C,D", false,
-     "Of mixed: shares of inserts of new keys, erases, finds of present and of absent keys; .2,.2,.3,.3."},
+     "Shares of mixed: inserts of new keys, erases, finds of present and of absent keys; 0.2,0.2,0.3,0.3."},
     {"--repeat", "N", false,
-     "Measurements, of which the median counts, after one to warm up; 5. 0: nothing is timed; probes are counted, and "
+     "Measurements after one to warm up; the median is printed. 5. 0: nothing is timed; probes are counted, and "
      "answers verified."},
     TSR_OPTION_SET,
     TSR_OPTION_PLUGINS,
-    {"--seed", "N", false, "Of the keys and of the tables."},
-    {"--csv", "FILE", false, "Where the rows go, instead of standard output: a file that is not there yet."},
-    {"--append", "FILE", false, "The same; rows are added to those that the file has, if it is there."},
-    {"--json", "FILE", false, "The rows as JSON, too; '-' is standard output, in the place of CSV."},
-    {"--units", "N", false, "Units of an allocation; 1."},
+    {"--seed", "N", false, "Seed of the keys and the tables."},
+    {"--csv", "FILE", false, "Where the rows go, in place of standard output. The file must not exist."},
+    {"--append", "FILE", false, "Where the rows are added. The file may exist."},
+    {"--json", "FILE", false, "Also writes the rows as JSON; '-' is standard output, in place of CSV."},
+    {"--units", "N", false, "Units per allocation; 1."},
     {"--tile-lanes", "N", false, "Lanes that allocate together; 1."},
     {"--codes", "yes|no", false,
-     "Whether inserts, finds and erases write a result code for each key, all verified; no."},
+     "Whether inserts, finds and erases write a result code per key, which is verified; no."},
     {"--vs", "SPEC", false,
-     "The spec, or its number, that the lines '# ratio' compare the others with: how many times as fast it is, median, "
-     "least and greatest of all repetitions; the first."},
+     "The spec, or its number, that the lines '# ratio' compare the others with; the first. They give how many times "
+     "as fast it is: median, least and greatest of all repetitions."},
     {"--devices", "D,D...", false,
-     "Measures insert, find100, find50 and find0 on these devices, each of which has N keys in its memory: one of them "
-     "alone, all with N each and all with N together; what the phases cost, and what a model expects. N is cut to "
-     "parts "
-     "of one size."},
-    {"--probes", "yes|no", false, "Whether probes are counted, which needs code and a run of its own; yes."},
+     "Measures insert, find100, find50 and find0 on these devices: one alone with N keys, all with N each, and all "
+     "with N together. Prints what the phases cost and what a model expects. N is cut to parts of one size."},
+    {"--probes", "yes|no", false, "Whether probes are counted, which takes a run of its own; yes."},
     TSR_OPTION_END};
 
 const tsr_synopsis tsr_bench_synopsis = {
     "bench", "SPEC...",
-    "Measures operations, verifies every result and prints CSV; several specs take turns and are compared.", options,
+    "Measures operations, verifies every result and prints CSV. Several specs take turns and are compared.", options,
     NULL};
 
 static tsr_status read_option(size_t which, const char *value, tsr_bench_options *o, tsr_error *error) {

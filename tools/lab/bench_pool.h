@@ -6,7 +6,7 @@
  * and takes again, TSR_POOL_ROUNDS times each item. Rows are those of bench.h: mops counts allocations, releases, or
  * pairs of both, without those that found the pool exhausted; key_bits and value_bits are 0; load is that of n places
  * in the pool; probes are memory blocks looked at for an allocation. Every turn is verified: places are written over
- * their whole length and read back; the turn that warms up verifies inside the operation, too.
+ * their whole length and read back; the turn that warms up verifies inside the operation as well.
  */
 #ifndef TSR_BENCH_POOL_H
 #define TSR_BENCH_POOL_H

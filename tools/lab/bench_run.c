@@ -13,7 +13,7 @@
 
 typedef unsigned long long llu; /* for printf */
 
-enum { SMALL_PART = 1000 }; /* a table that is to grow is made for so many times fewer pairs */
+enum { SMALL_PART = 1000 }; /* a table that is to grow is made for that many times fewer pairs */
 
 static const tsr_bench_operation *const operations[TSR_BENCH_TABLE_OPS] = {
     [TSR_BENCH_INSERT] = &tsr_bench_insert,     [TSR_BENCH_INCREMENTAL] = &tsr_bench_incremental,

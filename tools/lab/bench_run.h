@@ -45,7 +45,7 @@ uint32_t tsr_bench_calls(tsr_bench_op op, bool has_values);
 
 /* The name of the tsr_roofline_row that bounds it if it touches one bucket a key; NULL = none does. */
 const char *tsr_bench_limit(tsr_bench_op op);
-/* The same where the table lies in the host's memory and all of its pages travel; *times: how often they pass the bus. */
+/* The same where the table is in the host's memory and all of its pages travel; *times: how often they pass the bus. */
 const char *tsr_bench_bus_limit(tsr_bench_op op, uint32_t *times);
 
 #ifdef __cplusplus

@@ -124,8 +124,8 @@ static policy policy_of(const tsr_spec *spec) {
 }
 
 /* The size of the table that the pairs fill to the load: pairs of one key that it merges take one slot. A mixed batch
- * inserts before it has erased, and lists do not use erased slots again: so where most pairs lie in units (a load above
- * 1), there are units for what it inserts, too. */
+ * inserts before it has erased, and lists do not use erased slots again: so where most pairs are in units (a load above
+ * 1), there are units for what it inserts as well. */
 typedef struct size {
   uint64_t capacity;
   char load[64];
@@ -234,7 +234,7 @@ static tsr_bench_cost cost_of(const tsr_bench_session *s, const lane *l, tsr_ben
   return status ? (tsr_bench_cost){0} : cost;
 }
 
-/* What the device's memory allows of this operation, or where the table lies in the host's memory, the bus. */
+/* What the device's memory allows of this operation, or where the table is in the host's memory, the bus. */
 static double limit_of(const tsr_bench_session *s, const tsr_table_info *info, tsr_bench_op op, uint64_t keys) {
   uint32_t times;
   if (!info->host_bytes) return 1e3 * tsr_bench_limits_of(s->limits, info, tsr_bench_limit(op));

@@ -85,7 +85,7 @@ tsr_status tsr_distribution_read(const char *text, tsr_distribution *distributio
 /* ---- Zipf's law ------------------------------------------------------------------------------ */
 
 /* Rejection-inversion (Hörmann and Derflinger 1996): a point below the hat, which is the integral of x^-s made of
- * steps, is drawn by the inverse, and refused if it lies above the step of its number. */
+ * steps, is drawn by the inverse, and refused if it is above the step of its number. */
 typedef struct zipf {
   double exponent, first, last, sure;
   uint64_t ids;

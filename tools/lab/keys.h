@@ -31,7 +31,7 @@ typedef struct tsr_keys {
   uint64_t n, seed;
   uint64_t pairs;    /* of the n keys together, at least n */
   uint64_t stride;   /* if not 0, keys are its multiples, in their order; else they are scattered, in no order */
-  uint32_t low_bits; /* so many are 0 in each scattered key */
+  uint32_t low_bits; /* that many are 0 in each scattered key */
   tsr_drawn *drawn;  /* NULL: each key has as many pairs as any other, or one more. Freed by tsr_keys_free */
 } tsr_keys;
 
@@ -65,7 +65,7 @@ typedef enum tsr_merge {
   TSR_MERGE_MAX
 } tsr_merge;
 
-/* Whether this is a value of a key with so many pairs, all of which are in the table: of one of them, or what was made
+/* Whether this is a value of a key with that many pairs, all of which are in the table: of one of them, or what was made
  * of all. pre: value_bits is not 0. */
 bool tsr_keys_is_value(const tsr_keys *keys, tsr_merge merge, uint64_t key, uint64_t pairs, uint64_t value);
 
@@ -111,7 +111,7 @@ void tsr_keys_fill_queries(const tsr_keys *keys, tsr_queries queries, void *out)
 void tsr_keys_fill_mixed(const tsr_keys *keys, const uint64_t counts[TSR_MIXED_KINDS],
                          const uint8_t codes[TSR_MIXED_KINDS], uint8_t *operations, void *out_keys, void *out_values);
 
-/* The largest number that an item of so many bits says. */
+/* The largest number that an item of that many bits says. */
 static inline uint64_t tsr_keys_mask(uint32_t bits) { return bits < 64 ? UINT64_MAX >> (64 - bits) : UINT64_MAX; }
 
 /* Item i of an array of numbers of 8, 32 or 64 bits; to store, of 32 or 64. A wide item of whole words says its number in all

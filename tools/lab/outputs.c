@@ -7,11 +7,13 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/spec/file.h"
+#include "core/tessera_tools.h"
 
 /* What a path leads to: a file that is there, or a name in a folder. */
 typedef struct place {
@@ -21,7 +23,7 @@ typedef struct place {
   char name[NAME_MAX + 1]; /* in the folder; empty for a file that is there */
 } place;
 
-/* links: so many more are followed, for those to nothing may lead to one another. */
+/* links: that many more are followed, for those to nothing may lead to one another. */
 static bool find_place(const char *path, uint32_t links, place *found) {
   char folder[2 * PATH_MAX], to[PATH_MAX];
   struct stat facts;
@@ -58,10 +60,20 @@ static bool is_same(const char *one, const char *other) {
   return a.is_there == b.is_there && a.device == b.device && a.inode == b.inode && strcmp(a.name, b.name) == 0;
 }
 
+/* A spec may be a recipe, by its name. */
+static bool is_same_spec(const char *path, const char *spec) {
+  char *recipe = NULL;
+  const bool is_recipe = tsr_recipe_path(spec, &recipe, NULL) == TSR_OK;
+  const bool same = is_same(path, is_recipe ? recipe : spec);
+  free(recipe);
+  return same;
+}
+
 static tsr_status check_output(const tsr_named_path *output, const tsr_named_path *others, size_t count,
                                const char *what, tsr_error *error) {
   for (size_t i = 0; i < count; i++)
-    if (others[i].path && !is_standard(others[i].path) && is_same(output->path, others[i].path))
+    if (others[i].path && !is_standard(others[i].path) &&
+        (strcmp(others[i].option, "SPEC") == 0 ? is_same_spec : is_same)(output->path, others[i].path))
       return tsr_fail(error, TSR_BAD_ARGUMENT, "%s %s and %s %s are one file: %s", output->option, output->path,
                       others[i].option, others[i].path, what);
   return TSR_OK;

@@ -5,13 +5,13 @@
  *   [sweep]                              ; all combinations of what its entries list
  *   layout.bucket_slots = 1..32 *2       ; 1, 2, 4, ... 32; A..B +K counts up; A..B is +1
  *   table.probing = linear, cuckoo       ; with '|' between, where a value has commas
- *   bench.n = 2^20, 2^24                 ; an option of bench, too
+ *   bench.n = 2^20, 2^24                 ; an option of bench as well
  *   [variants]                           ; each with all of these; words as --set takes them
  *   small = layout.bucket_slots=4 layout.tile_lanes=1
  *   [bench]                              ; options of bench: n, loads, ops, repeat, keys, ...
- *   loads = .8, .9
+ *   loads = 0.8, 0.9
  *
- * Variants may set options of bench, too (bench.n=2^20). [small] has options of bench for `experiment --small`, [paper] and
+ * Variants may set options of bench as well (bench.n=2^20). [small] has options of bench for `experiment --small`, [paper] and
  * [experiment] what experiment.h says. A swept parameter that the part of a combination does not have is left out
  * there, and where a combination has another part than the spec, the spec's parameters of that role are. A value '-'
  * leaves an entry out. Read next: sweep_run.h, which measures a plan.

@@ -25,7 +25,7 @@ typedef struct tsr_picture {
 TSR_MUST_CHECK tsr_status tsr_plot_draw(const tsr_chart *chart, const tsr_picture *picture, char **drawn, size_t *bytes,
                                         tsr_error *error);
 
-/* Writes text as XML and HTML show it, in an attribute, too. */
+/* Writes text as XML and HTML show it, in an attribute as well. */
 void tsr_plot_print_escaped(FILE *out, const char *text);
 
 #ifdef __cplusplus

@@ -285,7 +285,7 @@ static figure plan_figure(FILE *out, const tsr_chart *chart, size_t first, size_
 
 /* ---- Data blocks ----------------------------------------------------------------------------- */
 
-/* How far from the top of its category, whose height is 1, a line's bar lies. */
+/* How far from the top of its category, whose height is 1, a line's bar is. */
 static double bar_offset(const tsr_plot_panel *panel, size_t line) {
   return (CATEGORY_HEIGHT + BAR_HEIGHT * ((double)line + 0.5)) / (double)category_height(panel) - 0.5;
 }

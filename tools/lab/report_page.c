@@ -12,7 +12,7 @@
 #include "tools/lab/plot_gnuplot.h"
 #include "tools/lab/reshape.h"
 
-/* Light and dark follow the reader's system. Of gnuplot's colours black and the greys follow, too; the others can be seen
+/* Light and dark follow the reader's system. Of gnuplot's colours black and the greys follow as well; the others can be seen
  * on both grounds. */
 static const char style[] =
     ":root{color-scheme:light dark;--ground:#fff;--card:#f6f7f8;--ink:#1c1e21;--faint:#5b6168;--line:#d5d9dd;"
@@ -90,6 +90,35 @@ static void print_notes(FILE *out, const tsr_results *results) {
   if (is_open) fputs("</p>\n", out);
 }
 
+/* The letters of the longest spec that `text` begins with; 0: none. */
+static size_t spec_at(const tsr_results *results, const char *text) {
+  const size_t spec = tsr_results_column(results, "spec");
+  size_t longest = 0;
+  for (size_t row = 0; spec < results->column_count && row < results->row_count; row++) {
+    const char *path = tsr_results_field(results, row, spec);
+    const size_t letters = strlen(path);
+    if (letters > longest && strncmp(text, path, letters) == 0) longest = letters;
+  }
+  return longest;
+}
+
+/* A ratio with the specs' names instead of their paths. */
+static void print_ratio(FILE *out, const tsr_results *results, const char *note) {
+  const char *at = note + strlen("ratio");
+  char text[2] = "";
+  for (at += strspn(at, " "); *at;) {
+    const size_t letters = spec_at(results, at);
+    const size_t ending = letters > 4 && strncmp(at + letters - 4, ".ini", 4) == 0 ? 4 : 0;
+    size_t name = letters;
+    while (name > 0 && at[name - 1] != '/') name--;
+    for (size_t i = letters ? name : 0; i < (letters ? letters - ending : 1); i++) {
+      text[0] = at[i];
+      tsr_plot_print_escaped(out, text);
+    }
+    at += letters ? letters : 1;
+  }
+}
+
 static void print_ratios(FILE *out, const tsr_results *results) {
   bool is_open = false;
   for (size_t i = 0; i < results->note_count; i++) {
@@ -97,7 +126,7 @@ static void print_ratios(FILE *out, const tsr_results *results) {
     fputs(is_open ? "" : "<h3>Ratios</h3>\n<ul>\n", out);
     is_open = true;
     fputs("<li>", out);
-    tsr_plot_print_escaped(out, results->notes[i]);
+    print_ratio(out, results, results->notes[i]);
     fputs("</li>\n", out);
   }
   if (is_open) fputs("</ul>\n", out);

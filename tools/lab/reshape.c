@@ -35,7 +35,7 @@ static tsr_status read_list(const tsr_results *results, const char *option, cons
   return TSR_OK;
 }
 
-/* Arrays of so many columns and rows; the old columns' names are there. */
+/* Arrays of that many columns and rows; the old columns' names are there. */
 static bool make_arrays(const tsr_results *results, size_t columns, size_t rows, const char ***names,
                         const char ***fields) {
   *names = malloc(columns * sizeof **names);

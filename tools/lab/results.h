@@ -20,7 +20,7 @@ extern "C" {
 /* All texts are UTF-8 without control characters, so that they may stand in XML once they are escaped. */
 typedef struct tsr_results {
   char *text;         /* what the others point into */
-  char *joined;       /* that, too, of a column that reshape.h has added; or NULL */
+  char *joined;       /* that as well, of a column that reshape.h has added; or NULL */
   const char **names; /* column_count of them, no two the same */
   size_t column_count;
   const char **fields; /* row after row: row_count times column_count */

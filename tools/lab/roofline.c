@@ -29,7 +29,7 @@ typedef struct column {
 
 static const tsr_option options[] = {
     {"--device", "N", false, "Which GPU; 0."},
-    {"--footprint", "BYTES,BYTES...", false, "Sizes of the memory that is accessed, such as 64Mi,1Gi; 1Gi."},
+    {"--footprint", "BYTES,BYTES...", false, "Sizes of the memory that is accessed, as 64Mi,1Gi; 1Gi."},
     TSR_OPTION_END};
 
 static tsr_status read_footprints(const char *text, request *r, tsr_error *error) {
@@ -111,11 +111,10 @@ static tsr_status measure(const request *r, column *columns, tsr_error *error) {
   return status;
 }
 
-const tsr_synopsis tsr_roofline_synopsis = {
-    "roofline", "",
-    "Measures what the memory of a GPU allows: random reads, compare-and-swaps, a copy, and copies between it and the "
-    "host's. Prints CSV, then a table.",
-    options, NULL};
+const tsr_synopsis tsr_roofline_synopsis = {"roofline", "",
+                                            "Measures the limits of a GPU's memory: random reads, compare-and-swaps, a "
+                                            "copy, and copies to and from the host. Prints CSV, then a table.",
+                                            options, NULL};
 
 int tsr_roofline_command(int argc, char **argv) {
   request r;

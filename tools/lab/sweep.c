@@ -35,21 +35,22 @@ enum {
   NAMES
 };
 static const tsr_option options[NAMES + 1] = {
-    {"--csv", "FILE", false, "Where the rows go and come from; else NAME.csv here, after the file's name."},
+    {"--csv", "FILE", false,
+     "Where the rows go; those that it has are not measured again. Otherwise NAME.csv here, after the file's name."},
     {"--plan", "yes|no", false, "Only lists what would be measured; no."},
     {"--link", "SM", false, "Only links what would be measured, for sm_90 and so on, without a GPU."},
     TSR_OPTION_SET,
     TSR_OPTION_PLUGINS,
-    {"--n", "N", false, "As of bench, as the following."},
+    {"--n", "N", false, "As for bench, like the following."},
     {"--loads", "L,L...", false, "How full the tables get."},
     {"--ops", "OP,OP...", false, "Of " TSR_BENCH_OP_LIST "."},
-    {"--batch", "B", false, "Keys of a batch of incremental and rebuild."},
+    {"--batch", "B", false, "Keys per batch of incremental and rebuild."},
     {"--keys", "K,K...", false, "Distributions of the keys."},
     {"--mix", "A,B,C,D", false, "Shares of a mixed batch."},
-    {"--repeat", "N", false, "Measurements, of which the median counts."},
-    {"--probes", "yes|no", false, "Whether probes are counted, which takes code of its own."},
+    {"--repeat", "N", false, "Measurements; the median is printed."},
+    {"--probes", "yes|no", false, "Whether probes are counted, which takes a run of its own."},
     {"--codes", "yes|no", false, "Whether operations write result codes."},
-    {"--seed", "N", false, "Of the keys and of the tables."},
+    {"--seed", "N", false, "Seed of the keys and the tables."},
     TSR_OPTION_END};
 
 typedef struct request {
@@ -170,7 +171,7 @@ static tsr_status run(const request *r, bool *all_right, tsr_error *error) {
 
 const tsr_synopsis tsr_sweep_synopsis = {
     "sweep", "FILE", "Measures all tables that a file lists, and prints the Pareto front.", options,
-    "The file is a spec with a section [sweep], each entry of which lists values of another entry:\n"
+    "The file is a spec with a section [sweep]. Each of its entries lists values of another entry:\n"
     "    layout.bucket_slots = 1..32 *2\n"
     "    table.probing = NAME, OTHER\n"
     "[variants] names tables by words such as layout.bucket_slots=8; [bench] has options of bench, which the command "

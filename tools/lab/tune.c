@@ -26,7 +26,7 @@ static const struct {
 } shares[SHARES] = {
     {"insert", "insert"}, {"find", "find100"}, {"find_all", "find_all"}, {"find_absent", "find0"}, {"erase", "erase"}};
 
-/* The model counts probes on the processors, where nothing has to be linked; a stage between has so many pairs less. So
+/* The model counts probes on the processors, where nothing has to be linked; a stage between has that many pairs less. So
  * many go on. until: the share of the time after which a stage begins no further table. */
 typedef struct stage {
   const char *what, *unit;
@@ -143,7 +143,7 @@ static tsr_status read_space(tuner *t, tsr_error *error) {
 
 /* ---- A stage --------------------------------------------------------------------------------- */
 
-/* The plan with so many pairs. backend: NULL: what the specs say. */
+/* The plan with that many pairs. backend: NULL: what the specs say. */
 static tsr_status read_plan(const tuner *t, uint64_t n, uint64_t repeat, const char *backend, tsr_plan *plan,
                             tsr_error *error) {
   char *words[5] = {NULL};
@@ -203,8 +203,8 @@ static bool is_in_pages(const tsr_point *point) {
   return pages && strcmp(pages, "0") != 0;
 }
 
-/* How many times an operation that looks at so many buckets goes to memory, which a GPU reads by 64 bytes: for buckets, for
- * a value that does not lie in them, and to write. Inserts of batches that are put in order go through memory in its
+/* How many times an operation that looks at that many buckets goes to memory, which a GPU reads by 64 bytes: for buckets, for
+ * a value that is not in them, and to write. Inserts of batches that are put in order go through memory in its
  * order, and look at no bucket or at those of a page: as once. */
 static double accesses_of(const tsr_point *point, size_t share, double probes) {
   enum { LINE_BYTES = 64 };

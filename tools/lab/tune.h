@@ -4,13 +4,13 @@
  *
  *   [workload]
  *   n = 2^24                ; pairs; required
- *   insert = .1             ; shares of the operations, of which there must be one: inserts of new keys,
- *   find = .6               ; finds of present keys,
- *   find_all = .1           ; of all pairs of a key, counted in pairs,
- *   find_absent = .2        ; of absent keys,
+ *   insert = 0.1             ; shares of the operations, of which there must be one: inserts of new keys,
+ *   find = 0.6               ; finds of present keys,
+ *   find_all = 0.1           ; of all pairs of a key, counted in pairs,
+ *   find_absent = 0.2        ; of absent keys,
  *   erase = 0               ; and erases
  *   keys = zipf:1.0         ; their distribution, as of bench: also file:PATH, a sample; distinct
- *   loads = .6, .8, .9      ; how full the table may be; .5, .6, .7, .8, .9
+ *   loads = 0.6, 0.8, 0.9      ; how full the table may be; 0.5, 0.6, 0.7, 0.8, 0.9
  *   memory = 1Gi            ; the table's most bytes; no bound
  *
  * and, if it says so itself, the space to search in: [sweep] and [variants] (plan.h). The search: tables that have more

@@ -64,7 +64,7 @@ static tsr_status add_whole(list *l, const char *where, const range *r, uint64_t
   return status;
 }
 
-/* Counted rather than added up, so that .1 ten times is 1. */
+/* Counted rather than added up, so that 0.1 ten times is 1. */
 static tsr_status add_real(list *l, const char *where, const range *r, double from, double to, double step,
                            tsr_error *error) {
   const double slack = 1 + 1e-9;

@@ -29,9 +29,12 @@ typedef struct tsr_option {
 enum { TSR_OPTIONS_MAX = 32 };
 
 #define TSR_OPTION_PLUGINS                                                                                             \
-  { "--plugins", "DIRS", false, "Where plugins lie, colon-separated; else $TESSERA_PLUGINS, else beside the library." }
+  {                                                                                                                    \
+    "--plugins", "DIRS", false,                                                                                        \
+        "Folders of plugins, separated by colons. Otherwise $TESSERA_PLUGINS, then the folder next to the library."    \
+  }
 #define TSR_OPTION_SET                                                                                                 \
-  { "--set", "SECTION.KEY=VALUE", true, "Sets an entry of the spec, over what its file says." }
+  { "--set", "SECTION.KEY=VALUE", true, "Sets an entry of the spec, in place of what its file has." }
 
 /* What a command is: its help, its manual page and the completion of its words are made of these rows. */
 typedef struct tsr_synopsis {

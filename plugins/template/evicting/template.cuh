@@ -26,7 +26,7 @@ TSR_DEVICE tsr_choice TSR_PART(place)(const tsr_ctx *c, tsr_key key, const tsr_s
 }
 
 /* The bucket to look at next for the pair that was evicted from bucket `ref`: its other one. Nothing tells in which of its
- * buckets a resident lies, so its hashes are computed again. */
+ * buckets a resident is, so its hashes are computed again. */
 TSR_DEVICE uint64_t TSR_PART(after)(const tsr_ctx *c, tsr_key key, uint64_t ref, tsr_placing *placing) {
   (void)placing; /* placing->word[] is for schemes that remember more than how many buckets they have left behind */
   const uint64_t first = tsr_bucket_of(c, key, 0);

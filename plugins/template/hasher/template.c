@@ -7,7 +7,7 @@
 static tsr_status template_plan(const void *config, const tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
   (void)config;
   (void)error;
-  plan->state[TEMPLATE_SEED] = shape->seed * 0x9E3779B97F4A7C15u; /* small seeds, too, set all bits */
+  plan->state[TEMPLATE_SEED] = shape->seed * 0x9E3779B97F4A7C15u; /* small seeds as well set all bits */
   return TSR_OK;
 }
 

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Lists of buckets (core/design/0010-lists.md): how one grows by a unit of the allocator, and how it is packed. A
- * bucket whose link names a unit goes on there.
+ * bucket whose link names a unit continues there.
  */
-#ifndef TSR_LISTS_CUH
-#define TSR_LISTS_CUH
+#ifndef TSR_LINKS_CUH
+#define TSR_LINKS_CUH
 
 #include "core/kernels/look.cuh"
 
-/* Makes bucket ref, the end of a list, go on in a unit, unless another tile has done so; returns the link. One tile
- * allocates, so that no unit is taken in vain. Waiting for it is as waiting for a lock: tiles of one warp never wait
- * for each other, because what they have to do is part of the loop's body. */
-TSR_INLINE uint32_t list_append(const tsr_ctx *c, tsr_key key, uint64_t ref) {
+/* Continues bucket ref, the end of a list, in a new unit, unless another tile has done so; returns the link. One tile
+ * allocates, so that no unit is taken in vain. Waiting for it is like waiting for a lock. Tiles of one warp never wait
+ * for each other, because the allocation is part of the loop's body. */
+TSR_INLINE uint32_t link_append(const tsr_ctx *c, tsr_key key, uint64_t ref) {
   uint32_t link = WALK_LINK_CLOSED, waits = c->active;
   TSR_NO_UNROLL
   while (tsr_warp_any(c, waits)) {
     tsr_ctx waiting = tsr_masked(c, waits);
-    /* relaxed: a unit is empty from the start, so nothing has to be seen with its handle */
+    /* relaxed: a unit is empty from the start, so nothing has to be visible with its handle */
     uint32_t found = layout_relink(&waiting, ref, TSR_NO_HANDLE, WALK_LINK_PENDING);
     uint32_t allocates = waits && found == TSR_NO_HANDLE;
     link = waits ? found : link;
@@ -35,16 +35,16 @@ TSR_INLINE uint32_t list_append(const tsr_ctx *c, tsr_key key, uint64_t ref) {
 }
 
 /* Where the packed pairs of a list go. */
-typedef struct list_end {
+typedef struct link_end {
   uint64_t ref;
   uint32_t slot;
-} list_end;
+} link_end;
 
-/* Moves the pairs of the list that begins at `head` into its first slots, in their order; returns the end of them. A
- * slot that is written was read before, because pairs move forward only. */
-TSR_INLINE list_end list_pack(const tsr_ctx *c, uint64_t head) {
+/* Moves the pairs of the list that begins at `head` into its first slots, in their order; returns their end. A slot is
+ * read before it is written, because pairs move forward only. */
+TSR_INLINE link_end link_pack(const tsr_ctx *c, uint64_t head) {
   const uint32_t slots = TSR_FACT(c, bucket_slots);
-  list_end to = {head, 0};
+  link_end to = {head, 0};
   uint64_t from = head;
   uint32_t walks = c->active;
   TSR_NO_UNROLL
@@ -73,8 +73,8 @@ TSR_INLINE list_end list_pack(const tsr_ctx *c, uint64_t head) {
   return to;
 }
 
-/* Makes the slots from `to` on empty, takes the units behind it off the list and releases them; returns how many. */
-TSR_INLINE uint32_t list_cut(const tsr_ctx *c, list_end to) {
+/* Empties the slots from `to` on, takes the units behind it off the list and releases them; returns how many. */
+TSR_INLINE uint32_t link_cut(const tsr_ctx *c, link_end to) {
   uint32_t buckets = 0, walks = c->active;
   TSR_NO_UNROLL
   while (tsr_warp_any(c, walks)) { /* bounded by the list */
@@ -101,6 +101,6 @@ TSR_INLINE uint32_t list_cut(const tsr_ctx *c, list_end to) {
 
 /* Packs the list that begins at bucket `head`; returns how many units it has released (SlabHash IV-C4, which only
  * sketches it). Collective; nothing else may work on the table. */
-TSR_INLINE uint32_t list_flush(const tsr_ctx *c, uint64_t head) { return list_cut(c, list_pack(c, head)); }
+TSR_INLINE uint32_t link_flush(const tsr_ctx *c, uint64_t head) { return link_cut(c, link_pack(c, head)); }
 
 #endif
