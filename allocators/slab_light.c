@@ -12,11 +12,10 @@ static tsr_status slab_light_plan(const void *config, const tsr_shape *shape, ts
     return tsr_fail(error, TSR_INCOMPATIBLE, "[allocator] unit_bytes = %u: must be 0, 32, 64, 128 or 256",
                     own->unit_bytes);
   if (blocks > (1ull << 32) / (TSR_BLOCK_UNITS * unit_bytes))
-    return tsr_fail(
-        error, TSR_INCOMPATIBLE,
-        "allocator = slab_light holds 4 GB, and %llu units of unit_bytes = %u are more: lower unit_bytes or "
-        "use an allocator with super blocks",
-        (unsigned long long)shape->units_min, unit_bytes);
+    return tsr_fail(error, TSR_INCOMPATIBLE,
+                    "allocator = slab_light holds 4 GB, and %llu units of unit_bytes = %u are more: lower unit_bytes, "
+                    "or use allocator = slab",
+                    (unsigned long long)shape->units_min, unit_bytes);
   if (blocks == 0) blocks = 1;
   plan->allocator.unit_bytes = unit_bytes;
   plan->allocator.units = blocks * TSR_BLOCK_UNITS;

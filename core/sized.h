@@ -36,8 +36,8 @@ static inline tsr_status tsr_take_over(const char *call, void *ours, const void 
   for (size_t i = bytes; i < size; i++)
     if (((const char *)theirs)[i])
       return tsr_fail(error, TSR_BAD_ARGUMENT,
-                      "%s: size = %zu: this library knows %zu bytes of these options, and there is a value beyond: use "
-                      "a library of the program's version",
+                      "%s: size = %zu: this library knows %zu bytes of these options, and a member behind them is set: "
+                      "use a library of the program's version",
                       call, size, bytes);
   return TSR_OK;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a kernel of your own includes, and nothing else, to work on tables whose parts an INI file names. The file is
- * compiled for a GPU by NVRTC when the program runs, or by nvcc before, and for the cpu backend by the system's C
- * compiler: so it keeps to what C and CUDA C have in common. The host's half is tessera_kernels.h.
+ * The only file that a kernel of your own includes to work on tables. Such a file is compiled for a GPU by NVRTC when the
+ * program runs, or earlier by nvcc, and for the cpu backend by the system's C compiler. So it keeps to what C and CUDA C
+ * have in common. The host's half is tessera_kernels.h.
  *
  *   #include "tessera.cuh"
  *
@@ -14,21 +14,20 @@
  *     tsr_insert(counts, mine, mine ? keys[i] : 0, 1);
  *   }
  *
- * TSR_TABLE(name, does) declares a table and what all kernels of the file do to it: finds, inserts, erases, or all of
- * these at once, `all`, for which its spec has to say concurrency = mixed; or it scans the table, all of whose pairs are
- * then the items. Only these functions are there. A table is
- * known by its name: a kernel takes it as a parameter of this name and type tsr_table_ref, before all other parameters,
- * and a function of yours that works on it does so as well.
+ * TSR_TABLE(name, does) declares a table and what all kernels of the file do with it: finds, inserts or erases; `all` for
+ * all three at once, which needs concurrency = mixed; or scans, where the items are the table's pairs. Only the functions of
+ * that class are there. A kernel takes the table as a parameter of this name and of type tsr_table_ref, before all other
+ * parameters. So does a function of yours that works on it.
  *
- * Law: all lanes of a warp make each call together, whatever the table's tiles are, each lane with its own key, and
- * mine = 0 where it has none: then nothing is done and 0 returned. So a call stands in no branch that lanes of a warp
- * take differently; if_any(condition) { } is a branch that a warp takes together. Threads past the last item are there,
- * too: hence i < n. Kernels keep to this in blocks of TSR_KERNEL_THREADS threads.
+ * Law: all lanes of a warp make each call together, whatever the table's tile_lanes. Each lane passes its own key, or
+ * mine = 0 if it has none; then nothing is done and 0 is returned. So a call must not be in a branch that lanes of a warp
+ * take differently; if_any(condition) { } is a branch that a warp takes together. Threads past the last item run as
+ * well: hence i < n. Blocks have TSR_KERNEL_THREADS threads.
  *
- * Keys and values are uint64_t in these calls, whatever widths the table has; what does not fit is cut off. Of a table
- * with value_bytes a value is the address of a row, as a number: tsr_row(value) is the row, and tsr_row_value(&mine) what
- * an insert copies its row from. Such rows are where a uint32_t may; those of the table begin at multiples of value_bytes.
- * Nobody but the table writes to them.
+ * Keys and values are uint64_t in these calls, whatever widths the table has; larger numbers are cut off. In a table with
+ * value_bytes a value is the address of a row, as a number: tsr_row(value) is the row, and tsr_row_value(&mine) is the
+ * value from which an insert copies its row. A row of yours is aligned like a uint32_t; those of the table begin at
+ * multiples of value_bytes. Only the table writes to its rows.
  */
 #ifndef TESSERA_CUH
 #define TESSERA_CUH
@@ -36,7 +35,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What an insert did, as TSR_INSERTED and its neighbours in tessera.h; 0 where nothing was asked for. */
+/* What an insert did, with the numbers of TSR_INSERTED and so on in tessera.h; 0 for mine = 0. */
 enum { TSR_WAS_INSERTED = 1, TSR_WAS_PRESENT, TSR_WAS_REPLACED, TSR_WAS_COMBINED, TSR_WAS_NOT_PLACED, TSR_WAS_FOUND };
 
 enum { TSR_KERNEL_THREADS = 256 };
@@ -56,8 +55,8 @@ typedef struct tsr_table_ref { /* the library's to fill: where the table is, by 
   uint64_t words[61];
 } tsr_table_ref;
 
-/* How many blocks a multiprocessor is to hold. The library compiles a text for more or fewer, until it needs no stack; what
- * nvcc compiles has one variant, and asks for nothing. */
+/* Blocks that a multiprocessor holds. The library compiles a text for other numbers, until it needs no stack. What nvcc
+ * compiles has one variant, without a bound. */
 #if !defined(TSR_KERNEL_BLOCKS) && !defined(__CUDACC_RTC__)
 #define TSR_KERNEL_BLOCKS 1
 #endif
@@ -107,15 +106,15 @@ TSR_KERNEL_INLINE uint64_t tsr_append(uint64_t *length, uint32_t mine) { return 
 #define tsr_item() tsr_item_of_(&tsr_run_)
 #define tsr_items() (tsr_run_.items)
 
-/* A branch that a warp takes together, if the condition holds for any of its lanes. tsr_any(condition) alone says so.
- * tsr_add(sum, value) adds to a number in memory that many threads add to, and returns what it was.
- * tsr_append(length, mine) gives each lane with `mine` a place of its own at the end of a list, whose length grows by
- * them; a call of the warp, like those on tables. */
+/* if_any: a branch that a warp takes together, if the condition holds for any of its lanes (tsr_any).
+ * tsr_add(sum, value): adds to a number in memory to which many threads add, and returns what it was before.
+ * tsr_append(length, mine): reserves for each lane with `mine` one place at the end of a list, adds their number to *length,
+ * and returns the index of the lane's place. All lanes of the warp call it together. */
 #define if_any(condition) if (tsr_any(condition))
 
 /* ---- Tables ---------------------------------------------------------------------------------- */
 
-/* Where a lane has come in the values of its key: the library's own. */
+/* The position of a lane in the values of its key; private to the library. */
 typedef struct tsr_values {
   uint64_t key, ref, word[2];
   uint32_t visited, stashed, page, passed, walks, bucket;
@@ -150,39 +149,39 @@ typedef struct tsr_values {
 #define TSR_TABLE_all(table) TSR_TABLE_finds(table) TSR_TABLE_inserts(table) TSR_TABLE_erases(table)
 #define TSR_TABLE(table, does) TSR_TABLE_##does(table)
 
-/* Of a table with value_bytes: a value as the row it stands for, and a row of value_bytes as a value to insert. */
+/* In a table with value_bytes: the row of a value, and the value of a row that is to be inserted. */
 #define tsr_row(value) ((const void *)(uint64_t)(value))
 #define tsr_row_value(row) ((uint64_t)(row))
 
-/* finds: 1 if the key is there, and then *value, a uint64_t, becomes its value; in a multimap any one of them. */
+/* finds: returns 1 if the key is present, and writes its value to *value, a uint64_t; in a multimap any one of them. */
 #define tsr_find(table, mine, key, value) tsr_find_in_##table(&(table), mine, key, value)
-/* finds: 1 if the key is there; of a filter, if it may be: there is no other call of this class. */
+/* finds: returns 1 if the key is present; in a filter, if it may be, and a filter has no other call of this class. */
 #define tsr_contains(table, mine, key) tsr_contains_in_##table(&(table), mine, key)
-/* finds: how many pairs the key has. */
+/* finds: returns the number of the key's pairs. */
 #define tsr_count(table, mine, key) tsr_count_in_##table(&(table), mine, key)
-/* finds, before a statement or block: goes through the values of each lane's key, one of each lane at a time. value, a
- * uint64_t, and is_there, a uint32_t, are yours: in the block is_there says whether this lane has a value. All lanes
- * pass through it as often as the one with the most values, so that it may hold calls. Leave it by no break. */
+/* finds, before a statement or block: a loop over the values of each lane's key, one value per lane at a time. value, a
+ * uint64_t, and is_there, a uint32_t, are variables of yours; in the block is_there is 1 if this lane has a value. All
+ * lanes run the loop as often as the lane with the most values, so the block may contain calls. Do not break out of it. */
 #define tsr_for_each_value(table, mine, key, value, is_there)                                                          \
   for (tsr_values tsr_of_##value = tsr_values_of_##table(&(table), mine, key);                                         \
        tsr_any(is_there = tsr_next_value_in_##table(&(table), &tsr_of_##value, &(value)));)
-/* scans, in the same way: goes through the pairs of the table. Each item is a bucket, so that the library and not the
- * launch says how many items there are; a kernel scans one table. */
+/* scans, in the same way: a loop over the pairs of the table. Each item is a bucket, so the library sets the number of
+ * items. A kernel scans one table. */
 #define tsr_for_each_pair(table, key, value, is_there)                                                                 \
   for (tsr_values tsr_of_##value = tsr_pairs_of_##table(&(table), tsr_item() < tsr_items(), tsr_item());               \
        tsr_next_pair_in_##table(&(table), &tsr_of_##value, &(key), &(value), &(is_there));)
-/* inserts: as tsr_insert of tessera.h, by the spec's `duplicates`; returns what it did. A pair that found no room is
- * counted in the table's report, and so is a sum past the largest value (overflow = report). */
+/* inserts: as tsr_insert of tessera.h, by the spec's `duplicates`; returns one of TSR_WAS_. The table's report counts pairs
+ * that found no room and sums past the largest value (overflow = report). */
 #define tsr_insert(table, mine, key, value) tsr_insert_in_##table(&(table), mine, key, value)
-/* inserts: the same, and what is handed back with TSR_WAS_NOT_PLACED, perhaps another pair that was in the table before,
- * is in *key and *value, both uint64_t. A row that is handed back is written when the kernel has ended; it stays as it
- * is until the next insert. */
+/* inserts: the same. With TSR_WAS_NOT_PLACED it writes the pair that was handed back to *key and *value, both uint64_t; it
+ * may be another pair, which was in the table before. A row that is handed back is complete when the kernel has ended, and
+ * valid until the next insert. */
 #define tsr_insert_pair(table, mine, key, value) tsr_insert_pair_in_##table(&(table), mine, key, value)
-/* inserts: inserts the key, if it is absent, with *value; if it is present, *value becomes its value, and the result is
- * TSR_WAS_FOUND. Only where the layout stores pairs whole, and keys are looked up; not with value_bytes, as another
- * lane's row may not be written yet. */
+/* inserts: inserts an absent key with *value. If the key is present, writes its value to *value and returns TSR_WAS_FOUND.
+ * Needs a layout that stores pairs whole, and a spec that looks up keys. Not with value_bytes, as another lane's row may
+ * not be written yet. */
 #define tsr_find_or_insert(table, mine, key, value) tsr_find_or_insert_in_##table(&(table), mine, key, value)
-/* erases: removes the key with all its pairs; returns how many they were. */
+/* erases: erases the key with all its pairs; returns the number of these pairs. */
 #define tsr_erase(table, mine, key) tsr_erase_in_##table(&(table), mine, key)
 
 #endif

@@ -1,28 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Tables of several devices: the part of Tessera's public API that only they need. A spec with [table] devices = 0,1 (or
- * all) makes such a table by tsr_table_create, and every function of tessera.h and tessera_tools.h takes it; the rules of
- * tessera.h on errors, threads and sizes hold. Answers are those of a table of one device, in the caller's order. What
- * differs:
+ * all) makes such a table by tsr_table_create, and every function of tessera.h and tessera_tools.h takes it. The rules of
+ * tessera.h on ownership, errors, threads and sizes hold. Answers are those of a table of one device, in the caller's order.
+ * These things differ:
  *
- * Waiting: an operation returns when its work is done, on all devices, and begins after what call->stream has.
- * Arrays: they are in the host's memory or on any of the devices, each on its own, or are split among them (tsr_call_parts);
- * tsr_memory_allocate gives memory of the first one. Each device holds buffers for three chunks ([devices] chunk) until
- * the table is destroyed.
- * Capacity: of all devices together. Each shard is made for its part and some more, since a hash does not deal evenly; one
- * that is full hands back what it cannot place, though others have room; with growth = double it grows by itself.
- * split = hash: the hash of a key says on which device its pairs are. Where every pair needs a slot of its own (multiset,
- * multimap, promise_unique) the first batch of an empty table, or a rehash, deals the hashes by how often they come.
- * split = independent: inserts go anywhere, in equal parts, and queries to all devices, whose answers the host merges;
- * only of multisets, multimaps and with promise_unique, and without tsr_apply.
- * split = replicated: the first device is written, and all are read: before a find, contains or count after a change the
- * others become copies of its memory. tsr_find_all asks the first one.
- * tsr_table_load: its option `device` is a list here. Where it names another number of devices than there were shards, or the
- * file is of a table of one device, shards are loaded on the first devices in turn, and their pairs dealt to new ones on all,
- * for which there has to be room beside them.
- * tsr_join takes two tables of one list of devices, with split = hash or replicated. Where their pairs of a key are not on one
- * device, because their seeds differ or their first batches did, the right one's are copied to where the left one would
- * have them, for as long as the join takes.
+ * Waiting: an operation starts after the work of call->stream, and returns when its own work is done on all devices.
+ * Arrays: each is in host memory, on any of the devices, or split among them (tsr_call_parts). tsr_memory_allocate gives
+ * memory of the first device. Each device holds buffers for three chunks ([devices] chunk) until the table is destroyed.
+ * Capacity: of all devices together. Each shard is made for its part and some more, since a hash does not distribute evenly.
+ * A full shard hands back what it cannot place, even if others have room. With growth = double it grows by itself.
+ * split = hash: the hash of a key determines the device of its pairs. If every pair needs a slot of its own (multiset,
+ * multimap, promise_unique), the first batch of an empty table, or a rehash, assigns the hashes by their frequency.
+ * split = independent: inserts go to all devices in equal parts. Queries go to all devices, and the host merges the answers.
+ * Only for multisets, multimaps and promise_unique, and without tsr_apply.
+ * split = replicated: the first device is written and all are read. Before the first find, contains or count after a change
+ * the others copy its memory. tsr_find_all asks the first device only.
+ * tsr_table_load: its option `device` is a list of devices. If their number differs from that of the saved shards, the shards
+ * are loaded on the first devices in turn, and their pairs are moved to new shards on all; both must fit in memory together.
+ * tsr_join: takes two tables with the same list of devices, and split = hash or replicated. If they have the pairs of a key
+ * on different devices, because seeds or first batches differ, the right table's pairs are copied to the devices of the left
+ * one for the time of the join.
  */
 #ifndef TESSERA_DEVICES_H
 #define TESSERA_DEVICES_H
@@ -33,93 +31,96 @@
 extern "C" {
 #endif
 
-/* The keys of a spec's section [devices], as tsr_settings_list has those of [table]. */
+/* Like tsr_settings_list, for the section [devices]. */
 TSR_API size_t tsr_devices_settings_list(const tsr_setting_info **list);
 
 /* ---- Batches in parts ------------------------------------------------------------------------ */
 
-/* What a call takes and writes, for the items of one part of a batch; each member as the call has it. */
+/* The arguments of a call for one part of a batch; each member is as in the call. */
 typedef struct tsr_batch_part {
-  size_t size; /* sizeof(tsr_batch_part), of the first part of an array at least: it says where the next one begins */
-  uint64_t n;  /* also 0 */
-  const void *keys, *values; /* values: of insert, erase_pairs and apply; offered by find_or_insert */
+  size_t size; /* sizeof(tsr_batch_part), at least in the first part of an array: the distance to the next one */
+  uint64_t n;  /* items of the part; may be 0 */
+  const void *keys, *values; /* values: of insert, erase_pairs and apply; what find_or_insert offers */
   const uint8_t *operations; /* apply */
   void *found;               /* the values that find, find_all, find_or_insert and apply write */
   uint8_t *present;          /* contains */
   uint64_t *counts;          /* count_all: n; find_all: its n + 1 offsets into `found` */
-  uint64_t room;             /* find_all: of `found` */
+  uint64_t room;             /* find_all: items of `found` */
   const tsr_call *call;      /* NULL: none */
 } tsr_batch_part;
 
-/* One batch whose arrays are split among the devices: part i is dealt with by the i-th device of the table (in a group:
- * of this process, which has one), so that no GPU has to hold or send all. Its arrays may be anywhere; those in the memory
- * of its own device are read and written where they are. Lengths may differ. call: which, as TSR_PREPARE_INSERT, up to
- * TSR_PREPARE_APPLY. Means what the call of all parts together would, and waits; answers are in the order of each part. */
+/* One batch whose arrays are split among the devices, so that no GPU has to hold or send all. The i-th device of the table
+ * works on part i; in a group a process has one device. Arrays may be anywhere; those in the memory of their own device are
+ * read and written in place. Parts may have different lengths. call: one of TSR_PREPARE_INSERT to TSR_PREPARE_APPLY. The
+ * effect is that of one call with all parts; answers are in the order of each part. Waits. TSR_BAD_ARGUMENT if `count` is
+ * not the number of devices. */
 TSR_API tsr_status tsr_call_parts(tsr_table *table, uint32_t call, uint32_t count, const tsr_batch_part *parts,
                                   tsr_error *error);
-/* Memory of the device that deals with a part. The caller frees it by tsr_memory_free. */
+/* Memory of the device that works on a part. The caller frees it by tsr_memory_free. */
 TSR_API tsr_status tsr_memory_allocate_on(tsr_table *table, uint32_t part, uint64_t bytes, void **memory,
                                           tsr_error *error);
 
-/* What the phases of batches cost, of each the slowest device's, summed over chunks; with several chunks they overlap, so
- * that the whole takes less than their sum. */
+/* Times of the phases of batches: of each the slowest device, summed over chunks. Chunks overlap, so the whole takes less
+ * than the sum. */
 typedef struct tsr_phases {
   size_t size;
-  double split_ms;    /* keys and values brought into the order of devices */
-  double exchange_ms; /* ... and to the devices; and the answers back */
-  double work_ms;     /* what a table of one device does */
-  double answer_ms;   /* answers brought into the caller's order */
+  double split_ms;    /* keys and values are put in the order of devices */
+  double exchange_ms; /* they travel to the devices, and the answers back */
+  double work_ms;     /* the work of a table of one device */
+  double answer_ms;   /* answers are put in the caller's order */
   uint64_t chunks;
-  uint64_t sent_bytes;   /* by the device that sent most, to others */
-  uint64_t is_direct;    /* 1: items travel in split_ms, and exchange_ms is waiting; 0: they travel in exchange_ms */
-  uint64_t hidden_bytes; /* of sent_bytes: answers that travel in work_ms; where is_direct, others do in answer_ms */
+  uint64_t sent_bytes; /* bytes that the device with the most sent to others */
+  uint64_t is_direct;  /* 1: items travel in split_ms, and exchange_ms is waiting; 0: they travel in exchange_ms */
+  uint64_t
+      hidden_bytes; /* a part of sent_bytes: answers that travel in work_ms; if is_direct, others do in answer_ms */
 } tsr_phases;
-/* Measures the batches between the two, which costs some 10 us for each chunk. */
+/* Measure the batches between the two calls, which costs about 10 us per chunk. */
 TSR_API tsr_status tsr_phases_start(tsr_table *table, tsr_error *error);
 TSR_API tsr_status tsr_phases_stop(tsr_table *table, tsr_phases *phases, tsr_error *error);
 
 /* ---- Groups of processes --------------------------------------------------------------------- */
 
-/* Processes, of one machine or several, that share tables with split = hash: each has a shard, and gives its own batches.
+/* Processes of one machine or several that share tables with split = hash. Each has a shard and gives its own batches.
  *
- * Calls: all processes make the same calls on the group and its tables in the same order, each with as many items as it
- * has, also none. A call ends when all have made it.
- * Failures: a process that dies, is stopped for limit_s, makes another call, or makes its call late_s after the others,
- * makes the call of every other one fail with TSR_IO or TSR_BAD_ARGUMENT, and nothing hangs; so does a failure in one
- * process, of which all hear. Then the group is broken: every further call fails at once, and what remains is to destroy
- * the tables and the group. A thread of each process tells the others that it is alive while it compiles or computes.
- * GPUs: each process needs one of its own ([table] device), and NCCL 2.18 or newer, which is looked for when the first
- * table is made and carries the items. There limit_s also bounds what a GPU has to do before a chunk of a batch can travel.
- * All pairs: tsr_size counts, and tsr_export writes, the pairs of all processes, and tsr_join, of two tables of one group,
- * the rows of all. Each process that gives arrays gets all of them.
- * Files: tsr_table_save writes a file PATH.RANK in each process, of its shard, which tsr_group_table_load reads. All of them
- * appear, or if a process fails before, none.
- * One shard: tsr_table_report, tsr_table_usage, tsr_flush and tsr_table_describe, but for the capacity, are about this
- * process's shard. Other functions mean the same as ever. */
+ * Calls: all processes make the same calls on the group and its tables in the same order, each with its own number of
+ * items, which may be 0. A call returns when all have made it.
+ * Failures: if a process dies, is stopped for limit_s, makes another call, or makes its call late_s after the others, the
+ * call fails in every other process with TSR_IO or TSR_BAD_ARGUMENT; nothing hangs. The same happens if a call fails in one
+ * process. Then the group is broken: every further call fails at once. Destroy its tables and the group. While a process
+ * compiles or computes, one of its threads tells the others that it is alive.
+ * GPUs: each process needs a GPU of its own ([table] device), and NCCL 2.18 or newer, which is loaded when the first table
+ * is made and carries the items. limit_s also bounds the work of a GPU before a chunk of a batch can travel.
+ * All pairs: tsr_size and tsr_export are about the pairs of all processes, and tsr_join, of two tables of one group, about
+ * the rows of all. Each process that passes arrays gets all of them.
+ * Files: in each process tsr_table_save writes its shard to a file PATH.RANK, which tsr_group_table_load reads. All
+ * files appear, or none if a process fails before.
+ * One shard: tsr_table_report, tsr_table_usage, tsr_flush and, apart from the capacity, tsr_table_describe are about this
+ * process's shard. Other functions mean the same as for other tables. */
 typedef struct tsr_group tsr_group;
 
 typedef struct tsr_group_options { /* all zero = the defaults */
   size_t size;
-  double limit_s; /* how long a process waits for another without any sign of life, also to come; 0 = 60 s */
-  double late_s;  /* how long it waits for one that is alive, and has not made the same call; 0 = 10 limit_s */
+  double limit_s; /* seconds that a process waits for another one without a sign of life; 0 = 60 */
+  double late_s;  /* seconds that it waits for one that is alive and has not made the same call; 0 = 10 limit_s */
 } tsr_group_options;
 
-/* Waits for all `size` processes, at most 64, whose ranks are 0 .. size - 1. One thread at a time uses a group and its
- * tables. The caller frees *group. TSR_IO: they did not meet within limit_s. id is one of
- *   - a path that they have in common: while they meet there are sockets called ID.RANK, which those may open who may write
- *     to the folder;
- *   - for several machines tcp://HOST:PORT, an address of rank 0's machine that all reach, with a free port; the others
- *     listen at ports that the system chooses. There is no authentication: use it only in a network all of which you trust. */
+/* Waits for all `size` processes, at most 64, with ranks 0 to size - 1. One thread at a time uses a group and its tables.
+ * The caller frees *group with tsr_group_destroy. TSR_IO if they did not meet within limit_s. id is one of
+ *   - a path that they have in common. While they meet, there are sockets ID.RANK; whoever may write to the folder may open
+ *     them;
+ *   - for several machines tcp://HOST:PORT: an address of rank 0's machine that all can reach, with a free port. The others
+ *     listen at ports that the system chooses. There is no authentication: use it only in a network that you trust. */
 TSR_API tsr_status tsr_group_create(uint32_t rank, uint32_t size, const char *id, const tsr_group_options *options,
                                     tsr_group **group, tsr_error *error);
-/* After its tables. NULL is fine. */
+/* Destroy its tables first. NULL is allowed. */
 TSR_API_VOID void tsr_group_destroy(tsr_group *group);
-/* tsr_table_create, for a table of all processes of the group. The capacity is that of all together; the spec is the same
- * everywhere. */
+/* tsr_table_create for a table of all processes of the group. The spec is the same in all of them, and its capacity is that
+ * of all together. */
 TSR_API tsr_status tsr_group_table_create(tsr_group *group, const tsr_spec *spec, const tsr_options *options,
                                           tsr_table **table, tsr_error *error);
-/* Loads what tsr_table_save wrote of a group's table of as many processes: each its file PATH.RANK. Or PATH, the file of a
- * table of one process with as many devices: each takes one of its shards. options: as of tsr_table_load. */
+/* Loads a table that tsr_table_save wrote in a group of as many processes: each process loads its file PATH.RANK. Or PATH,
+ * the file of a table of one process with as many devices: each process loads one of its shards. options: as for
+ * tsr_table_load. */
 TSR_API tsr_status tsr_group_table_load(tsr_group *group, const char *path, const tsr_load_options *options,
                                         tsr_table **table, tsr_error *error);
 

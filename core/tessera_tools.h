@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The rest of Tessera's public API: what programs around tables need, such as the `tessera` program itself. Order of
- * this file: of a table, how it uses its memory, making its code ready, CUDA graphs, watching a save, memory and time of its
- * backend; filters; joins; plugins and what a spec may say; recipes; checking and linking without a device; the device; pools.
- * The rules of tessera.h on errors, threads, streams and sizes hold here too.
+ * The rest of Tessera's public API: what programs around tables need, such as the `tessera` program itself. It has, of a
+ * table: the use of its memory, code made ready, CUDA graphs, watching a save, memory and time of its backend. Then plugins
+ * and what a spec may say, recipes, filters, joins, checking and linking without a device, the device, and pools.
+ * The rules of tessera.h on arrays, ownership, errors, threads, streams and sizes hold here.
  */
 #ifndef TESSERA_TOOLS_H
 #define TESSERA_TOOLS_H
@@ -19,26 +19,27 @@ extern "C" {
 typedef struct tsr_usage {
   size_t size;
   uint64_t pairs;
-  uint64_t tombstones; /* slots of erased pairs: inserts take them again, finds pass them, and cleaning ([table] clean),
-                          tsr_rehash and tsr_flush free them */
-  uint64_t units;      /* of the allocator, that continue buckets */
-  uint64_t slots;      /* of the buckets that a hash can name, and of these units */
-  double utilization;  /* bytes of keys and values of the pairs over the bytes of these buckets and units; of a
-                          multimap with values = buckets a key's bytes count once */
-  uint64_t keys;       /* with values = buckets: that have values; else 0, for nobody counts distinct keys */
-  double density;      /* the same bytes over all that the table has allocated: WarpCore's storage density (IV-C) */
+  uint64_t
+      tombstones; /* slots of erased pairs. Inserts reuse them, finds pass them; cleaning ([table] clean), tsr_rehash and
+                          tsr_flush free them */
+  uint64_t units; /* units of the allocator that continue buckets */
+  uint64_t slots; /* slots of the buckets that a hash can name, and of these units */
+  double
+      utilization; /* bytes of the pairs / bytes of these buckets and units; with values = buckets a key counts once */
+  uint64_t keys;   /* with values = buckets: keys that have values; otherwise 0, as distinct keys are not counted */
+  double density;  /* bytes of the pairs / all allocated bytes: WarpCore's storage density (IV-C) */
 } tsr_usage;
-/* How the memory is used. Waits for the result. */
+/* Counts how the table's memory is used. Waits. */
 TSR_API tsr_status tsr_table_usage(tsr_table *table, tsr_usage *usage, tsr_error *error);
 
-/* Packs lists of buckets: their pairs fill the first slots, erased ones become empty, and units that hold nothing go
- * back to the allocator. *units (may be NULL) is their number. In place, without other memory; waits. TSR_UNSUPPORTED
- * unless the layout's buckets link and there is no stash: then use tsr_rehash. */
+/* Packs linked lists of buckets: their pairs move to the first slots, erased slots become empty, and empty
+ * units go back to the allocator. Writes the number of these units to *units, which may be NULL. Works in place. Waits.
+ * TSR_UNSUPPORTED if the layout's buckets do not link, or with a stash: use tsr_rehash. */
 TSR_API tsr_status tsr_flush(tsr_table *table, uint64_t *units, tsr_error *error);
 
 /* ---- Code made ready, and CUDA graphs -------------------------------------------------------- */
 
-/* Calls whose code a table may be told to make ready. */
+/* Calls whose code can be made ready; add those that you want. */
 enum {
   TSR_PREPARE_INSERT = 1,
   TSR_PREPARE_FIND = 2,
@@ -52,41 +53,42 @@ enum {
   TSR_PREPARE_SIZE = 512,
   TSR_PREPARE_EXPORT = 1024
 };
-/* Links these calls now, or reads them from the cache, so that the first of each does not wait for it: the sum of some
- * TSR_PREPARE_. The cpu backend fuses them, where it can, however small the table is. TSR_UNSUPPORTED: the table does not
- * have one of them. A rebuild with other parts makes other code. */
+/* Links the code of these calls now, or reads it from the cache, so that the first call does not wait for it. calls: a sum
+ * of TSR_PREPARE_ values. On the cpu backend their code is compiled, where that is possible, however small the table is.
+ * TSR_UNSUPPORTED if the table does not have one of the calls. A rebuild with other parts needs other code. */
 TSR_API tsr_status tsr_table_prepare(tsr_table *table, uint32_t calls, tsr_error *error);
 
-/* A call is recorded, instead of run, where its stream (tsr_call) is being captured into a CUDA graph. It then runs with
- * each launch of the graph, on what the arrays hold at that time.
- *   - It takes device arrays, and code that tsr_table_prepare has made.
+/* While a stream is captured into a CUDA graph, a call with this stream (tsr_call) is recorded and does not run. It runs
+ * with each launch of the graph, on what the arrays hold at that time.
+ *   - The call needs device arrays, and code that tsr_table_prepare has made.
  *   - No event is recorded: a launch is ordered against other calls on the table by its stream alone.
- *   - TSR_UNSUPPORTED, and the capture goes on, where the host would have to wait or to allocate: growth = double, lists
- *     made in bulk, value_bytes, device_bytes, several devices, tsr_build, tsr_for_all, tsr_for_each, tsr_call_parts. An
- *     insert that combines values where pairs move needs `results`.
+ *   - A call whose host would have to wait or to allocate returns TSR_UNSUPPORTED, and the capture stays valid: with growth =
+ *     double, bulk lists, value_bytes, device_bytes or several devices, and tsr_build, tsr_for_all, tsr_for_each and
+ *     tsr_call_parts. An insert that combines values where pairs move needs `results`.
  *   - tsr_find_all adds memory nodes to the graph.
- *   - The report's keys (insert_keys, ..) count calls that ran; its other numbers count what launches did as well.
- *   - A graph is of the table's memory: after tsr_rehash or tsr_build it has to be captured anew. Cleaning ([table] clean)
- *     leaves graphs as they are: it happens in calls that are not captured, and never in a mixed table of a graph.
- *   - Calls that wait (tsr_size, tsr_export, ..) spoil a capture. */
+ *   - In reports insert_keys and the like count calls that ran. The other numbers also count what launches did.
+ *   - A graph refers to the table's memory: capture it again after tsr_rehash or tsr_build. Cleaning ([table] clean) does
+ *     not invalidate graphs: it happens in calls that are not captured, and never in a mixed table of a graph.
+ *   - Calls that wait (tsr_size, tsr_export and others) invalidate a capture. */
 
 /* ---- Watching a save ------------------------------------------------------------------------- */
 
-/* Hears how many bytes of a file are written, and how many there will be, 0 where that is not known: after some MiB each,
- * in the thread that saves. It must not use the table. */
+/* Called every few MiB, in the thread that saves, with the bytes written and the bytes of the whole file (0 = unknown). It
+ * must not use the table. */
 typedef void tsr_watch(void *context, uint64_t done_bytes, uint64_t whole_bytes);
-/* tsr_table_save, and tells `watch` how far it is. */
+/* tsr_table_save, which calls `watch` with its progress. */
 TSR_API tsr_status tsr_table_save_watched(tsr_table *table, const char *path, tsr_watch *watch, void *context,
                                           tsr_error *error);
 
 /* ---- Memory and time of the table's backend -------------------------------------------------- */
 
-/* Plain memory where the table lives, for callers who have no CUDA runtime of their own. */
+/* Memory of the table's device (cpu backend: host memory), for callers without a CUDA runtime of their own. The caller frees
+ * it by tsr_memory_free, before the table is destroyed. TSR_NO_MEMORY. */
 TSR_API tsr_status tsr_memory_allocate(tsr_table *table, uint64_t bytes, void **memory, tsr_error *error);
 TSR_API_VOID void tsr_memory_free(tsr_table *table, void *memory);
-/* Either side may be host memory; complete when it returns. */
+/* Copies `bytes` bytes; either side may be host memory. Waits. */
 TSR_API tsr_status tsr_memory_copy(tsr_table *table, void *to, const void *from, uint64_t bytes, tsr_error *error);
-/* Time between two points of a stream, by events of the device (cpu backend: the wall clock). */
+/* Time in milliseconds between two points of a stream, by events of the device (cpu backend: the wall clock). Waits. */
 TSR_API tsr_status tsr_timer_start(tsr_table *table, void *stream, tsr_error *error);
 TSR_API tsr_status tsr_timer_stop(tsr_table *table, void *stream, double *milliseconds, tsr_error *error);
 
@@ -104,29 +106,29 @@ typedef struct tsr_plugin_info {
   size_t parameter_count;
 } tsr_plugin_info;
 
-/* All plugins on the search path (as in tsr_options.plugins), by role and name. The caller frees
- * *list with tsr_plugins_free; names and texts live as long as the process. A file that is not a sound plugin is an
- * error that names it. */
+/* Writes all plugins on the search path (as in tsr_options.plugins) to *list, sorted by role and name. The caller frees
+ * *list with tsr_plugins_free; names and texts live as long as the process. A file that is not a valid plugin is an error
+ * that names it: TSR_BAD_PLUGIN. */
 TSR_API tsr_status tsr_plugins_list(const char *plugins, const tsr_plugin_info **list, size_t *count, tsr_error *error);
 
 TSR_API_VOID void tsr_plugins_free(const tsr_plugin_info *list, size_t count);
 
-/* While a plugin's plan() runs on this thread: true, and which one. That is somebody else's code, in this process: a
- * program with handlers for SIGSEGV and the like can say whose crash it was. Async-signal-safe. */
+/* True while a plugin's plan() runs on this thread, with its role and name. So a handler of SIGSEGV can print whose crash it
+ * was. Async-signal-safe. */
 TSR_API bool tsr_plan_running(const char **role, const char **name);
 
 /* A key of a spec's section. initial: its default; NULL = required, "" = none. */
 typedef struct tsr_setting_info {
   const char *key, *values, *initial, *doc;
 } tsr_setting_info;
-/* Each lists all keys of one section, in the order of the manual, and returns how many. They live as long as the
- * process. */
+/* Each writes all keys of one section to *list, in the order of the manual, and returns their number. They live as long as
+ * the process. */
 TSR_API size_t tsr_settings_list(const tsr_setting_info **list);        /* of [table] */
 TSR_API size_t tsr_filter_settings_list(const tsr_setting_info **list); /* of [filter] */
 TSR_API size_t tsr_values_settings_list(const tsr_setting_info **list); /* of [values] */
 
-/* Two features of a table, or a call and a feature, that do not go together. Everything that is no such pair does. law: the
- * law that forbids it; NULL: it is not built. */
+/* Two features of a table, or a call and a feature, that do not go together. All other pairs do. law: the law that forbids
+ * the pair; NULL: it is not built. */
 typedef struct tsr_incompatible {
   const char *feature, *other, *law, *reason, *way_out; /* live as long as the process */
 } tsr_incompatible;
@@ -162,31 +164,31 @@ TSR_API bool tsr_spec_get_at(const tsr_spec *spec, size_t i, tsr_spec_item *entr
 
 typedef struct tsr_filter_info {
   size_t size;
-  uint32_t block_bytes, functions; /* functions: bits that a key sets in its block */
+  uint32_t block_bytes, functions; /* functions: number of bits that a key sets in its block */
   uint64_t blocks;
   double bits_per_key;     /* of its capacity */
-  double rate;             /* the part of absent keys that seem present now: exact for keys that hash evenly */
-  double rate_at_capacity; /* expected, when it holds as many keys as its capacity */
-  double keys;             /* about that many distinct keys were inserted, by the bits that are set */
+  double rate;             /* false-positive rate now, 0 to 1: exact for keys that hash evenly */
+  double rate_at_capacity; /* the expected rate when it holds as many keys as its capacity */
+  double keys;             /* estimate of the distinct keys that were inserted, by the bits that are set */
 } tsr_filter_info;
-/* What a table of kind = filter is, and how full. Reads all of it, through the host. TSR_UNSUPPORTED for another kind.
- * Waits. */
+/* Describes a table of kind = filter (WarpCore IV-D), and how full it is. Copies all of it to the host. Waits.
+ * TSR_UNSUPPORTED for another kind. */
 TSR_API tsr_status tsr_filter_describe(tsr_table *table, tsr_filter_info *info, tsr_error *error);
-/* The union: `into` then holds the keys of both, as if they had been inserted there. Both of kind = filter, of one
- * capacity, [filter], hasher, seed and key_bits, else TSR_BAD_ARGUMENT; they may be on different devices and backends. The
- * blocks pass through the host. Waits. */
+/* Makes `into` the union of both filters, as if all keys had been inserted there. Both must be of kind = filter, with the
+ * same capacity, [filter], hasher, seed and key_bits; otherwise TSR_BAD_ARGUMENT. They may be on different devices and
+ * backends. The blocks are copied through the host. Waits. */
 TSR_API tsr_status tsr_filter_merge(tsr_table *into, tsr_table *from, tsr_error *error);
 
 /* ---- Tables against tables ------------------------------------------------------------------- */
 
-/* Which rows a join has. A row is a pair of the left table with a pair of the right one of the same key; with LEFT also
- * each pair of the left table whose key is absent in the right one, with missing for the right value. SEMI and ANTI have the
- * left pairs whose keys are present, or absent, in the right table.
- * Those after them have keys without values, each once, however many pairs it has. UNION: the keys of either table;
- * INTERSECT: of both; DIFFERENCE: of the left one alone. SUM, MIN, MAX and COUNT: the keys of both, and for each, in
- * aggregates, that of all its right values: their sum, the least, the greatest, how many. In SQL: SELECT key,
- * SUM(value) FROM right WHERE key IN (SELECT key FROM left) GROUP BY key. Values of value_bytes come as bytes; there is no
- * SUM, MIN or MAX of them (TSR_UNSUPPORTED). */
+/* Which rows a join has.
+ *   INNER       each pair of the left table with each pair of the right one that has its key
+ *   LEFT        those, and each left pair whose key the right table does not have, with `missing` as right value
+ *   SEMI, ANTI  the left pairs whose key the right table has, or has not
+ *   UNION, INTERSECT, DIFFERENCE  keys without values, each once: of either table, of both, of the left one alone
+ *   SUM, MIN, MAX, COUNT  the keys of both tables, each once, and in `aggregates` the sum, least, greatest or number of its
+ *               right values. In SQL: SELECT key, SUM(value) FROM right WHERE key IN (SELECT key FROM left) GROUP BY key
+ * Values of value_bytes are bytes, and have no SUM, MIN or MAX (TSR_UNSUPPORTED). */
 enum {
   TSR_JOIN_INNER,
   TSR_JOIN_LEFT,
@@ -204,99 +206,99 @@ enum {
 
 typedef struct tsr_join_rows {
   size_t size;
-  uint64_t room;        /* of each array, in host or device memory */
-  void *keys;           /* each array may be NULL: not wanted */
-  void *left_values;    /* INNER to ANTI, where the left table has values; else TSR_BAD_ARGUMENT */
-  void *right_values;   /* INNER and LEFT, where the right table has values */
-  uint64_t missing;     /* LEFT: the right value where there is none; with value_bytes its bytes, over and over */
+  uint64_t room; /* items of each array; each is in host or device memory, and NULL if it is not wanted */
+  void *keys;
+  void *left_values;    /* INNER to ANTI, if the left table has values; otherwise TSR_BAD_ARGUMENT */
+  void *right_values;   /* INNER and LEFT, if the right table has values */
+  uint64_t missing;     /* LEFT: the right value where there is none; with value_bytes these 8 bytes are repeated */
   uint64_t *aggregates; /* SUM to COUNT */
-  /* SUM: how many keys have a sum past 2^64 - 1; it comes modulo 2^64. NULL: such a join fails: TSR_BAD_ARGUMENT. */
+  /* SUM: gets the number of keys whose sum passes 2^64 - 1; their sums are modulo 2^64. NULL: such a join fails with
+   * TSR_BAD_ARGUMENT. */
   uint64_t *overflowed;
-  uint64_t saturates; /* SUM: 1: such a sum is 2^64 - 1, and the join does not fail because of it */
+  uint64_t saturates; /* SUM, 1: such a sum becomes 2^64 - 1, and the join does not fail because of it */
 } tsr_join_rows;
 
-/* Joins two tables of one width of keys on one device, or on the same devices (tessera_devices.h), and writes the rows, in
- * no order, and their number to *count. To learn the room that is needed, call it with rows = NULL or room = 0, which
- * only counts. Room too small: TSR_BAD_ARGUMENT, only *count written. Left and right may be one table. At most 2^32 - 2
- * pairs a table. Both tables are used alone meanwhile; waits.
- * Pages of a table that is in the host's memory (device_bytes) meet run by run, in its windows, so that no copy of it is
- * needed, and it may have any number of pairs; where the room is too small, rows of the first runs are written. A union copies
- * the keys of both tables.
+/* Joins two tables with the same key_bits, which are on one device or on the same devices (tessera_devices.h). Writes the
+ * rows, in no order, and their number to *count. With rows = NULL or room = 0 it only counts. If the room is too small:
+ * TSR_BAD_ARGUMENT, and only *count is written. Left and right may be the same table. A table may have 2^32 - 2 pairs. No
+ * other operation on the two tables overlaps a join. Waits.
+ * A table in host memory (device_bytes) is read run by run, so no copy of it is needed and it may have any number of pairs;
+ * if the room is too small, rows of the first runs are written. A union copies the keys of both tables.
  *
- * How the matches are found follows from the tables:
- *   - With the same pages, or the same number of lists, and one hasher and seed, the tables meet page by page (HashGraph
- *     3.4, "probe new").
- *   - Else each left key is found in the right table ("probe standard"), one find a left pair in its report.
- *   - Or, where the right table keeps every pair of a key, in an index of its keys that is made first, so that no thread
- *     has a long list to itself.
- * tsr_find_all suits a few keys better, for a join reads both tables.
+ * How the matches are found depends on the tables:
+ *   - Tables with the same pages, or the same number of bulk lists, and one hasher and seed are joined page by page
+ *     (HashGraph 3.4, "probe new").
+ *   - Otherwise each left key is found in the right table ("probe standard"), which its report counts as a find.
+ *   - If the right table keeps every pair of a key, an index of its keys is made first, so that no thread has a long list
+ *     to itself.
+ * A join reads both tables; for a few keys use tsr_find_all.
  *
- * Device memory that it needs meanwhile; if that is not there, TSR_NO_MEMORY, and nothing is written:
- *   - where tables are not read in place, a copy of the keys and of the values that are wanted;
- *   - for rows 12 bytes a left pair, and of values of value_bytes 4 a row;
- *   - for an index up to 32 bytes a right pair, and up to 20 a left pair where left keys come again and count once. */
+ * Temporary device memory; TSR_NO_MEMORY, and nothing is written, if there is less:
+ *   - where tables are not read in place, a copy of the keys and of the wanted values;
+ *   - for rows 12 bytes per left pair, and for values of value_bytes 4 per row;
+ *   - for an index up to 32 bytes per right pair, and up to 20 per left pair if left keys repeat and count once. */
 TSR_API tsr_status tsr_join(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows,
                             uint64_t *count, tsr_error *error);
 
-/* How the last join with this right table found its matches, a phrase such as "page by page"; NULL before the first one. It
+/* How the last join with this right table found its matches, such as "page by page"; NULL before the first join. The text
  * lives as long as the process. */
 TSR_API const char *tsr_join_way(const tsr_table *right);
 
 /* ---- Checking and linking without a device --------------------------------------------------- */
 
-/* Resolves everything and writes a text of several lines: parts, parameters with their defaults, buckets, bytes,
- * regions, constants, what may overlap. The caller frees *text with free(). A spec that names an allocator and no
- * layout is that of a pool, here and in tsr_spec_link. */
+/* Resolves a spec and writes a text of several lines: parts, parameters with their defaults, buckets, bytes, regions,
+ * constants, what may overlap. The caller frees *text with free(). A spec with an allocator and without a layout is that of
+ * a pool, here and in tsr_spec_link. */
 TSR_API tsr_status tsr_spec_check(const tsr_spec *spec, const tsr_options *options, char **text, tsr_error *error);
 
-/* What a spec composes. */
+/* The composition of a spec. */
 typedef struct tsr_resolution {
   size_t size;
-  /* The composition in one line of words as --set takes them: kind, parts, what else [table] and [devices] say that is
-   * no default, and every parameter of every part. Two specs compose the same table, but for its widths, sizes and seed,
-   * if and only if the texts are the same. Where the backend has a value of its own for a parameter (tiles of the cpu
-   * backend have one lane), it stands there. */
+  /* The composition as one line of words in the form of --set: kind, parts, other entries of [table] and [devices] that are
+   * not the default, and every parameter of every part. Two specs have the same text if and only if they compose the same
+   * table, apart from widths, sizes and seed. Where the backend sets a parameter (tile_lanes on the CPU is 1), its value is
+   * in the text. */
   char *text;
   uint32_t sm;              /* compute capability; 0: the cpu backend */
   uint64_t capacity, slots; /* pairs; of all shards, as bytes */
   uint64_t bytes;           /* of the table's memory */
   uint32_t bucket_slots, bucket_bytes, tile_lanes;
-  double load_factor;  /* what the table is sized for */
-  double reached_load; /* the load up to which every pair finds a place; 1 where facts alone do not tell */
+  double load_factor;  /* capacity / slots */
+  double reached_load; /* the load up to which every pair finds a slot; 1 where the facts do not determine it */
 } tsr_resolution;
-/* Composes as tsr_table_create would, without a device's memory: refuses what that refuses, and measures nothing. Needs
- * a table's spec, not a pool's. Free with tsr_resolution_free. */
+/* Composes like tsr_table_create, without memory of a device, and refuses the same specs. The spec must be a table's. The
+ * caller frees *resolution with tsr_resolution_free. */
 TSR_API tsr_status tsr_spec_resolve(const tsr_spec *spec, const tsr_options *options, tsr_resolution *resolution,
                                     tsr_error *error);
 TSR_API_VOID void tsr_resolution_free(tsr_resolution *resolution);
 
-/* What the code of some calls costs. */
+/* The cost of the code of some calls. */
 typedef struct tsr_code_cost {
   size_t size;
-  uint32_t registers; /* of a thread: the most of any kernel */
-  double link_ms;     /* sum of the kernels' links; 0 when the cache had all of them */
+  uint32_t registers; /* per thread, the most of any kernel */
+  double link_ms;     /* time of all links; 0 if the cache had all of them */
 } tsr_code_cost;
-/* Links the code of these calls, the sum of some TSR_PREPARE_, for a table on a GPU of compute capability sm, with no GPU,
- * into the cubin cache, where the table finds it. Several threads may do so at once. cost may be NULL. */
+/* Links the code of these calls (a sum of TSR_PREPARE_ values) for GPUs of compute capability sm, as 90, into the cubin
+ * cache, where tables find it. Needs no GPU. Several threads may do so at once. cost may be NULL. TSR_LINK_FAILED. */
 TSR_API tsr_status tsr_spec_prepare(const tsr_spec *spec, const tsr_options *options, uint32_t sm, uint32_t calls,
                                     tsr_code_cost *cost, tsr_error *error);
-/* Compiles the code of those of these calls that the table has, for the cpu backend, into files of FOLDER/fused, which it
- * makes, by the system's C compiler and for processors with AVX2. Where that folder is one of TESSERA_PLUGINS, or "tessera"
- * beside the library, such tables need no compiler. */
+/* Compiles the code of these calls, as far as the table has them, for the cpu backend: by the system's C compiler, for
+ * processors with AVX2, into files of FOLDER/fused, which it makes. If the folder is one of TESSERA_PLUGINS, or "tessera"
+ * next to the library, such tables need no compiler. */
 TSR_API tsr_status tsr_spec_fuse(const tsr_spec *spec, const tsr_options *options, uint32_t calls, const char *folder,
                                  tsr_error *error);
-/* Begins what takes longest of making a first table on a GPU, on threads of its own, while the caller does something else,
- * such as reading its input: opens the device that the spec names, and links these calls as tsr_spec_prepare does. Then
- * tsr_table_create has less to do; nothing else changes, and what fails here is told there. NULL where there is nothing to
- * do ahead, and is fine for the other function. Spec and options are copied. */
+/* Starts the slow work of making a first table on a GPU on other threads, while the caller reads its input, for example:
+ * opens the device of the spec, and links these calls like tsr_spec_prepare. tsr_table_create then has less to do, and
+ * reports errors of this work. Returns NULL if there is nothing to do ahead, which tsr_ahead_end accepts. Spec and options
+ * are copied. */
 typedef struct tsr_ahead tsr_ahead;
 TSR_API tsr_ahead *tsr_ahead_begin(const tsr_spec *spec, const tsr_options *options, uint32_t calls);
-/* Waits for these threads, and lets the device go: call it when the table is there, which keeps the device open. */
+/* Waits for these threads and releases the device. Call it when the table is made, which keeps the device open. */
 TSR_API_VOID void tsr_ahead_end(tsr_ahead *ahead);
 
 typedef struct tsr_kernel_info {
   const char *name;
-  uint32_t registers, stack_bytes; /* a spill would need a stack */
+  uint32_t registers, stack_bytes; /* per thread; a spill would need a stack */
 } tsr_kernel_info;
 
 typedef struct tsr_link {
@@ -305,14 +307,15 @@ typedef struct tsr_link {
   size_t cubin_bytes;
   tsr_kernel_info *kernels;
   size_t kernel_count;
-  uint32_t other_functions; /* device functions that were not inlined, ptxas's own too: 0 in a sound composition */
-  double glue_ms, link_ms;  /* NVRTC and nvJitLink; 0 when the cache had it */
+  uint32_t
+      other_functions; /* device functions that were not inlined, those of ptxas included: 0 in a sound composition */
+  double glue_ms, link_ms; /* time of NVRTC and of nvJitLink; 0 if the cache had the code */
   bool cached;
 } tsr_link;
 
-/* Links all operations of the spec's composition for compute capability sm (90), with no GPU; of a table of pages also the
- * steps of inserting page by page, which are no part of the cubin. use_cache: look in and write to the cubin cache. Free with
- * tsr_link_free. */
+/* Links all operations of the spec's composition for compute capability sm, as 90; of a table with pages also the steps of
+ * inserting page by page, which are not in the cubin. Needs no GPU. use_cache: reads and writes the cubin cache. The caller
+ * frees *link with tsr_link_free. TSR_LINK_FAILED. */
 TSR_API tsr_status tsr_spec_link(const tsr_spec *spec, const tsr_options *options, uint32_t sm, bool use_cache,
                                  tsr_link *link, tsr_error *error);
 TSR_API_VOID void tsr_link_free(tsr_link *link);
@@ -325,40 +328,40 @@ typedef struct tsr_device_info {
   uint32_t sm;
   uint64_t memory_bytes, l2_bytes;
 } tsr_device_info;
-/* TSR_NO_DEVICE, with the reason, where CUDA cannot be used. */
+/* Describes GPU number `device`. TSR_NO_DEVICE, with the reason, if CUDA cannot be used. */
 TSR_API tsr_status tsr_device_describe(int device, tsr_device_info *info, tsr_error *error);
 
-/* One random-access limit: operations of `bytes` each at random places of a footprint. */
+/* One limit of the memory: operations of `bytes` bytes each, at random places of a footprint. */
 typedef struct tsr_roofline_row {
   const char *name; /* "read", "cas", "read+cas", "copy"; of the bus "to_device", "from_device", "both_ways" */
   uint32_t bytes, lanes;
   uint64_t footprint_bytes;
-  double giga_per_second; /* operations; for copy bytes read and written, for the bus those that passed it */
+  double giga_per_second; /* 10^9 operations per second; of copies and the bus 10^9 bytes per second */
 } tsr_roofline_row;
-/* Measures the device; *rows is freed with free(). footprint_bytes: 0 = 1 GiB. */
+/* Measures the device. footprint_bytes: 0 = 1 GiB. The caller frees *rows with free(). */
 TSR_API tsr_status tsr_roofline(int device, uint64_t footprint_bytes, tsr_roofline_row **rows, size_t *count,
                                 tsr_error *error);
 
 /* ---- Pools ----------------------------------------------------------------------------------- */
 
-/* An allocator alone, with items that take places from it: to measure and to test allocators. Waits in every call. */
+/* An allocator without a table, and items that take places from it: to measure and to test allocators. Every call waits. */
 typedef struct tsr_pool tsr_pool;
 
 typedef struct tsr_pool_options {
   size_t size;
   const char *plugins; /* as in tsr_options */
   uint64_t units;      /* at least that many; 0 = the spec's capacity */
-  uint64_t items;      /* that hold a place each, or none */
-  uint32_t units_each; /* units of a place, in a row; 0 = 1 */
+  uint64_t items;      /* each holds one place or none */
+  uint32_t units_each; /* consecutive units per place; 0 = 1 */
   uint32_t tile_lanes; /* lanes that work on an item together, a power of two up to 32; 0 = 1; the cpu backend has 1 */
-  bool system;         /* take places from malloc and free of the backend, in the place of the spec's allocator */
+  bool system;         /* places come from malloc and free of the backend, in place of the spec's allocator */
 } tsr_pool_options;
 
-/* spec: what [table] says of backend, device, statistics and allocator, and [allocator]; the rest of a table's spec may
- * be there. TSR_INCOMPATIBLE where the allocator cannot give units_each at once. */
+/* spec: backend, device, statistics and allocator of [table], and [allocator]; other entries are ignored.
+ * TSR_INCOMPATIBLE if the allocator cannot give units_each units at once. */
 TSR_API tsr_status tsr_pool_create(const tsr_spec *spec, const tsr_pool_options *options, tsr_pool **pool,
                                    tsr_error *error);
-TSR_API_VOID void tsr_pool_destroy(tsr_pool *pool); /* NULL is fine */
+TSR_API_VOID void tsr_pool_destroy(tsr_pool *pool); /* NULL is allowed */
 
 typedef struct tsr_pool_info {
   size_t size;
@@ -366,15 +369,15 @@ typedef struct tsr_pool_info {
   const char *allocator;                         /* its name, or malloc */
   uint64_t units, items, bytes;
   uint32_t unit_bytes, units_each, tile_lanes;
-  bool reuses_units; /* units given back can be handed out again */
+  bool reuses_units; /* released units can be handed out again */
 } tsr_pool_info;
 /* Strings live as long as the pool. */
 TSR_API_VOID void tsr_pool_describe(const tsr_pool *pool, tsr_pool_info *info);
 
 enum {
-  TSR_POOL_ALLOCATE, /* every item takes a place; pre: none has one */
-  TSR_POOL_RELEASE,  /* every item gives its place back */
-  TSR_POOL_CHURN     /* TSR_POOL_ROUNDS times every item gives its place back, if it has one, and takes another */
+  TSR_POOL_ALLOCATE, /* every item takes a place; no item may have one */
+  TSR_POOL_RELEASE,  /* every item releases its place */
+  TSR_POOL_CHURN     /* TSR_POOL_ROUNDS times every item releases its place, if it has one, and takes another */
 };
 enum { TSR_POOL_ROUNDS = 8 };
 
@@ -383,20 +386,19 @@ typedef struct tsr_pool_result {
   double milliseconds;           /* of the operation alone */
   uint64_t allocated, exhausted; /* places given; allocations that failed */
   uint64_t released;             /* places given back by TSR_POOL_RELEASE */
-  uint64_t changes, lost_claims; /* with statistics = yes: memory blocks left because they were full; lost swaps */
-  char complaint[256];           /* what is wrong: places that overlap, or whose number is not right; "" = nothing */
+  uint64_t changes, lost_claims; /* with statistics = yes: moves away from full memory blocks; lost compare-and-swaps */
+  char complaint[256];           /* what is wrong, such as places that overlap; "" = nothing */
 } tsr_pool_result;
-/* Runs an operation on all items, and then checks, untimed, that all places can be written without touching another.
- * checks: in the operation as well, which then is not timed for what it is. */
+/* Runs an operation on all items. Then checks, outside the measured time, that all places can be written without touching
+ * another. checks: also checks within the operation, whose time then means nothing. */
 TSR_API tsr_status tsr_pool_operate(tsr_pool *pool, int operation, bool checks, tsr_pool_result *result,
                                     tsr_error *error);
-/* Forgets all places: every unit is free again. */
+/* Frees every unit and forgets all places. */
 TSR_API tsr_status tsr_pool_clear(tsr_pool *pool, tsr_error *error);
-/* Makes the pool larger, if fewer than `units` units are free, until that many are; places stay. On failure the pool is
- * as it was: TSR_INCOMPATIBLE where the allocator cannot have that many units, TSR_NO_MEMORY where old and new memory do
- * not fit together. */
+/* Grows the pool until at least `units` units are free; places stay. On failure the pool is unchanged: TSR_INCOMPATIBLE if
+ * the allocator cannot have that many units, TSR_NO_MEMORY if old and new memory do not fit together. */
 TSR_API tsr_status tsr_pool_reserve(tsr_pool *pool, uint64_t units, tsr_error *error);
-/* Units handed out. */
+/* Writes the number of units that are handed out to *units. */
 TSR_API tsr_status tsr_pool_used(tsr_pool *pool, uint64_t *units, tsr_error *error);
 
 #ifdef __cplusplus

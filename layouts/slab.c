@@ -12,11 +12,10 @@ static tsr_status slab_plan(const void *config, const tsr_shape *shape, tsr_plan
     return tsr_fail(error, TSR_INCOMPATIBLE, "[layout] slab_bytes = %u: must be 16, 32, 64, 128 or 256",
                     own->slab_bytes);
   if (places < 2)
-    return tsr_fail(
-        error, TSR_INCOMPATIBLE,
-        "[layout] slab_bytes = %u: has room for one word of %u bytes, and a slab needs one for a pair and one "
-        "for its link: raise slab_bytes",
-        own->slab_bytes, slot_bytes);
+    return tsr_fail(error, TSR_INCOMPATIBLE,
+                    "[layout] slab_bytes = %u: holds one word of %u bytes, and a slab needs two, for a pair and for "
+                    "its link: raise slab_bytes",
+                    own->slab_bytes, slot_bytes);
   if (places > 32)
     return tsr_fail(error, TSR_INCOMPATIBLE,
                     "[layout] slab_bytes = %u: %u slots of %u bytes, and a bucket has at most 32: lower slab_bytes",

@@ -2,19 +2,20 @@
  *
  * The allocator role: units of memory handed out inside a kernel, named by 32-bit handles. Widths: none.
  *
- *   allocate(c, spread, units)   collective over the tile. A handle of `units` consecutive units, or TSR_NO_HANDLE: the
- *                                pool is exhausted, or cannot give that many at once. A status, never an endless loop.
- *                                spread keeps callers apart: items of a batch pass their number, others a hash. It is
- *                                all that an allocator knows of its caller, so nothing has to be kept between calls.
- *   release(c, handle, units)    collective. Gives back what allocate returned, which no lane may use any more.
- *   address(c, handle)           the unit's first byte. A function of handle and state; units of one handle follow
- *                                each other.
- *   used(c, unit)                the handle of unit number `unit`, below the shape's `units`, if that unit is handed
- *                                out, else TSR_NO_HANDLE. Of one thread; the truth while nothing allocates.
+ *   allocate(c, spread, units)   Collective over the tile. Returns the handle of `units` consecutive units, or
+ *                                TSR_NO_HANDLE if the pool is exhausted or cannot give that many at once. It must return:
+ *                                it never waits for a release. spread keeps callers apart: items of a batch pass their
+ *                                number, others a hash. An allocator knows nothing else of its caller, so nothing has to
+ *                                be kept between calls.
+ *   release(c, handle, units)    Collective. Releases what allocate returned; no lane may use it any more.
+ *   address(c, handle)           Returns the unit's first byte, a function of handle and state. Units of one handle
+ *                                follow each other.
+ *   used(c, unit)                Returns the handle of unit number `unit`, below the shape's `units`, if it is handed out,
+ *                                otherwise TSR_NO_HANDLE. Called by one thread, while nothing allocates.
  *
- * plan() is given units_min and writes unit_bytes, units, units_at_once and reuses_units. A plan for more units differs
- * from it in `units` and state only, and in longer regions whose old prefix keeps its meaning: so the core can enlarge
- * a pool between batches, and handles stay valid. Read next: ../allocators/README.md.
+ * plan() gets units_min and writes unit_bytes, units, units_at_once and reuses_units. A plan for more units may differ only
+ * in `units`, in state, and in longer regions whose old prefix keeps its meaning. So the core can enlarge a pool between
+ * batches, and handles stay valid. Read next: ../allocators/README.md.
  */
 #ifndef TSR_ALLOCATOR_CUH
 #define TSR_ALLOCATOR_CUH
@@ -40,7 +41,7 @@ TSR_ALLOCATOR_FUNCTIONS(TSR_ENTRY_F, TSR_ENTRY_O)
  * (SlabHash V). Runs of several units are in one word. */
 enum { TSR_BLOCK_UNITS = 1024, TSR_BLOCK_WORDS = 32, TSR_BLOCK_RUN_MAX = 32 };
 
-/* Places in a word where `units` (1 to 32) bits in a row are set. */
+/* The bits of a word at which a run of `units` (1 to 32) set bits begins. */
 TSR_INLINE uint32_t tsr_run_starts(uint32_t bits, uint32_t units) {
   for (uint32_t have = 1; have < units;) { /* at most 5 turns: what is known doubles */
     uint32_t step = units - have < have ? units - have : have;
@@ -52,10 +53,10 @@ TSR_INLINE uint32_t tsr_run_starts(uint32_t bits, uint32_t units) {
 
 TSR_INLINE uint32_t tsr_run_mask(uint32_t units, uint32_t bit) { return (0xFFFFFFFFu >> (32u - units)) << bit; }
 
-/* Collective. Takes a run of units; returns the number of its first unit among all, or TSR_NO_HANDLE if none was seen.
- * bitmaps: of all blocks, one after the other. The lanes look at one word each, `word` and those beside it in its group
- * of as many words as lanes; the run is in `word` if that has room. Only these words are read, because reading a whole
- * bitmap costs a narrow tile much: a caller that gets no run looks elsewhere. */
+/* Collective. Takes a run of units; returns the number of its first unit among all, or TSR_NO_HANDLE if there is none here.
+ * bitmaps: of all blocks, one after the other. Each lane looks at one word of a group of as many words as lanes, which
+ * contains `word`; the run is in `word` if that has room. Only these words are read, because reading a whole bitmap is
+ * expensive for a narrow tile: a caller that gets no run looks elsewhere. */
 TSR_INLINE uint32_t tsr_block_take(const tsr_ctx *c, uint32_t *bitmaps, uint32_t word, uint32_t units) {
   uint32_t lanes = TSR_FACT(c, tile_lanes), first = word & (lanes - 1u), mine = word - first + c->lane;
   uint32_t looks = c->active, seen = looks ? tsr_load32(bitmaps + mine, 1) : 0, taken = TSR_NO_HANDLE;
@@ -79,7 +80,7 @@ TSR_INLINE uint32_t tsr_block_take(const tsr_ctx *c, uint32_t *bitmaps, uint32_t
   return taken;
 }
 
-/* Collective. Gives a run back, by the number of its first unit among all. */
+/* Collective. Releases a run, by the number of its first unit among all. */
 TSR_INLINE void tsr_block_give(const tsr_ctx *c, uint32_t *bitmaps, uint32_t unit, uint32_t units) {
   tsr_join_lanes(c); /* all lanes have written what they had to */
   /* release: see the acquire above */
@@ -112,9 +113,9 @@ TSR_INLINE uint32_t tsr_block_steps(const tsr_ctx *c, uint32_t blocks) {
 
 /* ---- A counter: a service for allocators that hand out units in order ------------------------ */
 
-/* Of the lane that `takes`: the number of the first of `units` units that nobody has had, or TSR_NO_HANDLE if fewer
- * than that are left. next: how many were handed out, 0 at first. Collective as tsr_warp_any. The atomics are relaxed,
- * because a unit has one owner, and the counter's value is all that callers learn from each other. */
+/* For each lane with `takes`: the number of the first of `units` units that were never handed out, or TSR_NO_HANDLE if fewer
+ * are left. next: how many were handed out, 0 at first. Collective like tsr_warp_any. The atomics are relaxed, because a
+ * unit has one owner, and callers learn nothing from each other but the counter's value. */
 TSR_INLINE uint32_t tsr_count_take(const tsr_ctx *c, uint64_t *next, uint64_t limit, uint32_t units, uint32_t takes) {
   uint64_t first = limit;
   if (takes) first = tsr_load64(next, 1); /* a full pool costs a load, and the counter stays */

@@ -2,10 +2,10 @@
  *
  * The hasher role: a seeded family of hash functions over keys. Widths: key only.
  *
- *   hash(c, key, i)   the i-th member of the family, any i. All bits of the result are used: tsr_reduce takes the top.
- *                     A member is a function of (key, i, state) alone: no lane, no memory.
- *   unhash(c, hash)   the key whose hash by member 0 this is, if that member is a bijection. Optional: for layouts that
- *                     store a part of the hash instead of the key (fact short_keys).
+ *   hash(c, key, i)   returns the hash by the i-th member of the family, for any i, in as many bits as the key has. All
+ *                     bits are used: tsr_reduce takes the top. It depends on (key, i, state) only: no lane, no memory.
+ *   unhash(c, hash)   returns the key whose hash by member 0 this is, if that member is a bijection. Optional: for layouts
+ *                     that store a part of the hash in place of the key (fact short_keys).
  *
  * Laws (tests/conformance): the same seed gives the same function on both backends; another seed or another i gives
  * another function; avalanche and bucket chi-square within bounds, unless the plugin is documented as not mixing.

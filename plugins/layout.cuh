@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The layout role: how a bucket's pairs are in memory and which lanes hold which slots. Widths: key and payload.
- * Tiles and vector loads are the layout's alone. bucket_slots and tile_lanes are independent: a lane may hold several
- * slots, loaded 16 bytes at a time. A slot is a bit of a mask and a number below bucket_slots; how slots map to lanes
- * and addresses is private, but constant for a table.
+ * The layout role: how a bucket stores its pairs in memory, and which lanes hold which slots. Widths: key and payload.
+ * Only the layout knows tiles and vector loads. bucket_slots and tile_lanes are independent: a lane may hold several
+ * slots, loaded 16 bytes at a time. A slot is a bit of a mask and a number below bucket_slots. How slots map to lanes and
+ * addresses is private to the layout, and constant for a table.
  *
  *   load(c, ref, active, mode, b)      reads the bucket `ref` (an index; tail buckets follow the last) into registers.
  *                                      mode: TSR_LOAD_ bits. Lanes of a masked tile call it with active = 0 and use
@@ -17,34 +17,35 @@
  *   empties(c, b)                      slots never used since clear
  *   vacant(c, b)                       slots that hold no pair: empty or erased
  *   key, payload(c, b, slot)           what the slot held when it was loaded; payload may read memory again
- *   cas(c, b, slot, key, payload)      puts a pair where load saw exactly what b holds; false if the slot has changed
- *                                      since. From an empty or erased slot a layout that stores key and value apart
- *                                      claims the key first and then combines the value by the policy (fact duplicates).
- *                                      With whole_pairs also over a pair, and TSR_ERASED_KEY with a payload of all ones
- *                                      leaves an erased slot.
+ *   cas(c, b, slot, key, payload)      puts a pair into the slot if it still holds what b saw; otherwise false. In an
+ *                                      empty or erased slot a layout that stores key and value apart claims the key
+ *                                      first and then combines the value by the policy (fact duplicates). With
+ *                                      whole_pairs the slot may hold a pair, and TSR_ERASED_KEY with a payload of all
+ *                                      ones makes it erased.
  *   exchange(c, ref, slot, &key, &payload)  swaps a whole pair without having loaded the bucket. Optional: fact
  *                                      can_exchange.
- *   put(c, ref, slot, key, payload)    writes a pair into an empty slot at which nobody else looks meanwhile. It is no
- *                                      collective: the caller's lane writes, whichever that is. Optional: where batches
- *                                      are put in order first, it saves them the compare-and-swap.
- *   update(c, b, slot, policy, payload)  combines a value into the slot that held the key; false if the slot has changed
- *                                      and nothing was done. policy: the table's; with whole_pairs any other as well. A
- *                                      value that another update of this key has replaced since counts as put before it.
- *                                      It tells of a sum that overflows: tsr_combine_at does, or tsr_tell_overflow.
+ *   put(c, ref, slot, key, payload)    writes a pair into an empty slot that no other thread reads meanwhile. Not
+ *                                      collective: the calling lane writes. Optional: ordered batches use it in place of
+ *                                      the compare-and-swap.
+ *   update(c, b, slot, policy, payload)  combines a value into the slot that held the key; false, and nothing is done, if
+ *                                      the slot has another key now. policy: the table's; with whole_pairs any other as
+ *                                      well. A value that another update of this key has replaced since counts as put
+ *                                      before it. A sum that overflows is reported by tsr_combine_at or tsr_tell_overflow.
  *   erase(c, b, slot)                  pair -> erased; false if the slot has changed since the load.
  *   link(c, b)                         the handle of the unit that continues the bucket, as loaded, or TSR_NO_HANDLE.
  *   relink(c, ref, expected, desired)  compare-and-swap of that handle; returns what it found. Both with the fact
  *                                      has_link, and then `ref` may be TSR_UNIT_REF and a handle: a bucket at the
  *                                      address of that unit, which is all ones when it is linked.
- *   flag(c, b)                         1 where the bucket's overflow flag was raised: a pair whose walk passed the bucket
- *                                      is further on. 0, and only then, ends the search for a key. Fact has_flag.
- *   raise(c, ref)                      raises it, by one lane alone, as put, but while others look and write: what they
- *                                      do to slots must leave it raised. It stays so until clear. A tail bucket may have
- *                                      no flag: then `raise` does nothing, and `flag` tells whether no slot is empty.
+ *   flag(c, b)                         1 if the bucket's overflow flag is raised: a pair whose walk passed the bucket is
+ *                                      further on. 0, and only 0, ends the search for a key. Fact has_flag.
+ *   raise(c, ref)                      raises the flag. One lane calls it, like put, but while other threads read and write:
+ *                                      their writes to slots must leave it raised. It stays raised until clear. A tail
+ *                                      bucket may have no flag: then `raise` does nothing, and `flag` is 1 if no slot is
+ *                                      empty.
  *
- * Laws: an occupied slot never becomes empty before clear (erase leaves a tombstone, so a negative find may stop at an
- * empty slot); what load returns for one slot existed in memory at one moment (a pair is never torn, or payload is read
- * apart and the fact whole_pairs is 0).
+ * Laws: an occupied slot never becomes empty before clear: erase leaves a tombstone, so a find of an absent key may stop at
+ * an empty slot. What load returns for one slot existed in memory at one moment: a pair is never torn, or payload is read
+ * separately and the fact whole_pairs is 0.
  */
 #ifndef TSR_LAYOUT_CUH
 #define TSR_LAYOUT_CUH

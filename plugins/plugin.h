@@ -22,10 +22,10 @@ extern "C" {
 
 /* ---- Facts: what is known of a composition. Each has one writer. ----------------------------- */
 
-/* What the plan() of a layout, of an allocator and of a probing scheme says, in tsr_plan; the core then puts it into
- * the shape, where the parts that plan later read it. A hasher says nothing. F(type, name).
- * bucket_places: the places of a slot's size that a bucket has, a power of two up to 32; those that are no slots are the
- * layout's own. */
+/* The facts that plan() writes into tsr_plan: of a layout, an allocator, a probing scheme; a hasher has none. The core
+ * copies them to the shape, where the parts that plan later read them. F(type, name).
+ * bucket_places: how many times the size of a slot fits in a bucket, a power of two up to 32. Places that are not slots are
+ * private to the layout, such as a link or tags. */
 #define TSR_LAYOUT_FACTS(F)                                                                                            \
   F(uint32_t, bucket_slots)  /* slots of one bucket, 1 to 32 */                                                        \
   F(uint32_t, bucket_places) /* see above */                                                                           \
@@ -35,8 +35,8 @@ extern "C" {
   F(uint32_t, can_exchange)  /* 1: a whole pair can be swapped atomically, so schemes may move pairs */                \
   F(uint32_t, whole_pairs)   /* 1: key and value become visible together, so a find may overlap an insert */           \
   F(uint32_t, has_link)      /* 1: the place after the last slot holds a link to a unit of the allocator */            \
-  F(uint32_t, has_flag)      /* 1: each bucket tells whether a pair whose walk passed it is further on */              \
-  F(uint32_t, short_keys)    /* 1: a slot holds of its key's hash what the page's number does not say */
+  F(uint32_t, has_flag)      /* 1: each bucket has an overflow flag: a pair whose walk passed it is further on */      \
+  F(uint32_t, short_keys)    /* 1: a slot holds the part of its key's hash that the page number does not imply */
 
 #define TSR_ALLOCATOR_FACTS(F)                                                                                         \
   F(uint64_t, units)         /* >= units_min, below 2^32 */                                                            \
@@ -44,28 +44,27 @@ extern "C" {
   F(uint32_t, units_at_once) /* the most that one allocate can give */                                                 \
   F(uint32_t, reuses_units)  /* 1: a released unit can be handed out again; 0: not before the pool is cleared */
 
-/* lists: 0, or: all pairs are in that many lists, one after the other, each of the keys with one number below `lists`
- * (tsr_list_of); the scheme's first region holds where each begins, where those of the two reserved keys begin behind
- * them, and where the last one ends, as lists + 1 + TSR_TAIL_RESERVED numbers of slots of 32 bits, counted through all
- * buckets. The scheme's walk is the buckets of the key's list. The core makes lists in bulk, when pairs are inserted
- * (core/design/0015-lists-in-bulk.md).
- * first_slots: 0, or the promise that a pair goes to a later bucket of its walk only after its first one had this many
- * slots that were not empty, and that whatever is claimed is the lowest vacant slot of its bucket.
- * choices: 0, or: a new pair goes to the least loaded of this many buckets of its walk, of equal ones the first; with
- * first_slots they are the buckets after the first one, and they are asked when it has that many pairs.
- * counts_slots: the promise that a new pair may go into any bucket of its walk with room, if those before have none; then
- * place() is asked for pairs that meet none. */
+/* lists: 0, or the number of bulk lists (core/design/0015-lists-in-bulk.md). All pairs are then stored list after list, and
+ * tsr_list_of names the list of a key. The walk is the buckets of the key's list. The scheme's first region holds offsets:
+ * the slot at which each list begins, then those of the two reserved keys, then the end of the last one. They are
+ * lists + 1 + TSR_TAIL_RESERVED 32-bit numbers, counted through all buckets. The core makes the lists when pairs are inserted.
+ * first_slots: 0, or a promise: a pair goes to a later bucket of its walk only after its first bucket had this many slots
+ * that were not empty, and a claim takes the lowest vacant slot of its bucket.
+ * choices: 0, or a new pair goes to the least loaded of this many buckets of its walk, the first of equal ones. With
+ * first_slots these are the buckets after the first one, and they are used once that has first_slots pairs.
+ * counts_slots: a promise: a new pair may go into any bucket of its walk with room, if those before have none. place() is
+ * then called only for pairs that find none. */
 #define TSR_PROBING_FACTS(F)                                                                                           \
-  F(uint64_t, buckets)       /* of a page, where there are pages; >= buckets_min; preset to it */                      \
+  F(uint64_t, buckets)       /* of a page if there are pages, otherwise of the table; >= buckets_min, its preset */    \
   F(uint32_t, ends_at_empty) /* 1: an empty slot in a bucket proves that the key is in no later bucket of its walk */  \
   F(uint32_t, moves_pairs)   /* 1: an insert may move other keys' pairs */                                             \
-  F(uint32_t, one_bucket)    /* 1: a key's walk is one bucket, and the list that it begins */                          \
-  F(uint32_t, holds_many)    /* 1: a walk passes every bucket, or grows, and none twice: many pairs of a key */        \
+  F(uint32_t, one_bucket)    /* 1: a key's walk is one bucket and the linked list that begins there */                 \
+  F(uint32_t, holds_many)    /* 1: a walk visits every bucket once, or grows: a key may have many pairs */             \
   F(uint32_t, first_slots)   /* see above */                                                                           \
   F(uint64_t, lists)         /* see above */                                                                           \
   F(uint32_t, sorts_lists)   /* 1: lists are made from a batch in their order; 0: by random access, in two passes */   \
   F(uint32_t, counts_slots)  /* see above */                                                                           \
-  F(uint32_t, asks_for_room) /* 1: place() asks a bucket whether it has room, and for nothing else */                  \
+  F(uint32_t, asks_for_room) /* 1: place() uses nothing of a bucket but has_room */                                    \
   F(uint32_t, choices)       /* see above */                                                                           \
   F(uint32_t, has_notes)     /* 1: next() reads notes (tsr_note) */
 
@@ -80,7 +79,7 @@ typedef struct tsr_probing_facts {
   TSR_PROBING_FACTS(TSR_FACT_MEMBER)
 } tsr_probing_facts;
 
-/* All of them, as plan() reads them: 0 where the writer has not had its turn. */
+/* All facts, as plan() reads them; 0 before their writer has planned. */
 typedef struct tsr_shape {
   /* from the spec, before any plan() */
   uint32_t kind;           /* TSR_KIND_ */
@@ -92,25 +91,25 @@ typedef struct tsr_shape {
   uint32_t tells_overflow; /* 1: sums of TSR_DUPLICATES_ADD that pass the largest value are counted */
   uint32_t concurrency;    /* TSR_CONCURRENCY_ */
   uint32_t statistics;     /* 1: count probes */
-  uint64_t capacity;       /* pairs the user wants to store */
+  uint64_t capacity;       /* pairs to store */
   uint64_t slots_min;      /* capacity / load_factor, rounded up */
   uint64_t seed;           /* a rebuild draws a new one */
   TSR_LAYOUT_FACTS(TSR_FACT_MEMBER)
   /* from the core, after the layout's plan() */
-  uint64_t pages; /* equal parts of the table, each with all buckets of its keys' walks; 1 where that is all of it */
+  uint64_t pages; /* number of equal parts of the table, each with all buckets of its keys' walks; 1 without pages */
   uint64_t buckets_min; /* slots_min / bucket_slots / pages, rounded up */
   uint64_t units_min;   /* that the allocator must hold: where buckets link, enough to hold `capacity` pairs
                          whatever their hashes; else one for each of buckets_min; of a pool what was asked for */
   TSR_ALLOCATOR_FACTS(TSR_FACT_MEMBER)
   TSR_PROBING_FACTS(TSR_FACT_MEMBER)
-  /* from the core, after all plan() calls: what the kit's own services have to know */
+  /* from the core, after all plan() calls: for services of the SDK */
   uint32_t guard;     /* TSR_GUARD_ */
   uint32_t is_mixed;  /* 1: operations of all kinds overlap, so every load must be coherent */
   uint32_t keys_stay; /* 1: while inserts run no pair is moved or erased: a slot that holds a key goes on holding it */
   uint32_t warp_sync; /* 1: the lanes of a warp make their calls together (device.cuh) */
   uint32_t is_paged;  /* 1: there are pages */
   uint32_t has_lists; /* 1: lists are made in bulk */
-  uint32_t in_page;   /* 1: this code works on one page, a copy in the memory that a block of threads shares */
+  uint32_t in_page;   /* 1: this code works on a copy of one page in shared memory */
 } tsr_shape;
 
 /* ---- Regions: memory that the core owns for a part ------------------------------------------- */
@@ -123,14 +122,14 @@ typedef struct tsr_region {
   uint8_t fill;              /* every byte of an empty table */
 } tsr_region;
 
-/* Where a layout keeps the keys, or the payloads, of all its slots as they are, so that whoever reads a whole table needs no
- * bucket: item i is offset_bytes + i * stride_bytes from where a region begins. Items of a bucket are neighbours, in the
- * order of buckets, and their own order is that of their places, the same for keys and payloads. */
+/* Where a layout stores the keys, or the payloads, of all its slots, so that a whole table can be read without loading
+ * buckets. Item i is at offset_bytes + i * stride_bytes of a region. Items are in the order of buckets, and within a bucket
+ * in the order of places, which is the same for keys and payloads. */
 typedef struct tsr_slot_column {
   uint32_t region, offset_bytes, stride_bytes; /* stride_bytes = 0: there is none */
 } tsr_slot_column;
 
-/* What a plan() says. Of the facts the core reads those of the plugin's own role. */
+/* The result of a plan(). The core reads the facts of the plugin's own role. */
 typedef struct tsr_plan {
   union {
     tsr_layout_facts layout;
@@ -138,7 +137,7 @@ typedef struct tsr_plan {
     tsr_probing_facts probing;
   };
   tsr_region regions[TSR_REGIONS_MAX];
-  tsr_slot_column keys, payloads;  /* of a layout, if it likes */
+  tsr_slot_column keys, payloads;  /* of a layout; optional */
   uint64_t state[TSR_STATE_WORDS]; /* becomes c->t->part[role].word on the device */
 } tsr_plan;
 
@@ -167,10 +166,10 @@ typedef struct tsr_image {
 
 /* ---- The descriptor -------------------------------------------------------------------------- */
 
-/* Host, any thread, reentrant. Checks config against the shape and returns TSR_INCOMPATIBLE with a sentence (tsr_fail)
- * if it cannot work with it; otherwise writes into plan the facts of its role, regions and state.
- * config: the struct that the parameter rows describe, every value within its row's range. plan: zeroed, but for
- * plan->probing.buckets. */
+/* Host, any thread, reentrant. Checks config against the shape, and returns TSR_INCOMPATIBLE with a sentence (tsr_fail) if
+ * the part cannot work with them. Otherwise writes the facts of its role, regions and state into plan.
+ * config: the struct that the parameter rows describe, every value within its row's range. plan: all zero except
+ * plan->probing.buckets. Both belong to the core. */
 typedef tsr_status tsr_plan_function(const void *config, const tsr_shape *shape, tsr_plan *plan, tsr_error *error);
 
 typedef struct tsr_plugin {
@@ -188,8 +187,8 @@ typedef struct tsr_plugin {
 
 /* ---- Services for plan() --------------------------------------------------------------------- */
 
-/* For hashers: one random word after another from shape->seed, whose every bit counts (splitmix64; S. Vigna, public
- * domain). */
+/* For hashers: draws random 64-bit words, one per call, from a copy of shape->seed; every bit of the seed counts (splitmix64;
+ * S. Vigna, public domain). */
 static inline uint64_t tsr_draw(uint64_t *seed) {
   uint64_t z = *seed += 0x9E3779B97F4A7C15u;
   z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
@@ -197,8 +196,7 @@ static inline uint64_t tsr_draw(uint64_t *seed) {
   return z ^ z >> 31;
 }
 
-/* For schemes that step round a prime number of buckets: the first prime from n on. Trial division takes the
- * square root of a candidate in steps, and primes are dense. */
+/* For schemes that step round a prime number of buckets: the first prime from n on, by trial division. */
 static inline uint64_t tsr_next_prime(uint64_t n) {
   for (n = n < 2 ? 2 : n;; n++) {
     uint64_t divisor = 2;
@@ -207,8 +205,8 @@ static inline uint64_t tsr_next_prime(uint64_t n) {
   }
 }
 
-/* For schemes whose walk passes every bucket unless max_probes bounds it: writes how many it visits, all for 0, and
- * refuses more than tsr_probe counts. scheme: the plugin's name. */
+/* For schemes whose walk visits every bucket unless max_probes bounds it. Writes the number of buckets that it visits to
+ * *limit (max_probes = 0: all), and refuses 2^32 buckets or more. scheme: the plugin's name. */
 static inline tsr_status tsr_plan_walk(const tsr_plan *plan, const char *scheme, uint32_t max_probes, uint64_t *limit,
                                        tsr_error *error) {
   const uint64_t buckets = plan->probing.buckets;
@@ -221,37 +219,37 @@ static inline tsr_status tsr_plan_walk(const tsr_plan *plan, const char *scheme,
   return TSR_OK;
 }
 
-/* For schemes that keep two buckets at a time (fact choices): refuses those that a lane cannot
- * hold twice. scheme: the plugin's name. */
+/* For schemes that hold two buckets at a time (fact choices): refuses buckets of which a lane cannot hold two. scheme: the
+ * plugin's name. */
 static inline tsr_status tsr_plan_two_buckets(const tsr_shape *shape, const char *scheme, tsr_error *error) {
   uint32_t lane_bytes = shape->tile_lanes ? shape->bucket_bytes / shape->tile_lanes : 0;
   if (!shape->sm || lane_bytes <= 128) return TSR_OK;
   return tsr_fail(error, TSR_INCOMPATIBLE,
-                  "probing = %s compares two buckets, and a lane would hold %u bytes of each, where its registers have "
-                  "room for 128: raise [layout] tile_lanes or lower bucket_slots",
+                  "probing = %s compares two buckets, and a lane would hold %u bytes of each; its registers hold 128. "
+                  "Raise [layout] tile_lanes or lower bucket_slots",
                   scheme, lane_bytes);
 }
 
-/* For allocators whose unit_bytes may be 0: as many as a bucket of a layout that links has, or 128. */
+/* For allocators whose unit_bytes may be 0: then the bytes of a bucket if the layout links, otherwise 128. */
 static inline uint32_t tsr_plan_unit_bytes(const tsr_shape *shape, uint32_t unit_bytes) {
   return unit_bytes ? unit_bytes : shape->has_link ? shape->bucket_bytes : 128;
 }
 
-/* For layouts of whole pairs: refuses words that the device cannot swap. slot_bytes: of the word; layout: the plugin's
- * name. */
+/* For layouts of whole pairs: refuses words that the device cannot swap atomically. slot_bytes: of the word. layout: the
+ * plugin's name. */
 static inline tsr_status tsr_plan_pairs(const tsr_shape *shape, uint32_t slot_bytes, const char *layout,
                                         tsr_error *error) {
   if (slot_bytes < 16 || !shape->sm || shape->sm >= 90) return TSR_OK;
   return tsr_fail(
       error, TSR_INCOMPATIBLE,
-      "layout = %s: key_bits = %u and value_bits = %u need atomic words of 128 bits, which compute "
-      "capability 9.0 brought and this device (%u.%u) lacks: use a layout that stores them apart, or narrower ones",
+      "layout = %s: key_bits = %u and value_bits = %u need 128-bit atomics. They need compute capability 9.0, and this "
+      "device has %u.%u: use a layout that stores key and value apart, such as soa, or narrower ones",
       layout, shape->key_bits, shape->value_bits, shape->sm / 10, shape->sm % 10);
 }
 
-/* For layouts: checks the two parameters that every bucketed layout has and writes bucket_slots, bucket_places,
- * tile_lanes, share_lanes and bucket_bytes. Whose places are not all slots lowers bucket_slots afterwards.
- * loaded_bytes: what load reads of one slot. */
+/* For layouts: checks the parameters bucket_slots and tile_lanes, and writes the facts bucket_slots, bucket_places,
+ * tile_lanes, share_lanes and bucket_bytes. A layout with places that are not slots lowers bucket_slots afterwards.
+ * loaded_bytes: bytes that load reads per slot. */
 static inline tsr_status tsr_plan_buckets(const tsr_shape *shape, uint32_t bucket_slots, uint32_t tile_lanes,
                                           uint32_t loaded_bytes, tsr_plan *plan, tsr_error *error) {
   tsr_layout_facts *facts = &plan->layout;

@@ -1,41 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The probing role: in which buckets a key may live. Widths: key and payload. A scheme speaks of buckets and slots;
- * which lanes look at them, who loads, claims, evicts and locks is the core's (core/kernels), once for all schemes, and
- * so are find, insert, erase, every duplicate policy and the uniqueness guard.
+ * The probing role: which buckets may hold a key. Widths: key and payload. A scheme knows buckets and slots. The core
+ * (core/kernels) does the rest, once for all schemes: which lanes look at a bucket, loading, claiming, evicting, locking,
+ * and find, insert, erase, every duplicate policy and the uniqueness guard.
  *
- *   next(c, key, probe)     Required. Writes probe->ref, the next bucket where the key may live, or returns false when
- *                           there is none. probe->visited counts the buckets already returned, 0 at first; probe->word is
- *                           the scheme's own memory, 0 at first. Must end, and must depend on key and state alone; for
- *                           the first `choices` buckets on the key and probe->visited alone.
+ *   next(c, key, probe)     Required. Writes the next bucket that may hold the key to probe->ref, or returns false if there
+ *                           is none. probe->visited is the number of buckets already returned, 0 at first. probe->word is
+ *                           the scheme's own memory, 0 at first. The walk must end. It must depend on key and state only;
+ *                           for the first `choices` buckets on the key and probe->visited only.
  *
- * That is all of a scheme that puts a new pair into the first free slot of its walk. One that puts it into the least
- * loaded of several buckets says so by the fact `choices` (and first_slots, if the first bucket is preferred until so
- * many of its slots are taken). One that makes room by evicting pairs decides, bucket by bucket:
+ * A scheme that puts a new pair into the first free slot of its walk needs nothing else. A scheme that puts it into the
+ * least loaded of several buckets has the fact `choices`, and first_slots if the first bucket is preferred until that number
+ * of its slots is taken. A scheme that evicts pairs to make room decides, bucket by bucket:
  *
- *   place(c, key, seen, placing)   What to do with the pair in hand, whose key is `key`, at the bucket that the core has
- *                           looked at for it: first the first bucket of its walk (or the least loaded of its choices),
+ *   place(c, key, seen, placing)   Decides about the pair in hand, whose key is `key`, at the bucket that the core has
+ *                           loaded for it: at first the first bucket of its walk (or the least loaded of its choices),
  *                           then those that the scheme asks for. Returns one of
  *                             tsr_claim()          put it into a slot of this bucket that has room (seen->has_room);
  *                             tsr_evict(slot)      put it into this slot of a full bucket; the pair there is then in hand;
  *                             tsr_pass()           look at another bucket for it;
- *                             tsr_nowhere()        the scheme knows no place: the stash may have one, or it is handed back.
+ *                             tsr_nowhere()        give up: the pair goes to the stash, or is handed back.
  *                           placing->word is the scheme's own memory, 0 at first, kept from bucket to bucket. The core
- *                           asks again at the same bucket when another thread was faster. Must say tsr_nowhere() after a
+ *                           asks again at the same bucket if another thread was faster. Must return tsr_nowhere() after a
  *                           bounded number of full buckets (placing->passed).
- *   after(c, key, ref, placing)    The bucket to look at next, when the pair in hand, whose key is `key`, was evicted from
- *                           bucket `ref` or has passed it by.
+ *   after(c, key, ref, placing)    Returns the bucket to look at next for the pair in hand, whose key is `key`, after it was
+ *                           evicted from bucket `ref` or has passed it.
  *
  * Facts that plan() writes: buckets, ends_at_empty, moves_pairs, asks_for_room, holds_many, first_slots, choices,
  * has_notes, lists, sorts_lists, counts_slots. Laws behind them:
  * ends_at_empty: a pair is put into a later bucket of its walk only while its earlier buckets have no empty slot.
- * first_slots: the same of the first bucket and that many of its slots, and claims take the lowest vacant slot of a
+ * first_slots: the same for the first bucket and that number of its slots, and a claim takes the lowest vacant slot of a
  * bucket.
- * holds_many: the walk of every key passes all buckets, or grows, unless a parameter bounds it, and none twice, so that
- * one key may have any number of pairs: what a multiset and a multimap need.
- * lists: plugin.h says what they are; without a pair in its list a key has no bucket. Pairs of reserved keys are in none.
- * has_notes: the scheme's first region holds a byte for each bucket, 0 at first, which only grows: tsr_note reads it,
- * and a choice of place() may raise that of the key's first bucket, before the pair is put anywhere (tsr_with_note).
+ * holds_many: the walk of every key visits all buckets once, or grows, unless a parameter bounds it. So one key may have
+ * any number of pairs, as multisets and multimaps need.
+ * lists: see plugin.h. A key without a pair in its list has no bucket. Pairs of reserved keys are in no list.
+ * has_notes: the scheme's first region holds a byte per bucket, 0 at first, which only grows. tsr_note reads it, and a choice
+ * of place() may raise that of the key's first bucket, before the pair is put anywhere (tsr_with_note).
  */
 #ifndef TSR_PROBING_CUH
 #define TSR_PROBING_CUH
@@ -60,7 +60,7 @@ typedef struct tsr_sight {
   uint32_t has_room; /* 1: a slot holds no pair */
 } tsr_sight;
 
-/* What is remembered of placing one new pair, and all that are evicted for it. */
+/* The state of placing one new pair and all pairs that are evicted for it. */
 typedef struct tsr_placing {
   uint64_t ref; /* the core's, like page: the bucket asked for */
   uint32_t page;
@@ -70,11 +70,11 @@ typedef struct tsr_placing {
   uint32_t word[2]; /* the scheme's own, 0 at first */
 } tsr_placing;
 
-/* One of the three, or none of them when the scheme knows no place. */
+/* A choice of place(): one of claims, evicts and passes is 1, or none to give up. */
 typedef struct tsr_choice {
   uint32_t claims, evicts, passes;
   uint32_t slot; /* to evict from */
-  uint32_t note; /* 0, or what the note of the key's first bucket is to be at least */
+  uint32_t note; /* 0, or the least value that the note of the key's first bucket gets */
 } tsr_choice;
 
 TSR_INLINE tsr_choice tsr_nowhere(void) {
@@ -114,9 +114,8 @@ TSR_INLINE tsr_choice tsr_claim_or_nowhere(const tsr_sight *seen) {
 /* ---- Services for next() --------------------------------------------------------------------- */
 
 #ifdef TSR_KEY_BITS
-/* The i-th bucket of a key, by the i-th hash function: all that a scheme has to know of hashes. Where there are pages
- * the leading digit of the first hash, to the base of their number, names the page, and what is left of it the bucket
- * there (core/design/0014-pages.md). */
+/* The i-th bucket of a key, by the i-th hash function. With pages the leading digit of the first hash, to the base of their
+ * number, names the page, and the rest of it the bucket there (core/design/0014-pages.md). */
 TSR_INLINE uint64_t tsr_bucket_of(const tsr_ctx *c, tsr_key key, uint32_t i) {
   tsr_hash hash = hasher_hash(c, key, i);
   if (TSR_FACT(c, is_paged) && i == 0) hash = (tsr_hash)(hash * (tsr_hash)c->t->pages);
@@ -124,8 +123,7 @@ TSR_INLINE uint64_t tsr_bucket_of(const tsr_ctx *c, tsr_key key, uint32_t i) {
                     TSR_FACT(c, is_paged) ? (uint32_t)c->t->buckets : c->t->buckets); /* fewer than 2^32 of a page */
 }
 
-/* The list of a key, where lists are made in bulk (fact lists). The keys whose bits mark slots have one each, behind all
- * others: pairs are told apart by their place there. */
+/* The bulk list of a key (fact lists). The two reserved keys have one each, behind all others. */
 TSR_INLINE uint64_t tsr_list_of(const tsr_ctx *c, tsr_key key) {
   if (key >= TSR_ERASED_KEY) return c->t->lists + (tsr_key)(key - TSR_ERASED_KEY);
   return tsr_reduce(hasher_hash(c, key, 0), c->t->lists);
@@ -157,7 +155,7 @@ TSR_PROBING_FUNCTIONS(TSR_ENTRY_F, TSR_ENTRY_O)
 
 /* ---- Services for place() -------------------------------------------------------------------- */
 
-/* A random slot, drawn from the pair in hand and the number of turns so far, so that each turn gets another one. */
+/* A random slot, by the pair in hand and the number of turns so far, so that each turn gets another one. */
 TSR_INLINE uint32_t tsr_random_slot(const tsr_ctx *c, tsr_key key, const tsr_placing *placing) {
   uint32_t turn = placing->passed + placing->lost + 1u;
   uint32_t random = ((uint32_t)key + turn * 0x9E3779B9u) * 0x85EBCA6Bu;
@@ -166,9 +164,9 @@ TSR_INLINE uint32_t tsr_random_slot(const tsr_ctx *c, tsr_key key, const tsr_pla
 
 enum { TSR_NO_SLOT = 32 };
 
-/* In a full bucket, the slot whose resident has the least measure, if that is below `bound`; else TSR_NO_SLOT. measure
- * is an expression in `resident`, the key of a pair there. Declares `victim`. Called once by place(), whether the bucket
- * is full or not: all tiles of a warp search together, and none does when none has to. */
+/* Declares `victim`: in a full bucket the slot whose resident has the least measure, if that is below `bound`, otherwise
+ * TSR_NO_SLOT. measure: an expression in `resident`, the key of a pair there. place() uses it once, whether the bucket is
+ * full or not: all tiles of a warp search together, and none does if none has to. */
 #define TSR_LEAST_RESIDENT(c, seen, victim, bound, resident, measure)                                                  \
   uint32_t victim = TSR_NO_SLOT;                                                                                       \
   if (tsr_warp_any(c, !(seen)->has_room && (bound) > 0 && (c)->active)) {                                              \

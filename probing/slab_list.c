@@ -7,10 +7,9 @@
 static tsr_status slab_list_plan(const void *config, const tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
   (void)config;
   if (!shape->has_link)
-    return tsr_fail(
-        error, TSR_INCOMPATIBLE,
-        "probing = slab_list: a key's pairs are in a list of buckets, and this layout's buckets have no links: "
-        "use a layout that has them (`tessera list layout` shows all), or a scheme with longer walks");
+    return tsr_fail(error, TSR_INCOMPATIBLE,
+                    "probing = slab_list needs a layout whose buckets link, and this one's do not: use layout = slab, "
+                    "or another probing scheme");
   plan->probing.ends_at_empty = 1;
   plan->probing.holds_many = 1;
   plan->probing.one_bucket = 1;

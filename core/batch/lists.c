@@ -82,11 +82,10 @@ static tsr_status begin(job *j, const tsr_work *b, uint64_t n, bool has_answers)
   if (status || piece == n) return status;
   if (j->memory) status = b->backend->free_in(b->device, j->memory, b->stream, b->error);
   if (status) return status;
-  return tsr_fail(
-      b->error, TSR_NO_MEMORY,
-      "making the lists of %llu pairs takes %llu bytes beside the table, which are not there; the table is as "
-      "it was: insert fewer, or take a scheme that probes",
-      (unsigned long long)n, (unsigned long long)lay_out(j, n, NULL));
+  return tsr_fail(b->error, TSR_NO_MEMORY,
+                  "making the lists of %llu pairs takes %llu bytes in addition to the table, and there is less memory. "
+                  "The table is unchanged: insert fewer pairs, or use another probing scheme",
+                  (unsigned long long)n, (unsigned long long)lay_out(j, n, NULL));
 }
 
 /* Makes all lists of a table whose buckets are empty. */

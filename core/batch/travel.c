@@ -241,7 +241,7 @@ tsr_status tsr_travel(const tsr_work *b, const tsr_stages *stages, uint32_t op, 
   if (status == TSR_OK && !memory && j.writes)
     status = tsr_fail(b->error, TSR_NO_MEMORY,
                       "%s has no memory to put a batch of %llu keys in the order of its pages: lower device_bytes, or "
-                      "give fewer keys a call",
+                      "pass fewer keys per call",
                       b->device->info.name, (unsigned long long)bulk->n);
   for (uint64_t done = 0; status == TSR_OK && memory && done < bulk->n; done += piece) {
     const uint64_t left = bulk->n - done;

@@ -386,8 +386,8 @@ static tsr_status check_regions(const tsr_composition *t, tsr_error *error) {
     if (__builtin_mul_overflow(at.region->bytes_per_bucket, tsr_composition_buckets(t), &bytes) ||
         __builtin_add_overflow(bytes, at.region->bytes, &bytes) || __builtin_add_overflow(all, bytes, &all))
       return tsr_fail(error, TSR_BAD_PLUGIN,
-                      "%s/%s: P-14: its plan() asked for the region %s of %llu bytes and %llu for each of %llu "
-                      "buckets: all memory together must be less than 2^64 bytes; correct plan()",
+                      "%s/%s: P-14: its plan() asked for region %s of %llu bytes and %llu for each of %llu buckets. "
+                      "All regions together must be less than 2^64 bytes: correct plan()",
                       tsr_role_names[at.role], t->part[at.role].plugin->name, at.region->name,
                       (unsigned long long)at.region->bytes, (unsigned long long)at.region->bytes_per_bucket,
                       (unsigned long long)tsr_composition_buckets(t));

@@ -267,8 +267,8 @@ static bool read_choice(const char *values, const tsr_spec_entry *entry, uint64_
   const char *nearest = tsr_nearest(entry->value, names, count);
   if (strcmp(entry->key, "split") == 0 && strcmp(entry->value, "pages") == 0)
     snprintf(rule, sizeof(broken_rule),
-             "keys go to devices by split = hash, in balanced parts; that each device inserts its part page by page is "
-             "said by [table] page_bytes = auto");
+             "must be hash, independent or replicated. For inserts page by page on each device use split = hash and "
+             "[table] page_bytes = auto");
   else
     snprintf(rule, sizeof(broken_rule), "must be one of %s%s%s%s", values, nearest ? "; did you mean " : "",
              nearest ? nearest : "", nearest ? "?" : "");

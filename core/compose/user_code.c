@@ -163,9 +163,8 @@ static bool misses_function(const char *message) {
 void tsr_user_explain(const tsr_user_code *code, tsr_error *error) {
   const tsr_error why = error ? *error : (tsr_error){TSR_OK, ""};
   if (why.status != TSR_LINK_FAILED || !misses_function(why.message)) return;
-  tsr_fail(
-      error, TSR_LINK_FAILED,
-      "%s calls a function that its table does not have, because TSR_TABLE does not declare it or the table's spec "
-      "admits none, or that is not there at all: %.600s",
-      code->facts.name, why.message);
+  tsr_fail(error, TSR_LINK_FAILED,
+           "%s calls a function that is missing. TSR_TABLE does not declare it, the table's spec does not allow it, or "
+           "it does not exist: %.600s",
+           code->facts.name, why.message);
 }

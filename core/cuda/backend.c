@@ -154,10 +154,10 @@ static tsr_status cuda_allocate_host(tsr_device *device, uint64_t bytes, void **
   const cu_result result = d->driver->host_allocate(memory, bytes ? bytes : 1, CU_HOST_PORTABLE | CU_HOST_MAPPED);
   status = tsr_cuda_pop(d, result, "cuMemHostAlloc", error);
   if (status != TSR_NO_MEMORY) return status;
-  return tsr_fail(error, TSR_NO_MEMORY,
-                  "the host cannot give %llu bytes of memory that stays where it is (pinned): lower the capacity, or "
-                  "raise the limits on this process's memory",
-                  (unsigned long long)bytes);
+  return tsr_fail(
+      error, TSR_NO_MEMORY,
+      "cannot allocate %llu bytes of pinned host memory: lower the capacity, or raise this process's memory limits",
+      (unsigned long long)bytes);
 }
 
 static void cuda_free_host(tsr_device *device, void *memory) {

@@ -23,10 +23,9 @@ static void load_nccl(void) {
   int version = 0;
   const char *missing = NULL;
   if (!library) {
-    tsr_fail(
-        &nccl_error, TSR_NOT_FOUND,
-        "a group with backend = cuda needs NCCL, and libnccl.so.2 is not on the loader's path, nor under CUDA_PATH, "
-        "CUDA_HOME or /usr/local/cuda: install it, or name its folder in LD_LIBRARY_PATH");
+    tsr_fail(&nccl_error, TSR_NOT_FOUND,
+             "a group with backend = cuda needs NCCL. libnccl.so.2 is not on the loader's path, nor under CUDA_PATH, "
+             "CUDA_HOME or /usr/local/cuda: install it, or add its folder to LD_LIBRARY_PATH");
     return;
   }
 #define LOAD(name, symbol, parameters)                                                                                 \

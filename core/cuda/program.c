@@ -58,8 +58,8 @@ static tsr_status load_step(tsr_program *program, const tsr_step *step, const ts
   const tsr_shape *shape = &program->composition->shape;
   if (link->kernels[0].stack_bytes) /* P-22: a bucket on the stack costs more time than the table gains */
     return tsr_fail(error, TSR_UNSUPPORTED,
-                    "%s needs %u bytes of stack: a lane holds %u bytes of a bucket, more than this table's parts leave "
-                    "room for in its registers: raise [layout] tile_lanes or lower bucket_slots",
+                    "%s needs %u bytes of stack, because a lane holds %u bytes of a bucket and its registers do not "
+                    "suffice: raise [layout] tile_lanes or lower bucket_slots",
                     link->kernels[0].name, link->kernels[0].stack_bytes, shape->bucket_bytes / shape->tile_lanes);
   made_step *longer = realloc(program->made, (program->made_count + 1) * sizeof *longer);
   if (!longer) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a step of the cuda backend");

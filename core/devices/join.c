@@ -21,8 +21,8 @@ static tsr_status check_splits(const tsr_shards *left, const tsr_shards *right, 
       left->transport.members == right->transport.members)
     return TSR_OK;
   return tsr_fail(error, TSR_UNSUPPORTED,
-                  "tsr_join: the two tables do not have the pairs of a key on the same device: make both with the same "
-                  "devices and split, hash or replicated, or join tables of one device");
+                  "tsr_join: the tables have the pairs of a key on different devices. Make both with the same devices "
+                  "and split = hash or replicated, or join tables of one device");
 }
 
 static bool have_like_parts(const tsr_shards *left, const tsr_shards *right) {

@@ -183,8 +183,8 @@ static tsr_status move_pairs(tsr_table *t, const tsr_spec *spec, uint64_t capaci
   }
   if (status == TSR_OK && not_placed)
     status = tsr_fail(error, TSR_UNSUPPORTED,
-                      "capacity = %llu: %llu of the table's pairs found no room in %u shards with %d seeds: raise "
-                      "capacity or lower load_factor; the table is as it was",
+                      "capacity = %llu: %llu of the table's pairs found no room in %u shards with %d seeds. The table "
+                      "is unchanged: raise capacity or lower load_factor",
                       (unsigned long long)capacity, (unsigned long long)not_placed, (*made)->shards->transport.members,
                       TSR_REHASH_TRIES);
   free_pairs(t, p);
@@ -252,11 +252,10 @@ tsr_status tsr_shards_redeal(tsr_table *right, const tsr_shards *left, tsr_table
     if (status == TSR_OK) status = put_pairs(*made, p, holders, left, &not_placed, error);
   }
   if (status == TSR_OK && not_placed)
-    status =
-        tsr_fail(error, TSR_UNSUPPORTED,
-                 "tsr_join: %llu of the right table's pairs found no room in parts like the left table's: join them "
-                 "the other way round, or tables of one device",
-                 (unsigned long long)not_placed);
+    status = tsr_fail(error, TSR_UNSUPPORTED,
+                      "tsr_join: %llu of the right table's pairs found no room in parts like the left table's: swap "
+                      "the tables, or join tables of one device",
+                      (unsigned long long)not_placed);
   free_pairs(right, p);
   return status;
 }

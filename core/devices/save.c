@@ -154,11 +154,10 @@ static tsr_status load_shard(const tsr_table *t, uint32_t i, const void *from, t
   if (which >= h->shards) return tsr_shard_create(t, i, NULL, shard, error); /* a replica; there is no copy of it */
   const uint64_t begin = which ? h->ends[which - 1] : sizeof *h + h->text_bytes;
   if (h->ends[which] == begin)
-    return tsr_fail(
-        error, TSR_INCOMPATIBLE,
-        "%s: is one of the %u files that a group saved, and does not hold shard %u: load them by a group of "
-        "as many processes, with tsr_group_table_load",
-        s->path, h->shards, which);
+    return tsr_fail(error, TSR_INCOMPATIBLE,
+                    "%s: is one of the %u files that a group saved, and does not hold shard %u. Load all of them in a "
+                    "group of as many processes, by tsr_group_table_load",
+                    s->path, h->shards, which);
   snprintf(number, sizeof number, "%u", tsr_shard_device(t, i));
   const tsr_load_options options = {.plugins = s->plugins, .backend = t->backend->name, .device = number};
   if (lseek(s->file, (off_t)begin, SEEK_SET) < 0)

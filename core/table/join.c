@@ -64,11 +64,10 @@ static tsr_status write_rows(tsr_joining *j, const rows_to *to) {
 }
 
 tsr_status tsr_join_refuse_overflow(uint64_t overflowed, tsr_error *error) {
-  return tsr_fail(
-      error, TSR_BAD_ARGUMENT,
-      "tsr_join: the sums of %llu keys pass 2^64 - 1: set saturates, so that they stop there, or overflowed, "
-      "so that they come modulo 2^64 and are counted",
-      (unsigned long long)overflowed);
+  return tsr_fail(error, TSR_BAD_ARGUMENT,
+                  "tsr_join: the sums of %llu keys pass 2^64 - 1. Set saturates to stop them there, or overflowed to "
+                  "get them modulo 2^64 and their number",
+                  (unsigned long long)overflowed);
 }
 
 /* Where a sum notes that it passed 2^64 - 1, and where these are counted. */

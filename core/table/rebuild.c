@@ -80,8 +80,8 @@ static tsr_status too_many(const tsr_composition *composition, uint64_t count, u
   char seeds[32] = "";
   if (tries) snprintf(seeds, sizeof seeds, " with %u seeds", tries);
   return tsr_fail(error, TSR_UNSUPPORTED,
-                  "capacity = %llu: %llu of the table's %llu pairs found no room in %llu slots%s: raise capacity or "
-                  "lower load_factor; the table is as it was",
+                  "capacity = %llu: %llu of the table's %llu pairs found no room in %llu slots%s. The table is "
+                  "unchanged: raise capacity or lower load_factor",
                   (unsigned long long)shape->capacity, (unsigned long long)not_placed, (unsigned long long)count,
                   (unsigned long long)tsr_composition_slots(composition), seeds);
 }

@@ -10,11 +10,35 @@ import math
 from contextlib import nullcontext
 from functools import partial
 from ctypes import POINTER, Structure, c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p, py_object
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple, Type
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Protocol, Sequence, Set, Tuple, Type, TypeVar, Union
 
 import numpy as np
 
 from tessera._library import BadArgument, WrongType
+
+NumPyArray = np.ndarray[Any, np.dtype[Any]]
+
+
+class Column(Protocol):
+    """A Series of pandas or polars, or an array of pyarrow: results are NumPy's."""
+
+    def to_numpy(self) -> Any: ...
+
+
+class ByDlpack(Protocol):
+    @property
+    def __dlpack__(self) -> Any: ...
+
+
+class ByCuda(Protocol):
+    @property
+    def __cuda_array_interface__(self) -> Any: ...
+
+
+#: What NumPy has, or makes an array of: results are NumPy's.
+Numbers = Union[NumPyArray, int, "np.integer[Any]", Sequence[int], Column]
+#: An array of another library, such as a torch.Tensor: results are arrays of that.
+ArrayT = TypeVar("ArrayT", bound=Union[ByDlpack, ByCuda])
 
 HOST = -1  #: the device of an array in host memory; others are numbers of GPUs
 
@@ -33,13 +57,51 @@ class Memory(NamedTuple):
 _memory = partial(tuple.__new__, Memory)  # Memory(...) takes three times as long
 
 
+_NAMES = {
+    "u": "uint",
+    "i": "int",
+    "f": "float",
+    "c": "complex",
+    "b": "bool",
+    "M": "datetime64",
+    "m": "timedelta64",
+    "O": "object",
+    "U": "str",
+    "S": "bytes",
+    "V": "a record",
+}
+_SWAPPED = "byte-swapped "
+
+
 def name_of(kind: str, width: int) -> str:
     """As the array's library calls the type; PyTorch's names come with their width."""
-    if kind.startswith("torch."):
-        return kind
-    return {"u": "uint", "i": "int", "f": "float", "b": "bool"}.get(kind, kind) + (
-        str(8 * width) if kind != "b" else ""
-    )
+    if kind.startswith(_SWAPPED):
+        return _SWAPPED + name_of(kind[len(_SWAPPED) :], width)
+    return _NAMES.get(kind, kind) + (str(8 * width) if kind in "uifc" else "")
+
+
+def way_out(name: str, what: str, kind: str, width: int, wanted: int) -> str:
+    """How items of a type that a table does not take become ones that it takes: whole numbers of `wanted` bytes. `what`:
+    keys or values; name: of the argument."""
+    bits = 8 * wanted
+    either = f"pass uint{bits} or int{bits}"
+    if kind in ("u", "i") and width > wanted:
+        return f'{either}, or create the table with settings={{"table.{what[:-1]}_bits": {8 * width}}}'
+    if kind in ("u", "i", "b") or kind.startswith("torch."):
+        return f"{either}; {name}.to(torch.int{bits})" if "torch" in kind else f"{either}: {name}.astype('int{bits}')"
+    if kind.startswith(_SWAPPED):
+        return f"{either} of this machine's byte order: {name}.astype({name}.dtype.newbyteorder('='))"
+    if kind == "f":
+        return f"{either}: {name}.astype('int{bits}') converts whole numbers; nulls became NaN: fill or drop them"
+    if kind in ("M", "m") and width == wanted:
+        return f"{either}: {name}.view('int{bits}') has the same bits"
+    if kind in ("O", "U", "S"):
+        return (
+            f"{either}: number what is no number first, as pandas.factorize does, and fill or drop nulls"
+            if what == "keys"
+            else f"{either}: store the number of each row, and look it up in an array"
+        )
+    return f"{either}: of a record pass one field" if kind == "V" else either
 
 
 def _items(array: Any, mask: Any) -> Any:
@@ -49,8 +111,7 @@ def _items(array: Any, mask: Any) -> Any:
 
 def _not_contiguous(name: str) -> BadArgument:
     return BadArgument(
-        f"{name}: its items are not one behind the other in order: make it contiguous (numpy.ascontiguousarray, "
-        "or .contiguous() of a tensor), which copies it"
+        f"{name}: is not contiguous: pass a copy, by numpy.ascontiguousarray or by .contiguous() of a tensor"
     )
 
 
@@ -109,12 +170,29 @@ class Adapter:
             return None
         return int(self.select(keys, ~mask)[0])
 
+    def first_of(self, keys: Any, mask: Any) -> Optional[int]:
+        """The first key where mask is true; None if there is none."""
+        return self.first(keys, ~mask)
+
+    def lowest(self, values: Any) -> int:
+        """The lowest of signed numbers; 0 of none."""
+        return int(values.min()) if math.prod(values.shape) else 0
+
+    def repeated(self, keys: Any) -> Optional[int]:
+        """A key that is there more than once; None if there is none."""
+        ordered = self.sort(keys.reshape(-1))
+        return self.first(ordered[1:], ordered[1:] != ordered[:-1])
+
+    def sort(self, keys: Any) -> Any:
+        """A sorted copy of keys of one axis, in any order that puts equal ones next to each other."""
+        return NUMPY.sort(np.asarray(keys))
+
 
 # ---- NumPy -----------------------------------------------------------------------------------------------------------
 
 
 class NumPyAdapter(Adapter):
-    def look(self, array: np.ndarray, name: str, written: bool) -> Memory:
+    def look(self, array: NumPyArray, name: str, written: bool) -> Memory:
         flags = array.flags
         if not flags.c_contiguous:
             raise _not_contiguous(name)
@@ -126,22 +204,25 @@ class NumPyAdapter(Adapter):
             kind = "byte-swapped " + kind
         return _memory((array.__array_interface__["data"][0], array.size, kind, dtype.itemsize, HOST, array.shape))
 
-    def empty(self, like: Any, shape: Tuple[int, ...], kind: str, width: int) -> np.ndarray:
+    def empty(self, like: Any, shape: Tuple[int, ...], kind: str, width: int) -> NumPyArray:
         return np.empty(shape, _NUMPY_TYPES[kind, width])
 
-    def full(self, like: Any, shape: Tuple[int, ...], kind: str, width: int, value: int) -> np.ndarray:
+    def full(self, like: Any, shape: Tuple[int, ...], kind: str, width: int, value: int) -> NumPyArray:
         return np.full(shape, value, _NUMPY_TYPES[kind, width])
 
-    def address(self, made: np.ndarray) -> int:
+    def address(self, made: NumPyArray) -> int:
         return int(made.__array_interface__["data"][0])
 
-    def is_code(self, codes: np.ndarray, code: int) -> Any:
+    def is_code(self, codes: NumPyArray, code: int) -> Any:
         mask = codes.view(_BOOL)
         np.equal(codes.view(_BYTE), _CODES[code], mask)
         return mask
 
-    def select(self, array: np.ndarray, mask: np.ndarray) -> Any:
+    def select(self, array: NumPyArray, mask: NumPyArray) -> Any:
         return _items(array, mask)[mask.reshape(-1)]
+
+    def sort(self, keys: NumPyArray) -> NumPyArray:
+        return np.sort(keys)
 
 
 _SPARES, _SPARE_ITEMS = 16, 4096  # sets of arrays that JAX makes at a time, and the most items of one
@@ -176,6 +257,8 @@ class TorchAdapter(Adapter):
         self.empty_like = torch.empty_like  # takes half the time of torch.empty
         # 0-dimensional, on the CPU: comparing with a number of Python's takes four times as long
         self.codes = [torch.tensor(code, dtype=torch.uint8, device="cpu") for code in range(9)]
+        #: what torch.jit.trace records into; None outside of it
+        self.tracing: Callable[[], Any] = getattr(getattr(torch, "_C", None), "_get_tracing_state", lambda: None)
         raw = getattr(getattr(torch, "_C", None), "_cuda_getCurrentRawStream", None)
         self.current_stream: Callable[[int], int] = raw or (
             lambda device: torch.cuda.current_stream(device).cuda_stream
@@ -185,12 +268,17 @@ class TorchAdapter(Adapter):
         return self.current_stream(device)
 
     def look(self, array: Any, name: str, written: bool) -> Memory:
+        if self.tracing() is not None:
+            raise BadArgument(
+                f"{name}: torch.jit.trace cannot record what a table does: call the table outside of the traced module, "
+                "and pass what it returns"
+            )
         if array.is_cuda:
             device = array.get_device()
         elif array.is_cpu:
             device = HOST
         else:
-            raise BadArgument(f"{name}: is on {array.device}; tables live on the CPU or on CUDA devices")
+            raise BadArgument(f"{name}: is on {array.device}; tables are on the CPU or on CUDA devices")
         if array.layout is not self.torch.strided:
             raise WrongType(f"{name}: is a tensor of layout {array.layout}: pass a dense one")
         if not array.is_contiguous():
@@ -235,6 +323,9 @@ class TorchAdapter(Adapter):
 
     def select(self, array: Any, mask: Any) -> Any:
         return self._signed(_items(array, mask))[mask.reshape(-1)].view(array.dtype)
+
+    def sort(self, keys: Any) -> Any:
+        return self._signed(keys).sort().values
 
     def synchronize(self, device: int) -> None:
         if device != HOST:
@@ -293,6 +384,10 @@ class CuPyAdapter(Adapter):
             return Adapter.pair(self, like, memory, kind, width)
         values, mask = self.ndarray(memory.shape, _NUMPY_TYPES[kind, width]), self.ndarray(memory.shape, _BOOL)
         return values, values.data.ptr, mask, mask.data.ptr
+
+    def sort(self, keys: Any) -> Any:
+        with self._on(keys):
+            return self.cupy.sort(keys)
 
     def _on(self, array: Any) -> Any:
         """A block in which the array's GPU is the current one."""
@@ -415,6 +510,9 @@ class JaxAdapter(Adapter):
     def is_code(self, codes: Any, code: int) -> Any:
         return self.equal(codes, code)
 
+    def sort(self, keys: Any) -> Any:
+        return self.jax.numpy.sort(keys)
+
     def select(self, array: Any, mask: Any) -> Any:
         return _items(array, mask)[mask.reshape(-1)]
 
@@ -459,6 +557,15 @@ class NumbaAdapter(Adapter):
     def first(self, keys: Any, mask: Any) -> Optional[int]:
         return NUMPY.first(keys.copy_to_host(), mask.copy_to_host())
 
+    def first_of(self, keys: Any, mask: Any) -> Optional[int]:
+        return NUMPY.first_of(keys.copy_to_host(), mask.copy_to_host())
+
+    def lowest(self, values: Any) -> int:
+        return NUMPY.lowest(values.copy_to_host())
+
+    def repeated(self, keys: Any) -> Optional[int]:
+        return NUMPY.repeated(keys.copy_to_host())
+
     def select(self, array: Any, mask: Any) -> Any:
         chosen = NUMPY.select(array.copy_to_host(), mask.copy_to_host())
         return self.cuda.to_device(chosen)
@@ -500,13 +607,16 @@ def look_at_dlpack(array: Any, name: str, written: bool, stream: int) -> Memory:
         )
     where, device = array.__dlpack_device__()
     if int(where) in (DLPACK_CPU, DLPACK_CUDA_HOST):
-        capsule = array.__dlpack__()
+        try:
+            capsule = array.__dlpack__()
+        except Exception as error:  # of pyarrow, where there are nulls
+            raise BadArgument(f"{name}: {str(error).rstrip('.')}: fill or drop nulls, or pass an array of NumPy") from None
         device = HOST
     elif int(where) in (DLPACK_CUDA, DLPACK_CUDA_MANAGED):
         capsule = array.__dlpack__(stream=stream or 1)  # 1: the default stream, to which 0 is not allowed to stand
     else:
         raise BadArgument(
-            f"{name}: is on a device of DLPack's type {int(where)}; tables live on the CPU or on CUDA devices"
+            f"{name}: is on a device of DLPack's type {int(where)}; tables are on the CPU or on CUDA devices"
         )
     tensor = _DLTensor.from_address(_get_pointer(capsule, b"dltensor"))
     shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
@@ -523,11 +633,12 @@ def look_at_dlpack(array: Any, name: str, written: bool, stream: int) -> Memory:
 
 
 def look_at_cuda_interface(array: Any, name: str, written: bool) -> Memory:
-    """Where an array is, by __cuda_array_interface__. That does not tell on which GPU: DLPack does, or the driver."""
+    """Where an array is, by __cuda_array_interface__. That does not tell on which GPU: DLPack does, or the driver. If it
+    names a stream, work on that one may not have ended: the table's own stream knows nothing of it."""
     try:
         interface = array.__cuda_array_interface__
     except Exception as error:
-        raise BadArgument(f"{name}: says no place in GPU memory: {error}") from None
+        raise BadArgument(f"{name}: its __cuda_array_interface__ cannot be read: {error}") from None
     pointer, read_only = interface["data"]
     if written and read_only:
         raise _read_only(name)
@@ -543,9 +654,25 @@ def look_at_cuda_interface(array: Any, name: str, written: bool) -> Memory:
         raise BadArgument(f"{name}: has a mask, which tables do not know: pass an array without one")
     if size and not pointer:
         raise BadArgument(f"{name}: has no memory: it was freed")
+    stream = interface.get("stream")
+    if stream is not None:
+        _wait_for(int(stream), name)
     device = int(array.__dlpack_device__()[1]) if hasattr(array, "__dlpack_device__") else _device_of(pointer)
     kind = dtype.kind if dtype.isnative else "byte-swapped " + dtype.kind
     return _memory((pointer, size, kind, dtype.itemsize, device, shape))
+
+
+def _wait_for(stream: int, name: str) -> None:
+    """Waits for the work of a CUDA stream. The driver has names for two: 1 is the legacy default stream, 2 the thread's."""
+    if stream == 0:
+        raise BadArgument(f"{name}: names stream 0, which __cuda_array_interface__ does not allow: use None, 1 or 2")
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return
+    status = driver.cuStreamSynchronize(c_void_p(stream))
+    if status:
+        raise BadArgument(f"{name}: its stream {stream} cannot be waited for: CUDA error {status}")
 
 
 def _device_of(pointer: int) -> int:
@@ -621,10 +748,12 @@ def adapter_of(array: Any) -> Optional[Adapter]:
     return known
 
 
-def from_numbers(numbers: Any, name: str, width: int) -> np.ndarray:
+def from_numbers(numbers: Any, name: str, width: int) -> NumPyArray:
     """A NumPy array of whole numbers, from a number, a list or what else NumPy makes an array of (a Series of pandas,
     without a copy where its type is right). Whole numbers in lists may be negative or not, and must fit into the width.
     """
+    if hasattr(numbers, "columns"):
+        raise WrongType(f"{name}: is a {type(numbers).__name__}: pass one column, as frame['id'].to_numpy()")
     array = np.asarray(numbers)
     if isinstance(numbers, np.ndarray) or hasattr(numbers, "__array__"):
         return np.ascontiguousarray(array) if not isinstance(numbers, np.generic) else _fitting(array, name, width)
@@ -635,15 +764,18 @@ def from_numbers(numbers: Any, name: str, width: int) -> np.ndarray:
     return _fitting(array, name, width)
 
 
-def _fitting(array: np.ndarray, name: str, width: int) -> np.ndarray:
+def _fitting(array: NumPyArray, name: str, width: int) -> NumPyArray:
     bits = 8 * width
     if array.size == 0:
         return np.empty(array.shape, f"u{width}")
     if array.dtype.kind not in "iu" and not all(
         isinstance(number, (int, np.integer)) and not isinstance(number, bool) for number in array.flat
     ):
-        raise WrongType(f"{name}: holds more than whole numbers: pass an array of uint{bits} or int{bits}")
+        if name == "values" and all(isinstance(number, (int, float)) for number in array.flat):
+            raise WrongType(f"{name}: holds more than whole numbers: pass numpy.array({name}, 'float{bits}')")
+        raise WrongType(f"{name}: holds more than whole numbers: {way_out(name, name, 'O', 8, width)}")
     low, high = int(array.min()), int(array.max())
     if low < -(1 << bits - 1) or high >= 1 << bits or (low < 0 and high >= 1 << bits - 1):
-        raise BadArgument(f"{name}: {low} .. {high} do not fit into {bits} bits")
+        wider = f': create the table with settings={{"table.{name[:-1]}_bits": 64}}' if bits == 32 else ""
+        raise BadArgument(f"{name}: {low} .. {high} do not fit into {bits} bits{wider}")
     return array.astype(f"{'i' if low < 0 else 'u'}{width}")

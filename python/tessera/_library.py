@@ -7,8 +7,9 @@ every struct with the compiler's. Read next: _table.py.
 
 import ctypes
 import os
+import re
 from ctypes import POINTER, Structure, c_char, c_char_p, c_double, c_int, c_size_t, c_uint32, c_uint64, c_void_p
-from typing import Any, Dict, List, NoReturn, Optional, Type, Union
+from typing import Any, Callable, Dict, List, Match, NoReturn, Optional, Tuple, Type, Union
 
 #: The folder of the installed package that this module came with: bin, lib, include, share.
 PREFIX = os.path.join(os.path.dirname(os.path.abspath(__file__)), "dist")
@@ -369,9 +370,38 @@ _libc.free.argtypes = [c_void_p]
 _libc.free.restype = None
 
 
+_CALLS = {  # those that Python calls by another name than tsr_NAME
+    "count_all": "count",
+    "export": "items",
+    "filter_describe": "filter_info",
+    "filter_merge": "merge",
+    "size": "len",
+    "table_create": "Table",
+    "table_load": "Table.load",
+}
+_WORDS: Tuple[Tuple[str, Union[str, Callable[[Match[str]], str]]], ...] = (  # what the library writes for C and the command line, and what Python says
+    (r"^dict:\d+: ", ""),
+    (r"--set ([\w.]+)=(.*?): ", r'settings={"\1": "\2"}: '),
+    (r"values = NULL", "values = None"),
+    (r"--plugins \(tsr_options\.plugins\) names folders, with ':' between them", "plugins is a path or a list of paths"),
+    (r"`tessera list recipes` lists", "tessera.recipes() returns"),
+    (r"`tessera list (\w+)`( shows them)?", "tessera.plugins()"),
+    (r"`tessera describe` and README.md", "`python -m tessera describe table`"),
+    (r"\btsr_(?:table_)?(\w+)", lambda found: _CALLS.get(found[0][4:], found[1])),
+    (r"--([a-z]\w*)", r"`\1`"),
+)
+
+
+def in_python(sentence: str) -> str:
+    """A sentence of the library, with the names that Python has for its calls, options and settings."""
+    for pattern, word in _WORDS:
+        sentence = re.sub(pattern, word, sentence)
+    return sentence
+
+
 def fail(error: TsrError) -> NoReturn:
     """Raises what a call that failed wrote to its error."""
-    sentence = error.message.decode("utf-8", "replace")
+    sentence = in_python(error.message.decode("utf-8", "replace"))
     raise _EXCEPTIONS.get(error.status, Error)(sentence)
 
 

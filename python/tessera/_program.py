@@ -16,7 +16,7 @@ def program() -> str:
     """The path of the program: the package's, or $TESSERA_PROGRAM."""
     path = os.environ.get("TESSERA_PROGRAM") or os.path.join(lib.PREFIX, "bin", "tessera")
     if not os.access(path, os.X_OK):
-        raise lib.NotFound(f"{path}: is no program: set TESSERA_PROGRAM to the path of one")
+        raise lib.NotFound(f"{path}: is not a program: set TESSERA_PROGRAM to the path of tessera")
     return path
 
 
@@ -57,7 +57,7 @@ def bench(
         done = subprocess.run([*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if done.returncode:
         sentence = done.stderr.strip().splitlines()[-1:] or [f"ended with status {done.returncode}"]
-        raise lib.Error(f"bench: {sentence[0]}")
+        raise lib.Error(f"bench: {lib.in_python(sentence[0])}")
     lines = [line for line in done.stdout.splitlines() if line and not line.startswith("#")]
     return [{name: _number(value) for name, value in row.items()} for row in csv.DictReader(lines)]
 

@@ -261,7 +261,7 @@ plans '--set table.hasher=bad: keys are odd$' hasher 'return tsr_fail(error, TSR
 
 case_of "P-14: regions that cannot be counted"
 for region in '"r", 0, 1ull << 60, 0' '"r", ~0ull, 1, 0' '"r", ~0ull - 4096, 0, 0'; do
-  plans 'hasher/bad: P-14: its plan\(\) asked for the region r of [0-9]+ bytes .* less than 2\^64 bytes; correct plan' \
+  plans 'hasher/bad: P-14: its plan\(\) asked for region r of [0-9]+ bytes .* less than 2\^64 bytes: correct plan' \
     hasher "plan->regions[0] = plan->regions[1] = (tsr_region){$region}; return TSR_OK;"
 done
 

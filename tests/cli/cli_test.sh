@@ -440,10 +440,10 @@ expect_rows rows.tsv '27 0' '27 0' '108 2' '0 3'
 
 case_of "run refuses inputs that do not fit"
 refuses 'absent.tsv' run "$specs/quickstart.ini" "${cpu[@]}" --insert absent.tsv
-refuses 'no FASTA or FASTQ file' run "$specs/quickstart.ini" "${cpu[@]}" --kmers 4 --insert pairs.tsv
+refuses 'is not a FASTA or FASTQ file' run "$specs/quickstart.ini" "${cpu[@]}" --kmers 4 --insert pairs.tsv
 refuses 'allowed are 1 to 16' run "$specs/quickstart.ini" "${cpu[@]}" --kmers 17 --insert letters.fa
 refuses 'keys of 64 bits' run "$specs/quickstart.ini" "${cpu[@]}" --insert keys.u64
-refuses 'letters.fa: its keys have no values, and duplicates = add .* say by --value ' run "$specs/demo.ini" "${cpu[@]}" --kmers 4 \
+refuses 'letters.fa: its keys have no values, and duplicates = add .* Set them by --value' run "$specs/demo.ini" "${cpu[@]}" --kmers 4 \
   --set table.duplicates=add --insert letters.fa
 refuses 'nothing is inserted' run "$specs/demo.ini" "${cpu[@]}" --find queries.tsv
 run run "$specs/quickstart.ini" "${cpu[@]}" --insert queries.tsv

@@ -234,7 +234,7 @@ refuses '--min 1,000: must be a whole number below 2\^64; write 1000 or 1K' coun
 refuses '--min 18446744073709551616: must be a whole number below 2\^64' count random.fa --kmers 3 --min 18446744073709551616
 refuses 'count needs more: usage: tessera count FILE\.\.\.' count --kmers 3
 refuses "'absent.fa': cannot be opened" count random.fa absent.fa --kmers 3
-refuses 'is no FASTA or FASTQ file' count x.tsv --kmers 3
+refuses 'is not a FASTA or FASTQ file' count x.tsv --kmers 3
 refuses 'counting needs kind = counter' count random.fa --kmers 3 --set table.kind=map
 refuses 'a counter adds up what it counts' count random.fa --kmers 3 --set table.duplicates=first
 refuses 'both would go to standard output' count random.fa --kmers 3 --out - --histogram

@@ -139,7 +139,7 @@ refuses 'must be a number of 32 bits' exec kernels.cu --kernel add_up "${both[@]
 refuses '--let other=5: no kernel has a parameter of this name that is a number' exec kernels.cu --kernel add_up "${both[@]}" \
   --let other=5
 refuses '--let by: must be PARAMETER=NUMBER' exec kernels.cu --kernel add_up "${both[@]}" --let by
-refuses 'no kernel has a parameter of this name' exec kernels.cu --kernel add_up --in other=keys.tsv
+refuses 'no kernel has an array parameter of this name' exec kernels.cu --kernel add_up --in other=keys.tsv
 refuses 'must be PARAMETER=FILE' exec kernels.cu --kernel add_up --in keys
 refuses 'there is no table none before it' exec kernels.cu --kernel add_up --in keys=keys.tsv --table a=@none
 refuses 'there is no array or table none' exec kernels.cu --kernel add_up "${both[@]}" --out none=x

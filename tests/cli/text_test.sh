@@ -75,7 +75,7 @@ case_of "every row has as many columns as the first"
 put in.csv 'id,amount\n1,10\n2,20,30\n'
 refuses_file map in.csv '^tessera: in.csv:3: the row has more than two columns'
 put in.csv 'id,amount\n1,10\n2\n'
-refuses_file set in.csv '^tessera: in.csv:3: the row has 1 columns, and the first row has 2'
+refuses_file set in.csv '^tessera: in.csv:3: the row has 1 column, and the first row has 2'
 put in.csv 'id,amount,note\n1,10,x\n2,20\n'
 refuses_file map in.csv '^tessera: in.csv:3: the row has 2 columns, and the first row has 3' --key id --value amount
 put in.csv '1,2,\n'

@@ -112,7 +112,7 @@ for file in keys.tsv keys.fa keys.u32; do
   [[ $file != keys.fa ]] || letters=(--kmers 8)
   run "${adds[@]}" "${letters[@]}" --insert "$file" --save table.tsr
   ((status != 0)) || fail "$file: it adds up something"
-  expect_err 'say by --value '
+  expect_err 'by --value'
   [[ ! -e table.tsr ]] || fail "$file: it is saved"
 done
 for rule in one 0 ordinal; do
@@ -121,7 +121,7 @@ for rule in one 0 ordinal; do
 done
 run run "$specs/quickstart.ini" "${cpu[@]}" --insert keys.tsv
 expect_status 1
-expect_err 'keys.tsv:1: has a key but no value: write .key value., or say by --value'
+expect_err 'keys.tsv:1: has a key but no value: write .key value., or set the value of such keys by --value'
 
 case_of "--value that makes no sense is refused"
 run "${adds[@]}" --insert keys.tsv --value two

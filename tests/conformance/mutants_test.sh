@@ -160,6 +160,8 @@ breaks P-50 "unhash forgets the seed" hasher:hashers/murmur3 \
   cuh 's/\^ (\(uint32_t\))?TSR_WORD\(c, 0\);/^ 0 * \1TSR_WORD(c, 0);/'
 breaks P-36 "exchange forgets the value" "$packed" \
   cuh "$(kit_says 'tsr_pair_exchange(c, words, slot, key, payload) \\\n  tsr_pair_exchange(c, words, slot, key, \&(tsr_payload){*payload})')"
+breaks P-36 "exchange hands the new pair back and drops the one that was there" "$packed" \
+  cuh "$(kit_says 'tsr_pair_exchange(c, words, slot, key, payload) \\\n  tsr_pair_exchange(c, words, slot, \&(tsr_key){*key}, \&(tsr_payload){*payload})')"
 breaks P-36 "it says that it can exchange and cannot" layout:plugins/template/layout/template \
   c 's/^  plan->regions\[TEMPLATE_KEYS\] =/  plan->layout.can_exchange = 1;\n&/'
 

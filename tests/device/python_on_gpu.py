@@ -219,7 +219,7 @@ def wrong_arrays_get_sentences(library: Library) -> None:
     with table_of("quickstart") as table:
         wrong = [(library.array(np.arange(10, dtype=np.uint64)), "-bit keys")]
         if library.name not in ("jax", "numba"):
-            wrong.append((keys[::2], "one behind the other"))
+            wrong.append((keys[::2], "is not contiguous"))
         for array, sentence in wrong:
             try:
                 table.get(array)
@@ -233,7 +233,7 @@ def wrong_arrays_get_sentences(library: Library) -> None:
                 table.get(keys)
                 raise AssertionError("a table on the CPU takes an array on the GPU")
             except tessera.BadArgument as error:
-                assert "this table lives on the CPU" in str(error), error
+                assert "this table is on the CPU" in str(error), error
 
 
 def streams_are_followed(library: Library) -> None:

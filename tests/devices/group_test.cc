@@ -23,6 +23,7 @@
 #include <set>
 
 #include "core/tessera_devices.h"
+#include "core/tessera_tools.h"
 #include "tests/devices/tables.h"
 
 namespace {
@@ -530,6 +531,42 @@ TEST(Failing, ARankIsKilledOverTcp) {
     return failed;
   };
   EXPECT_EQ(live(most(), life, new_address()), with(0, 128 + SIGKILL));
+}
+
+// Before any table is made.
+TEST(Failing, ARankIsKilledBeforeTheFirstCall) {
+  const std::vector<int> statuses = live(most(), [](uint32_t rank, const std::string &id) {
+    tsr_group *group = nullptr;
+    tsr_table *table = nullptr;
+    tsr_error error = {};
+    NEED_OK(join(rank, most(), id, 20, &group, &error));
+    if (rank == 1) kill(getpid(), SIGKILL);
+    NEED(make(rank, group, std::string(kMap) + "capacity=1000", &table, &error) == TSR_IO);
+    NEED(table == nullptr && strstr(error.message, "has ended or given up") != nullptr);
+    tsr_group_destroy(group);
+    return 0;
+  });
+  EXPECT_EQ(statuses, with(1, 128 + SIGKILL));
+}
+
+// In the middle of its file: then no process has one.
+TEST(Failing, ARankIsKilledInASave) {
+  const std::string path = testing::TempDir() + "/killed.tsr";
+  const std::vector<int> statuses = live(most(), [&](uint32_t rank, const std::string &id) {
+    tsr_group *group = nullptr;
+    tsr_table *table = nullptr;
+    NEED_OK(join(rank, most(), id, 20, &group, &error));
+    NEED_OK(make(rank, group, std::string(kMap) + "capacity=4M", &table, &error));
+    const auto strike = [](void *, uint64_t, uint64_t) { kill(getpid(), SIGKILL); };
+    tsr_error error = {};
+    NEED(tsr_table_save_watched(table, path.c_str(), rank == 1 ? +strike : nullptr, nullptr, &error) == TSR_IO);
+    NEED(strstr(error.message, "has ended or given up") != nullptr);
+    NEED(access((path + "." + std::to_string(rank)).c_str(), F_OK) != 0);
+    tsr_table_destroy(table);
+    tsr_group_destroy(group);
+    return 0;
+  });
+  EXPECT_EQ(statuses, with(1, 128 + SIGKILL));
 }
 
 // What processes share.

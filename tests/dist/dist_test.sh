@@ -115,7 +115,7 @@ for command in $commands; do
   page=$pages/tessera-$command.1
   grep -q "^\.BR tessera..$command (1)" "$pages/tessera.1" || fail "tessera.1 does not name $command"
   env -i "$tessera" "$command" --help | sed -nE 's/^  (-[^ ]+)( .*)?$/\1/p' >options
-  [[ -s options || $command == version ]] || fail "$command has no options"
+  [[ -s options || $command == version || $command == complete ]] || fail "$command has no options"
   while read -r option; do tr -d '\\' <"$page" | grep -qE "^\.B $option( |\$)" || fail "$command has no $option"; done <options
 done
 for status in 0 1 2 3 130 143; do grep -q "^\.B $status\$" "$pages/tessera.1" || fail "no exit status $status"; done
@@ -223,7 +223,7 @@ refuses 'triangular.so: is not called ROLE_NAME.so' conform triangular.so
 cp "$(ldd "$(command -v bash)" | sed -n 's/.*=> \(.*libc\.so[^ ]*\).*/\1/p')" layout_libc.so
 refuses 'layout_libc.so: is no plugin: it exports no tsr_plugin_entry' conform layout_libc.so
 with=(TESSERA_CONFORM="$work/absent")
-refuses 'is no program' conform "third party/probing_triangular.so"
+refuses 'is not a program' conform "third party/probing_triangular.so"
 with=()
 mkdir -p empty_tmp
 with=(TMPDIR="$work/empty_tmp" GTEST_FILTER='*P01*')

@@ -93,7 +93,7 @@ TEST_F(Check, WrongInserts) {
   expect_wrong(Fault::LOSES_A_KEY, "insert", "of 10000 keys 9999 were inserted and 0 handed back");
   expect_wrong(Fault::HIDES_A_KEY, "insert", "10000 keys were inserted, but the table holds 9999");
   expect_wrong(Fault::BACK_AND_HIDDEN, "insert", "of 10000 keys the table holds 9899 and handed back 100");
-  expect_wrong(Fault::HANDS_BACK, "insert", "100 of 10000 keys found no place and were handed back");
+  expect_wrong(Fault::HANDS_BACK, "insert", "100 of 10000 keys found no room and were handed back");
 }
 
 TEST_F(Check, WrongFinds) {
@@ -139,7 +139,7 @@ TEST_F(Check, KeysThatComeAgain) {
   Words codes = more;
   codes.insert(codes.end(), {"--codes", "yes"});
   expect_wrong(Fault::WRONG_CODE, "insert", "result codes are", codes);
-  expect_wrong(Fault::HANDS_BACK, "insert", "found no place", more);
+  expect_wrong(Fault::HANDS_BACK, "insert", "found no room", more);
 }
 
 TEST_F(Check, WrongErases) {
@@ -173,10 +173,10 @@ TEST_F(Check, WrongBatches) {
   const Words batch = {"--batch", "4000"};
   expect_wrong(Fault::LOSES_A_KEY, "incremental", "of 10000 keys 9997 were inserted and 0 handed back", batch);
   expect_wrong(Fault::HIDES_A_KEY, "incremental", "10000 keys were inserted, but the table holds 9997", batch);
-  expect_wrong(Fault::HANDS_BACK, "incremental", "100 of 10000 keys found no place", batch);
+  expect_wrong(Fault::HANDS_BACK, "incremental", "100 of 10000 keys found no room", batch);
   expect_wrong(Fault::LOSES_A_KEY, "rebuild", "of 22000 keys 21997 were inserted and 0 handed back", batch);
   expect_wrong(Fault::HIDES_A_KEY, "rebuild", "10000 keys were inserted, but the table holds 9999", batch);
-  expect_wrong(Fault::HANDS_BACK, "rebuild", "220 of 22000 keys found no place", batch);
+  expect_wrong(Fault::HANDS_BACK, "rebuild", "220 of 22000 keys found no room", batch);
   expect_wrong(Fault::KEEPS_ALL, "rebuild", "10000 keys were inserted, but the table holds 22000",
                {"--batch", "4000", "--set", "table.kind=multimap"});
 }
@@ -231,7 +231,7 @@ TEST_F(Check, WrongMixedBatches) {
   expect_wrong(Fault::FORGETS_AN_ERASE, "mixed", "the table should hold 10000 keys then, but holds 10001");
   expect_wrong(Fault::MISCOUNTS_FOUND, "mixed", "the report says 2000 inserted, 2000 erased, 2999 found",
                {"--mix", ".2,.2,.3,.3"});
-  expect_wrong(Fault::HANDS_BACK, "mixed", "of 10000 keys to start with 100 found no place");
+  expect_wrong(Fault::HANDS_BACK, "mixed", "of 10000 keys to start with 100 found no room");
   expect_wrong(Fault::LOSES_A_KEY, "mixed", "of 10000 keys 9999 were inserted and 0 handed back");
   faulty.value_bits = 0;
   expect_wrong(Fault::WRONG_RESULT, "mixed", "1 of 10000 operations have a wrong result");

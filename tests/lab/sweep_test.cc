@@ -209,7 +209,7 @@ TEST(Sweep, TablesThatAreTooFullAreNoFailure) {
                     csv = fresh_csv("full.csv");
   Outcome outcome = sweep(path, csv);
   EXPECT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_EQ(outcome.err.find("found no place"), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.err.find("found no room"), std::string::npos) << outcome.err;
   std::ifstream stream(csv);
   Outcome rows{0, std::string((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>()), ""};
   ASSERT_EQ(rows.rows().size(), 4u);

@@ -4,6 +4,7 @@ comes by DLPack or __cuda_array_interface__. Arrays on a GPU: tests/device/pytho
 
 import importlib
 import unittest
+from unittest import mock
 
 import numpy as np
 
@@ -75,7 +76,7 @@ class ArraysTest(unittest.TestCase):
         for array in (np.arange(6, dtype=np.uint32), np.zeros((2, 3), np.int32), np.zeros(3), np.zeros((1, 0, 2))):
             memory = _arrays.look_at_dlpack(ByDlpack(array), "keys", False, 0)
             self.assertEqual(memory, _arrays.NUMPY.look(array, "keys", False))
-        with self.assertRaisesRegex(tessera.BadArgument, "one behind the other"):
+        with self.assertRaisesRegex(tessera.BadArgument, "is not contiguous"):
             _arrays.look_at_dlpack(ByDlpack(np.zeros((3, 3), np.uint32).T), "keys", False, 0)
 
     def test_an_unknown_library_can_be_read(self):
@@ -84,25 +85,43 @@ class ArraysTest(unittest.TestCase):
         self.assertEqual(self.table.get([100, 101]).tolist(), [7, 8])
         out = np.zeros(2, np.uint32)
         self.assertEqual(self.table.get(ByDlpack(np.array([1, 2], np.uint32)), out=out).tolist(), [10, 20])
-        with self.assertRaisesRegex(tessera.BadArgument, "results cannot be made as arrays of .*ByDlpack"):
-            self.table.get(ByDlpack(values))
+        found = self.table.get(ByDlpack(values))
+        self.assertEqual((type(found), found.tolist()), (np.ndarray, [70, 80]))
+        self.assertEqual(self.table[ByDlpack(values)].tolist(), [70, 80])
+
+        class WithNulls(ByDlpack):
+            def __dlpack__(self, **options):
+                raise RuntimeError("there are nulls")
+
+        with self.assertRaisesRegex(tessera.BadArgument, "keys: there are nulls: fill or drop nulls"):
+            self.table.get(WithNulls(values))
         with self.assertRaisesRegex(tessera.BadArgument, "DLPack does not say whether"):
             self.table.get(values, out=ByDlpack(values))
 
     def test_arrays_on_a_gpu_are_refused_by_a_table_on_the_cpu(self):
-        with self.assertRaisesRegex(tessera.BadArgument, "keys: is on GPU 0, and this table lives on the CPU"):
+        with self.assertRaisesRegex(tessera.BadArgument, "keys: is on GPU 0, and this table is on the CPU"):
             self.table.get(OnGpu())
         keys = np.arange(4, dtype=np.uint32)
         with self.assertRaisesRegex(tessera.BadArgument, "out: is on GPU 0"):
             self.table.get(keys, out=OnGpu())
         with self.assertRaisesRegex(tessera.BadArgument, "out: is read-only"):
             self.table.get(keys, out=OnGpu(data=(4096, True)))
-        with self.assertRaisesRegex(tessera.BadArgument, "one behind the other"):
+        with self.assertRaisesRegex(tessera.BadArgument, "is not contiguous"):
             self.table.get(OnGpu(strides=(8,)))
         with self.assertRaisesRegex(tessera.BadArgument, "has no memory"):
             self.table.get(OnGpu(data=(0, False)))
         with self.assertRaisesRegex(tessera.WrongType, "keys: is float64"):
             self.table.get(OnGpu(typestr="<f8"))
+
+    def test_a_stream_that_an_array_names_is_waited_for(self):
+        waited = []
+        with mock.patch.object(_arrays, "_wait_for", lambda stream, name: waited.append(stream)):
+            for stream in (None, 1, 2, 0x7F00):
+                _arrays.look_at_cuda_interface(OnGpu(stream=stream), "keys", False)
+            _arrays.look_at_cuda_interface(OnGpu(), "keys", False)
+        self.assertEqual(waited, [1, 2, 0x7F00])
+        with self.assertRaisesRegex(tessera.BadArgument, "keys: names stream 0"):
+            _arrays.look_at_cuda_interface(OnGpu(stream=0), "keys", False)
 
     @unittest.skipUnless(has("torch"), "PyTorch cannot be imported")
     def test_pytorch(self):
@@ -130,7 +149,7 @@ class ArraysTest(unittest.TestCase):
         for wrong, sentence in (
             (torch.arange(3), "keys: is int64"),
             (torch.zeros(3, dtype=torch.float16), "keys: is torch.float16, "),
-            (torch.zeros((3, 3), dtype=torch.int32).T, "one behind the other"),
+            (torch.zeros((3, 3), dtype=torch.int32).T, "is not contiguous"),
             (torch.zeros(3, dtype=torch.int32, device="meta"), "is on meta"),
             (torch.zeros(3, dtype=torch.int32).to_sparse(), "layout"),
         ):

@@ -39,6 +39,12 @@ for test in structs table arrays; do
   grep -qE '^Ran [0-9]+ tests' log || fail "runs no test"
 done
 
+case_of "mypy finds the wrong lines, where it is installed"
+if "$python" -c 'import mypy' 2>/dev/null; then
+  cp "$here/tests/python/typed.py" . && "$python" -m mypy --ignore-missing-imports typed.py >log 2>&1
+  diff <(sed -n 's/^typed.py:\([0-9]*\): error.*/\1/p' log) <(grep -n '# error$' typed.py | cut -d: -f1) || fail "$(cat log)"
+fi
+
 case_of "the tutorial is right"
 "$python" "$here/tests/python/tutorial_test.py" "$here/python/README.md" >log 2>&1 || fail "$(tail -n 60 log)"
 

@@ -129,16 +129,12 @@ retired_rows=()
 mapfile -t retired_rows < <(grep -vE '^(#|$)' "$(dirname "${BASH_SOURCE[0]}")/retired.txt")
 
 breaches_of_words() {
-  local row pattern instead where file line glob may named paths later=
+  local row pattern instead where file line glob may named paths
   for row in "${retired_rows[@]}"; do
-    if [[ $row == 'later ; '* ]]; then
-      later=${row#*;}
-      continue
-    fi
     pattern=${row%% ; *} && row=${row#* ; }
     instead=${row%% ; *} && row=${row#* ; }
     where=${row%% ;*}
-    read -ra paths <<<"${row#*;} $later"
+    read -ra paths <<<"${row#*;}"
     named=(-name '*.md')
     [[ $where != text ]] || named+=(-o -name '*.[ch]' -o -name '*.c[cu]' -o -name '*.cuh' -o -name '*.sh' -o -name '*.py' -o -name '*.ini')
     while IFS= read -r line; do

@@ -268,6 +268,72 @@ std::string name_of(const testing::TestParamInfo<size_t> &info) {
 
 INSTANTIATE_TEST_SUITE_P(All, Reported, testing::Range(size_t{0}, maps().size()), name_of);
 
+// HierarchicalKV 239: a key's row is written while another insert evicts it, and rows are mixed.
+TEST(ReportedRows, ARowIsOfOneKey) {
+  enum : uint64_t { kRowBytes = 256, kWords = kRowBytes / 4, kKeys = 1 << 12, kItems = 1 << 16 };
+  for (const char *settings : {"load_factor = 0.95\nduplicates = replace\n", "load_factor = 0.95\nstash = 64\n",
+                               "growth = double\nduplicates = replace\n", "page_bytes = auto\n"}) {
+    SCOPED_TRACE(settings);
+    tsr_table *table;
+    tsr_error error = {};
+    const std::string text = "[table]\nkind = map\nkey_bits = 32\nvalue_bytes = 256\nbackend = cpu\nhasher = murmur3\n"
+                             "layout = packed\nprobing = cuckoo\n";
+    ASSERT_EQ(make(text + settings, 1024, &table, &error), TSR_OK) << error.message;
+    Random random(10);
+    std::vector<uint32_t> keys(kItems), rows(kItems * kWords), all(kKeys), found(kKeys * kWords);
+    std::vector<uint8_t> is_there(kKeys);
+    std::iota(all.begin(), all.end(), 0);
+    for (int round = 0; round < 4; round++) {
+      for (uint64_t i = 0; i < kItems; i++) {
+        keys[i] = static_cast<uint32_t>(random.below(kKeys));
+        std::fill_n(&rows[i * kWords], kWords, keys[i]);
+      }
+      ASSERT_EQ(tsr_insert(table, kItems, keys.data(), rows.data(), nullptr, &error), TSR_OK) << error.message;
+      tsr_call call = {};
+      call.results = is_there.data();
+      ASSERT_EQ(tsr_find(table, kKeys, all.data(), found.data(), &call, &error), TSR_OK) << error.message;
+      uint64_t present = 0, size = 0;
+      for (uint32_t key = 0; key < kKeys; key++) {
+        if (is_there[key] != TSR_FOUND) continue;
+        present++;
+        for (uint64_t word = 0; word < kWords; word++) ASSERT_EQ(found[key * kWords + word], key) << word;
+      }
+      ASSERT_EQ(tsr_size(table, &size, &error), TSR_OK);
+      EXPECT_EQ(present, size);
+      EXPECT_GE(present, 900u);
+      ASSERT_EQ(tsr_erase(table, 3000, keys.data(), nullptr, &error), TSR_OK) << error.message;
+    }
+    tsr_table_destroy(table);
+  }
+}
+
+// dynamicemb: an id that finds no room is looked up as row 0, and nobody learns of it.
+TEST_P(Reported, AFullTableSaysSo) {
+  Table table(text(), 64);
+  const std::vector<uint32_t> keys = distinct(&random_, 3000);
+  std::vector<uint32_t> got(keys.size(), 1);
+  std::vector<uint8_t> codes(keys.size());
+  tsr_call call = {};
+  call.results = codes.data();
+  call.missing = 0xDEADBEEFu;
+  ASSERT_EQ(tsr_find_or_insert(table.handle, keys.size(), keys.data(), keys.data(), got.data(), &call, &table.error),
+            TSR_OK)
+      << table.error.message;
+  uint64_t unplaced = 0;
+  for (size_t i = 0; i < keys.size(); i++) {
+    unplaced += codes[i] == TSR_NOT_PLACED;
+    // where pairs move it may be another that found no room
+    if (got[i] != 0xDEADBEEFu || codes[i] != TSR_NOT_PLACED) {
+      EXPECT_EQ(got[i], keys[i]) << int{codes[i]};
+    }
+  }
+  tsr_report report = {};
+  ASSERT_EQ(tsr_table_report(table.handle, &report, &table.error), TSR_OK);
+  EXPECT_GT(unplaced, 0u);
+  EXPECT_EQ(report.not_placed, unplaced); // what a graph's caller reads, who has no results
+  EXPECT_EQ(table.size(), keys.size() - unplaced);
+}
+
 // WarpCore 6, torchrec 1591: sizes that are no multiple of the number of devices; one shard has all items, or none.
 TEST(ReportedShards, SizesMayBeOdd) {
   Random random(43);

@@ -168,7 +168,7 @@ TEST_F(Dataset, TsvValuesAreOptionalWhenNotWanted) {
   EXPECT_EQ(reads(folder + "/t.tsv", options).keys, (Numbers{1, 2, 4}));
   EXPECT_EQ(
       fails(folder + "/t.tsv", widths(32, 32)),
-      "t.tsv:1: has a key but no value: write `key value`, or say by --value of `tessera run` what such a key gets");
+      "t.tsv:1: has a key but no value: write `key value`, or set the value of such keys by --value of `tessera run`");
 }
 
 TEST_F(Dataset, TsvWidthsAreExact) {
@@ -329,8 +329,8 @@ TEST_F(Dataset, RawIndicesMustFitTheValues) {
   ASSERT_EQ(truncate(path.c_str(), ((off_t{1} << 32) + 1) * 4), 0);
   EXPECT_EQ(
       fails(path, widths(32, 32)),
-      "t.u32: holds more than 2^32 keys, whose values 0, 1, 2 ... do not fit value_bits = 32: use value_bits = 64, or "
-      "say by --value what each gets");
+      "t.u32: holds more than 2^32 keys, and their numbers in the file do not fit value_bits = 32: use value_bits = "
+      "64, or set the values by --value");
 }
 
 // ---- Any file
@@ -397,12 +397,12 @@ TEST_F(Dataset, RefusesAnUnreadableFile) {
 
 TEST_F(Dataset, RefusesOptionsThatDoNotFit) {
   EXPECT_EQ(fails(write("t.dat", "1"), widths(32, 32), TSR_BAD_ARGUMENT).substr(0, 50),
-            "'t.dat': its ending does not say what it holds: al");
+            "'t.dat': its ending must be .npy, .u32 or .u64; or");
   EXPECT_EQ(fails("", widths(32, 32), TSR_BAD_ARGUMENT).substr(0, 6), "'': it");
   EXPECT_EQ(
       fails(write("t.tsv", "1"), kmers(5), TSR_BAD_ARGUMENT),
-      "t.tsv: is no FASTA or FASTQ file, and k-mers are read from those only: name such a file, or read numbers by "
-      "`tessera run` without --kmers and --canonical");
+      "t.tsv: is not a FASTA or FASTQ file, and k-mers are read from those only. For numbers use `tessera run` without "
+      "--kmers and --canonical");
   EXPECT_EQ(fails(write("t.fa", ">a\nACGT\n"), widths(64, 0), TSR_BAD_ARGUMENT),
             "t.fa: is a sequence file: `tessera run` and `count` read it with --kmers K, the letters of a key");
   EXPECT_EQ(fails(folder + "/t.fa", kmers(33), TSR_BAD_ARGUMENT),

@@ -10,6 +10,10 @@ uint32_t tiles_insert(const tsr_ctx *c, tsr_tally *tally, uint32_t mine, uint32_
   return user_insert(c, tally, mine, TSR_FACT(c, duplicates), &key, &value);
 }
 
+uint32_t tiles_find_or_insert(const tsr_ctx *c, tsr_tally *tally, uint32_t mine, uint32_t key, uint32_t *value) {
+  return user_insert(c, tally, mine, POLICY_FIND_OR_INSERT, &key, value);
+}
+
 uint32_t tiles_insert_row(const tsr_ctx *c, tsr_tally *tally, const tiles_rows *rows, uint32_t replaces, uint32_t mine,
                           uint32_t key, const uint32_t *row) {
   const user_table table = {.tally = tally, .rows = {rows->rows, rows->taken, rows->written, rows->words}};

@@ -13,6 +13,8 @@ extern "C" {
 #endif
 
 uint32_t tiles_insert(const tsr_ctx *c, tsr_tally *tally, uint32_t mine, uint32_t key, uint32_t value);
+/* *value: what is offered, then what the key has. */
+uint32_t tiles_find_or_insert(const tsr_ctx *c, tsr_tally *tally, uint32_t mine, uint32_t key, uint32_t *value);
 /* Of rows of 16 bytes; row: what is written. */
 typedef struct tiles_rows {
   char *rows;

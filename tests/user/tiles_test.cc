@@ -143,6 +143,33 @@ TEST_P(Tiles, DoWhatTheOracleDoes) {
   EXPECT_EQ(memory_->check_guards(), "");
 }
 
+// Of tables of one pair of a key, under the policy `first`.
+class MapTiles : public Tiles {};
+
+// HugeCTR 281: a present key got the value of the next slot. All slots of a bucket are full of others.
+TEST_P(MapTiles, FindOrInsertGivesTheValueOfThisKey) {
+  constexpr uint64_t kKeys = 150, kItems = 190;
+  tsr_tally tally = {};
+  auto key_of = [](uint64_t i) { return static_cast<uint32_t>(i * 2654435761u); };
+  auto value_of = [](uint64_t i) { return static_cast<uint32_t>(1000 + 7 * i); };
+  launch(kKeys, [&](const tsr_ctx *c, uint64_t i) {
+    const uint32_t result = tiles_insert(c, &tally, i < kKeys, key_of(i), value_of(i));
+    EXPECT_EQ(result, i < kKeys ? uint32_t{TSR_INSERTED} : 0) << i;
+  });
+  for (uint32_t round = 0; round < 2; round++)
+    launch(kItems, [&](const tsr_ctx *c, uint64_t i) {
+      uint32_t value = round ? 77 : value_of(i);
+      const uint32_t result = tiles_find_or_insert(c, &tally, i < kItems, key_of(i), &value);
+      const uint32_t is_new = i >= kKeys && !round;
+      EXPECT_EQ(result, i >= kItems ? 0 : is_new ? uint32_t{TSR_INSERTED} : uint32_t{TSR_FOUND}) << i;
+      if (i < kItems) {
+        EXPECT_EQ(value, value_of(i)) << i;
+      }
+    });
+  EXPECT_EQ(tally.not_placed, 0u);
+  EXPECT_EQ(memory_->check_guards(), "");
+}
+
 // Items of few keys, and few more rows than keys and lanes: each key has one whole row in the end, and no row is lost.
 class RowTiles : public Tiles {};
 
@@ -201,6 +228,7 @@ std::string name_of(const testing::TestParamInfo<Case> &info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Tiles, testing::ValuesIn(cases_of(kShapes)), name_of);
+INSTANTIATE_TEST_SUITE_P(All, MapTiles, testing::ValuesIn(cases_of(kRowShapes)), name_of);
 INSTANTIATE_TEST_SUITE_P(All, RowTiles, testing::ValuesIn(cases_of(kRowShapes)), name_of);
 
 } // namespace

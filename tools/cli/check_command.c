@@ -2,6 +2,8 @@
  *
  * tessera check and tessera link: what a spec composes to, and its device code, both without a device.
  */
+#define _POSIX_C_SOURCE 200809L /* strndup */
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +12,7 @@
 #include "core/spec/number.h"
 #include "core/tessera_tools.h"
 #include "tools/cli/command.h"
+#include "tools/lab/json.h"
 #include "tools/lab/outputs.h"
 
 enum {
@@ -25,6 +28,67 @@ static tsr_options options_for(const tsr_arguments *arguments, const tsr_spec *s
 
 /* ---- check ----------------------------------------------------------------------------------- */
 
+/* Entries as the spec has them, by sections. */
+static void put_entries(tsr_json *json, const tsr_spec *spec) {
+  tsr_spec_item item, before;
+  tsr_json_object(json, "entries");
+  for (size_t i = 0; tsr_spec_get_at(spec, i, &item); i++) {
+    bool is_first = true;
+    for (size_t k = 0; is_first && k < i && tsr_spec_get_at(spec, k, &before); k++)
+      is_first = strcmp(before.section, item.section) != 0;
+    if (!is_first) continue;
+    tsr_json_object(json, item.section);
+    for (size_t k = i; tsr_spec_get_at(spec, k, &before); k++)
+      if (strcmp(before.section, item.section) == 0) tsr_json_text(json, before.key, before.value);
+    tsr_json_end_object(json);
+  }
+  tsr_json_end_object(json);
+}
+
+static void put_resolution(tsr_json *json, const tsr_resolution *r) {
+  tsr_json_text(json, "composition", r->text);
+  tsr_json_text(json, "backend", r->sm ? "cuda" : "cpu");
+  tsr_json_number(json, "sm", r->sm);
+  tsr_json_number(json, "capacity", r->capacity);
+  tsr_json_number(json, "slots", r->slots);
+  tsr_json_number(json, "bytes", r->bytes);
+  tsr_json_number(json, "bucket_slots", r->bucket_slots);
+  tsr_json_number(json, "bucket_bytes", r->bucket_bytes);
+  tsr_json_number(json, "tile_lanes", r->tile_lanes);
+  tsr_json_real(json, "load_factor", r->load_factor, 6);
+  tsr_json_real(json, "reached_load", r->reached_load, 6);
+}
+
+static void put_lines(tsr_json *json, const char *text) {
+  tsr_json_list(json, "report");
+  for (size_t letters; *text; text += letters + (text[letters] != 0)) {
+    letters = strcspn(text, "\n");
+    char *line = strndup(text, letters);
+    tsr_json_text(json, NULL, line);
+    free(line);
+  }
+  tsr_json_end_list(json);
+}
+
+/* A spec without a layout is that of a pool, which resolves to no table. */
+static tsr_status print_json(const char *name, const tsr_spec *spec, const tsr_options *options, const char *text,
+                             tsr_error *error) {
+  tsr_resolution resolution = {0};
+  const bool is_pool = !tsr_spec_get(spec, "table", "layout");
+  tsr_status status = is_pool ? TSR_OK : tsr_spec_resolve(spec, options, &resolution, error);
+  if (status) return status;
+  tsr_json json = {.out = stdout};
+  tsr_json_object(&json, NULL);
+  tsr_json_text(&json, "tessera", TSR_VERSION);
+  tsr_json_text(&json, "spec", name);
+  put_entries(&json, spec);
+  if (!is_pool) put_resolution(&json, &resolution);
+  put_lines(&json, text);
+  tsr_json_end_object(&json);
+  tsr_resolution_free(&resolution);
+  return TSR_OK;
+}
+
 static tsr_exit run_check(const tsr_arguments *arguments) {
   tsr_spec *spec;
   tsr_error error;
@@ -33,11 +97,14 @@ static tsr_exit run_check(const tsr_arguments *arguments) {
   if (status) return tsr_say_error(status, &error);
   tsr_options options = options_for(arguments, spec);
   status = tsr_spec_check(spec, &options, &text, &error);
+  const bool as_json = tsr_arguments_has(arguments, "--json"), is_sound = status == TSR_OK;
+  if (is_sound && as_json) status = print_json(arguments->operands[0], spec, &options, text, &error);
   tsr_spec_free(spec);
+  if (is_sound && status) free(text);
   if (status) return tsr_say_error(status, &error);
   if (options.capacity)
     tsr_say("the spec has no capacity, which `run` takes from its input: sizes are those for %d", CAPACITY_ASSUMED);
-  fputs(text, stdout);
+  if (!as_json) fputs(text, stdout);
   free(text);
   return TSR_EXIT_OK;
 }
@@ -157,7 +224,8 @@ static tsr_exit run_link(const tsr_arguments *arguments) {
   return failed;
 }
 
-static const tsr_option check_options[] = {TSR_OPTION_SET, TSR_OPTION_PLUGINS, TSR_OPTION_END};
+static const tsr_option check_options[] = {
+    {"--json", NULL, false, "Prints one JSON object."}, TSR_OPTION_SET, TSR_OPTION_PLUGINS, TSR_OPTION_END};
 static const tsr_option link_options[] = {
     {"--arch", "sm_NN", false,
      "The GPU to link for. Otherwise the one found here, or sm_90 without one. cpu: compiles for AVX2."},

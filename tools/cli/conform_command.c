@@ -225,8 +225,7 @@ static tsr_exit judge(kit_run *run, pid_t child) {
   }
   say_where(run, where, sizeof where);
   if (was_late)
-    tsr_say("%s: was not done after %llu seconds %s: a loop in it has no end (P-23), or the machine is slow: then give "
-            "a test more by --timeout",
+    tsr_say("%s: was not done after %llu seconds %s: a loop in it has no end (P-23). On a slow machine raise --timeout",
             run->file, (unsigned long long)run->seconds, where);
   else if (WIFSIGNALED(end))
     tsr_say("%s: crashed the kit %s: %s", run->file, where, strsignal(WTERMSIG(end)));

@@ -166,7 +166,7 @@ static const tsr_option options[] = {
     {"--kmers", "K", false, "Letters per k-mer, 1 to 32."},
     {"--canonical", NULL, false, "Counts a k-mer and its reverse complement as one, the smaller."},
     {"--histogram", NULL, false,
-     "Prints lines `count number`: that many k-mers occur so often. What it does without --out."},
+     "Prints lines `count number`: how many k-mers occur that often. The default without --out."},
     {"--out", "FILE", false,
      "Where the k-mers and their counts go, a line each; '-' is standard output. The ending chooses the format, as for "
      "run --out; an array has numbers in place of letters."},

@@ -25,11 +25,10 @@ tsr_status tsr_read_exactly(int file, const char *path, void *to, uint64_t bytes
 }
 
 tsr_status tsr_refuse_ordinal(const char *path, tsr_error *error) {
-  return tsr_fail(
-      error, TSR_IO,
-      "%s: holds more than 2^32 keys, whose values 0, 1, 2 ... do not fit value_bits = 32: use value_bits = "
-      "64, or say by --value what each gets",
-      path);
+  return tsr_fail(error, TSR_IO,
+                  "%s: holds more than 2^32 keys, and their numbers in the file do not fit value_bits = 32: use "
+                  "value_bits = 64, or set the values by --value",
+                  path);
 }
 
 tsr_status tsr_refuse_empty(const char *path, const tsr_dataset_options *options, tsr_error *error) {

@@ -87,12 +87,11 @@ static bool is_pipe(const char *name) {
 static tsr_status refuse_name(const char *path, size_t length, tsr_error *error) {
   const char *foreign = tsr_sequence_foreign_name(path, length);
   if (foreign) return tsr_fail(error, TSR_BAD_ARGUMENT, "'%s': its name says %s", path, foreign);
-  return tsr_fail(
-      error, TSR_BAD_ARGUMENT,
-      "'%s': its ending does not say what it holds: allowed are .u32, .u64, .npy, and .tsv, .csv, .txt and those of "
-      "FASTA and FASTQ (.fa .fasta .fna .fas .ffn .fsa .mfa .faa .frn .fq .fastq) with or without .gz, .bz2, .xz or "
-      ".zst; - is standard input: for others `lz4 -dc FILE | tessera ... -`",
-      path);
+  return tsr_fail(error, TSR_BAD_ARGUMENT,
+                  "'%s': its ending must be .npy, .u32 or .u64; or .tsv, .csv, .txt or one of FASTA and FASTQ (.fa "
+                  ".fasta .fna .fas .ffn .fsa .mfa .faa .frn .fq .fastq), also with .gz, .bz2, .xz or .zst. For other "
+                  "compressions pipe the text in: `lz4 -dc FILE | tessera ... -`",
+                  path);
 }
 
 /* Finds out what the file is by its name, and by whether k-mers are read. */
@@ -128,8 +127,8 @@ static tsr_status check_kind(const tsr_input *in, tsr_error *error) {
                     options->value_column ? "--value" : "--key");
   if (in->kind != TSR_KMERS && (options->kmers != 0 || options->canonical)) {
     return tsr_fail(error, TSR_BAD_ARGUMENT,
-                    "%s: is no FASTA or FASTQ file, and k-mers are read from those only: name such a file, or read "
-                    "numbers by `tessera run` without --kmers and --canonical",
+                    "%s: is not a FASTA or FASTQ file, and k-mers are read from those only. For numbers use `tessera "
+                    "run` without --kmers and --canonical",
                     path);
   }
   if (options->want_values && options->value_bits > 64 && in->kind != TSR_ROWS)
@@ -181,11 +180,10 @@ static tsr_status check_rule(const tsr_input *in, tsr_error *error) {
       keys_known(in) > UINT64_C(1) << 32)
     return tsr_refuse_ordinal(in->path, error);
   if (in->options.value_rule != TSR_VALUE_NEEDED) return TSR_OK;
-  return tsr_fail(
-      error, TSR_BAD_ARGUMENT,
-      "%s: its keys have no values, and duplicates = add adds values up: say by --value what each key gets: "
-      "`--value one` counts the keys, `--value ordinal` adds up their numbers in the file",
-      in->path);
+  return tsr_fail(error, TSR_BAD_ARGUMENT,
+                  "%s: its keys have no values, and duplicates = add adds values up. Set them by --value: `one` counts "
+                  "the keys, `ordinal` adds up their numbers in the file",
+                  in->path);
 }
 
 /* Opens the file and begins its reader. */

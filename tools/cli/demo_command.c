@@ -86,9 +86,8 @@ static tsr_exit run_demo(const tsr_arguments *arguments) {
   tsr_spec *spec;
   tsr_error error;
   if (!steps[0].path || !steps[1].path)
-    return tsr_say_usage(
-        "the demo's data are not known: run `./tessera demo` in a checkout, which installs them, or set "
-        "TESSERA_DEMO_GENOME and TESSERA_DEMO_PHAGE to two FASTA files");
+    return tsr_say_usage("the demo's data was not found: run `./tessera demo` in a checkout, which installs it, or set "
+                         "TESSERA_DEMO_GENOME and TESSERA_DEMO_PHAGE to two FASTA files");
   tsr_status status = tsr_arguments_spec(arguments, recipe, &spec, &error);
   if (status) return tsr_say_error(status, &error);
   tsr_job job = {.spec = spec,

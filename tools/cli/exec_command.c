@@ -176,8 +176,8 @@ static tsr_status read_array(exec_job *job, const char *name, const char *path, 
     }
   if (bits == 0 || bits == 16)
     return tsr_fail(error, TSR_BAD_ARGUMENT,
-                    "--in %s: no kernel has a parameter of this name that is an array of uint8_t, the bytes of a file, "
-                    "or of uint32_t or uint64_t, its numbers",
+                    "--in %s: no kernel has an array parameter of this name, of uint8_t (the bytes of a file), "
+                    "uint32_t or uint64_t (its numbers)",
                     name);
   if (find_array(job, name)) return tsr_fail(error, TSR_BAD_ARGUMENT, "--in %s was given twice", name);
   if (job->array_count == ARRAYS_MAX)

@@ -7,157 +7,116 @@
 #include "tools/cli/job_json.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/spec/file.h"
 #include "tools/cli/job_report.h"
+#include "tools/lab/json.h"
 
-/* ---- JSON ------------------------------------------------------------------------------------ */
-
-/* Bytes of the UTF-8 sequence that starts here; 0 if there is none: a file's name may hold any bytes. */
-static size_t sequence_bytes(const unsigned char *at) {
-  size_t bytes = at[0] < 0x80 ? 1 : at[0] >= 0xC2 && at[0] < 0xE0 ? 2 : at[0] >= 0xE0 && at[0] < 0xF0 ? 3 : 0;
-  if (at[0] >= 0xF0 && at[0] < 0xF5) bytes = 4;
-  for (size_t i = 1; i < bytes; i++)
-    if ((at[i] & 0xC0) != 0x80) return 0;
-  bool is_overlong = (at[0] == 0xE0 && at[1] < 0xA0) || (at[0] == 0xF0 && at[1] < 0x90);
-  bool is_surrogate = at[0] == 0xED && at[1] >= 0xA0, is_beyond = at[0] == 0xF4 && at[1] >= 0x90;
-  return is_overlong || is_surrogate || is_beyond ? 0 : bytes;
+static void put_numbers(tsr_json *json, const char *name, const uint64_t *numbers, size_t count) {
+  tsr_json_list(json, name);
+  for (size_t i = 0; i < count; i++) tsr_json_number(json, NULL, numbers[i]);
+  tsr_json_end_list(json);
 }
 
-static void put_string(FILE *out, const char *text) {
-  fputc('"', out);
-  for (const unsigned char *at = (const unsigned char *)text; *at;) {
-    size_t bytes = sequence_bytes(at);
-    if (bytes == 0)
-      fputs("\\ufffd", out); /* the replacement character */
-    else if (*at == '"' || *at == '\\')
-      fprintf(out, "\\%c", *at);
-    else if (*at < 0x20)
-      fprintf(out, "\\u%04x", *at);
-    else
-      fwrite(at, 1, bytes, out);
-    at += bytes ? bytes : 1;
-  }
-  fputc('"', out);
-}
-
-/* Members end with a comma; the last one of an object is written by hand. */
-static void put_text(FILE *out, const char *name, const char *text) {
-  fprintf(out, "\"%s\": ", name);
-  put_string(out, text);
-  fputs(", ", out);
-}
-
-static void put_number(FILE *out, const char *name, uint64_t number) {
-  fprintf(out, "\"%s\": %" PRIu64 ", ", name, number);
-}
-
-static void put_numbers(FILE *out, const char *name, const uint64_t *numbers, size_t count) {
-  fprintf(out, "\"%s\": [", name);
-  for (size_t i = 0; i < count; i++) fprintf(out, "%s%" PRIu64, i ? ", " : "", numbers[i]);
-  fputs("], ", out);
-}
-
-/* ---- The object ------------------------------------------------------------------------------ */
-
-static void put_composition(FILE *out, const tsr_job *job, const tsr_table_info *info) {
+static void put_composition(tsr_json *json, const tsr_job *job, const tsr_table_info *info) {
   static const char *const entries[] = {"kind", "duplicates", "layout", "probing", "hasher", "allocator"};
-  put_text(out, "tessera", TSR_VERSION);
-  put_text(out, "spec", job->spec_path);
+  tsr_json_text(json, "tessera", TSR_VERSION);
+  tsr_json_text(json, "spec", job->spec_path);
   for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
     const char *value = tsr_spec_get(job->spec, "table", entries[i]);
-    if (value) put_text(out, entries[i], value);
+    if (value) tsr_json_text(json, entries[i], value);
   }
-  put_number(out, "key_bits", info->key_bits);
-  put_number(out, "value_bits", info->value_bits);
-  put_text(out, "backend", info->backend);
-  put_text(out, "device", info->device);
-  put_number(out, "capacity", info->capacity);
-  put_number(out, "buckets", info->buckets);
-  put_number(out, "bucket_slots", info->bucket_slots);
-  put_number(out, "tile_lanes", info->tile_lanes);
-  put_number(out, "slots", info->slots);
-  put_number(out, "bytes", info->bytes);
+  tsr_json_number(json, "key_bits", info->key_bits);
+  tsr_json_number(json, "value_bits", info->value_bits);
+  tsr_json_text(json, "backend", info->backend);
+  tsr_json_text(json, "device", info->device);
+  tsr_json_number(json, "capacity", info->capacity);
+  tsr_json_number(json, "buckets", info->buckets);
+  tsr_json_number(json, "bucket_slots", info->bucket_slots);
+  tsr_json_number(json, "tile_lanes", info->tile_lanes);
+  tsr_json_number(json, "slots", info->slots);
+  tsr_json_number(json, "bytes", info->bytes);
 }
 
-static void put_counts(FILE *out, const tsr_job *job, const tsr_job_step *step) {
+static void put_counts(tsr_json *json, const tsr_job *job, const tsr_job_step *step) {
   const tsr_report *r = &step->report;
   switch (step->verb) {
   case TSR_JOB_INSERT:
-    put_number(out, "inserted", r->inserted);
-    put_number(out, "present", r->insert_keys - r->inserted - r->not_placed);
-    put_number(out, "not_placed", r->not_placed);
-    put_number(out, "overflows", r->overflows);
-    put_number(out, "page_by_page", r->insert_paged);
-    put_number(out, "scratch_bytes", r->insert_scratch_bytes);
-    put_number(out, "cleanings", r->cleanings);
+    tsr_json_number(json, "inserted", r->inserted);
+    tsr_json_number(json, "present", r->insert_keys - r->inserted - r->not_placed);
+    tsr_json_number(json, "not_placed", r->not_placed);
+    tsr_json_number(json, "overflows", r->overflows);
+    tsr_json_number(json, "page_by_page", r->insert_paged);
+    tsr_json_number(json, "scratch_bytes", r->insert_scratch_bytes);
+    tsr_json_number(json, "cleanings", r->cleanings);
     break;
   case TSR_JOB_FIND:
-    put_number(out, "found", r->found);
-    put_number(out, "missing", r->find_keys - r->found);
-    if (job->kind.keeps_all) put_number(out, job->kind.is_multimap ? "values" : "pairs", step->value_count);
+    tsr_json_number(json, "found", r->found);
+    tsr_json_number(json, "missing", r->find_keys - r->found);
+    if (job->kind.keeps_all) tsr_json_number(json, job->kind.is_multimap ? "values" : "pairs", step->value_count);
     break;
   default:
-    put_number(out, "erased", r->erased); /* pairs: where a key has many, they do not tell how many keys were missing */
-    if (!job->kind.keeps_all) put_number(out, "missing", r->erase_keys - r->erased);
+    tsr_json_number(json, "erased",
+                    r->erased); /* pairs: where a key has many, they do not tell how many keys were missing */
+    if (!job->kind.keeps_all) tsr_json_number(json, "missing", r->erase_keys - r->erased);
     break;
   }
 }
 
-static void put_operation(FILE *out, const tsr_job *job, const tsr_job_step *step, bool has_probes) {
+static void put_operation(tsr_json *json, const tsr_job *job, const tsr_job_step *step, bool has_probes) {
   const tsr_report *r = &step->report;
   uint64_t probes[TSR_JOB_VERBS] = {r->insert_probes, r->find_probes, r->erase_probes};
   uint64_t most[TSR_JOB_VERBS] = {r->insert_probes_max, r->find_probes_max, r->erase_probes_max};
   uint64_t keys[TSR_JOB_VERBS] = {r->insert_keys, r->find_keys, r->erase_keys};
   const uint64_t *histograms[TSR_JOB_VERBS] = {r->insert_histogram, r->find_histogram, r->erase_histogram};
-  fputs("{", out);
-  put_text(out, "operation", tsr_job_verbs[step->verb]);
-  put_text(out, "file", step->path);
-  put_number(out, "keys", keys[step->verb]);
-  put_counts(out, job, step);
+  tsr_json_object(json, NULL);
+  tsr_json_text(json, "operation", tsr_job_verbs[step->verb]);
+  tsr_json_text(json, "file", step->path);
+  tsr_json_number(json, "keys", keys[step->verb]);
+  put_counts(json, job, step);
   if (has_probes) {
-    put_number(out, "probes", probes[step->verb]);
-    put_number(out, "probes_max", most[step->verb]);
-    put_numbers(out, "histogram", histograms[step->verb], TSR_REPORT_BINS);
+    tsr_json_number(json, "probes", probes[step->verb]);
+    tsr_json_number(json, "probes_max", most[step->verb]);
+    put_numbers(json, "histogram", histograms[step->verb], TSR_REPORT_BINS);
     if (step->verb == TSR_JOB_INSERT) {
-      put_number(out, "moves", r->insert_moves);
-      put_number(out, "moves_max", r->insert_moves_max);
-      put_number(out, "lost_claims", r->insert_lost_claims);
-      put_number(out, "stashed", r->insert_stashed);
+      tsr_json_number(json, "moves", r->insert_moves);
+      tsr_json_number(json, "moves_max", r->insert_moves_max);
+      tsr_json_number(json, "lost_claims", r->insert_lost_claims);
+      tsr_json_number(json, "stashed", r->insert_stashed);
     }
   }
-  fprintf(out, "\"milliseconds\": %.6f}", step->milliseconds);
+  tsr_json_real(json, "milliseconds", step->milliseconds, 6);
+  tsr_json_end_object(json);
 }
 
 /* A filter has no size, but bits that say about how many keys set them. */
-static void put_end(FILE *out, const tsr_job *job, const tsr_filter_info *filter) {
+static void put_end(tsr_json *json, const tsr_job *job, const tsr_filter_info *filter) {
   if (job->kind.is_filter) {
-    fprintf(out, "\"keys\": %.0f, \"rate\": %.9f, \"rate_at_capacity\": %.9f}\n", filter->keys, filter->rate,
-            filter->rate_at_capacity);
+    tsr_json_real(json, "keys", filter->keys, 0);
+    tsr_json_real(json, "rate", filter->rate, 9);
+    tsr_json_real(json, "rate_at_capacity", filter->rate_at_capacity, 9);
     return;
   }
-  put_number(out, "size", job->totals.usage.pairs);
-  put_number(out, "tombstones", job->totals.usage.tombstones);
-  put_number(out, "units", job->totals.usage.units);
-  fprintf(out, "\"load_factor\": %.6f, \"utilization\": %.6f}\n",
-          (double)job->totals.usage.pairs / (double)job->totals.usage.slots, job->totals.usage.utilization);
+  tsr_json_number(json, "size", job->totals.usage.pairs);
+  tsr_json_number(json, "tombstones", job->totals.usage.tombstones);
+  tsr_json_number(json, "units", job->totals.usage.units);
+  tsr_json_real(json, "load_factor", (double)job->totals.usage.pairs / (double)job->totals.usage.slots, 6);
+  tsr_json_real(json, "utilization", job->totals.usage.utilization, 6);
 }
 
 static void put_job(FILE *out, const tsr_job *job, const tsr_filter_info *filter) {
+  tsr_json json = {.out = out};
   tsr_table_info info = {0};
   tsr_table_describe(job->table, &info);
-  fputs("{", out);
-  put_composition(out, job, &info);
-  fputs("\"operations\": [", out);
-  for (size_t i = 0; i < job->step_count; i++) {
-    fputs(i ? ",\n  " : "\n  ", out);
-    put_operation(out, job, &job->steps[i], info.statistics);
-  }
-  fputs("],\n", out);
-  put_end(out, job, filter);
+  tsr_json_object(&json, NULL);
+  put_composition(&json, job, &info);
+  tsr_json_list(&json, "operations");
+  for (size_t i = 0; i < job->step_count; i++) put_operation(&json, job, &job->steps[i], info.statistics);
+  tsr_json_end_list(&json);
+  put_end(&json, job, filter);
+  tsr_json_end_object(&json);
 }
 
 tsr_status tsr_job_write_json(const tsr_job *job, const char *path, tsr_error *error) {

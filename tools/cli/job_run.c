@@ -306,8 +306,8 @@ static tsr_status refuse_full(const tsr_job *job, const tsr_job_step *step, tsr_
   return tsr_fail(
       error, TSR_NO_MEMORY,
       "%s: the table's %" PRIu64 " slots are full: %" PRIu64 " of the first %" PRIu64
-      " pairs found no room, and --on-full stop ends the job; nothing is written: raise capacity (now %" PRIu64
-      "), or take --on-full grow or report",
+      " pairs found no room. --on-full stop ends the job, and nothing is written: raise capacity (now %" PRIu64
+      "), or use --on-full grow or report",
       step->path, info.slots, step->report.not_placed, step->count, info.capacity);
 }
 

@@ -11,6 +11,7 @@
 #include "core/tessera_devices.h"
 #include "tools/cli/command.h"
 #include "tools/cli/kinds.h"
+#include "tools/lab/json.h"
 
 static const char *const roles[] = {"hasher", "layout", "allocator", "probing", "recipes"};
 enum { ROLES = sizeof roles / sizeof roles[0] - 1 }; /* the last one is for `list` alone */
@@ -26,6 +27,99 @@ static tsr_exit check_role(const char *word, bool or_recipes) {
   const char *nearest = tsr_nearest(word, roles, ROLES + or_recipes);
   return tsr_say_usage("there is no role %s: the roles are layout, probing, hasher and allocator%s%s%s", word,
                        nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+}
+
+/* ---- JSON: the same facts for programs -------------------------------------------------------- */
+
+/* Every object begins with the version that wrote it. */
+static tsr_json begin_json(void) {
+  tsr_json json = {.out = stdout};
+  tsr_json_object(&json, NULL);
+  tsr_json_text(&json, "tessera", TSR_VERSION);
+  return json;
+}
+
+static void put_plugin(tsr_json *json, const tsr_plugin_info *plugin, const char *kinds) {
+  tsr_json_object(json, NULL);
+  tsr_json_text(json, "role", plugin->role);
+  tsr_json_text(json, "name", plugin->name);
+  tsr_json_text(json, "summary", plugin->summary);
+  tsr_json_text(json, "source", plugin->source);
+  tsr_json_text(json, "file", plugin->path);
+  tsr_json_bool(json, "has_device_code", plugin->has_device_code);
+  if (kinds) tsr_json_text(json, "kinds", kinds);
+  tsr_json_list(json, "parameters");
+  for (size_t i = 0; i < plugin->parameter_count; i++) {
+    const tsr_parameter_info *row = &plugin->parameters[i];
+    tsr_json_object(json, NULL);
+    tsr_json_text(json, "name", row->name);
+    tsr_json_text(json, "type", row->type);
+    tsr_json_number(json, "default", row->initial);
+    tsr_json_number(json, "minimum", row->minimum);
+    tsr_json_number(json, "maximum", row->maximum);
+    tsr_json_text(json, "doc", row->doc);
+    tsr_json_end_object(json);
+  }
+  tsr_json_end_list(json);
+  tsr_json_end_object(json);
+}
+
+static void put_settings(const char *section, const tsr_setting_info *rows, size_t count) {
+  tsr_json json = begin_json();
+  tsr_json_text(&json, "section", section);
+  tsr_json_list(&json, "settings");
+  for (size_t i = 0; i < count; i++) {
+    tsr_json_object(&json, NULL);
+    tsr_json_text(&json, "key", rows[i].key);
+    tsr_json_text(&json, "values", rows[i].values);
+    tsr_json_text(&json, "default", rows[i].initial && *rows[i].initial ? rows[i].initial : NULL);
+    tsr_json_bool(&json, "is_required", !rows[i].initial);
+    tsr_json_text(&json, "doc", rows[i].doc);
+    tsr_json_end_object(&json);
+  }
+  tsr_json_end_list(&json);
+  tsr_json_end_object(&json);
+}
+
+static void put_incompatible(void) {
+  tsr_json json = begin_json();
+  tsr_incompatible pair;
+  tsr_json_list(&json, "pairs");
+  for (size_t i = 0; tsr_incompatible_at(i, &pair); i++) {
+    tsr_json_object(&json, NULL);
+    tsr_json_text(&json, "feature", pair.feature);
+    tsr_json_text(&json, "other", pair.other);
+    tsr_json_text(&json, "reason", pair.reason);
+    tsr_json_text(&json, "way_out", pair.way_out);
+    tsr_json_text(&json, "law", pair.law);
+    tsr_json_end_object(&json);
+  }
+  tsr_json_end_list(&json);
+  tsr_json_end_object(&json);
+}
+
+static void put_plugins(const tsr_plugin_info *plugins, size_t count, const char *role) {
+  tsr_json json = begin_json();
+  tsr_json_list(&json, "plugins");
+  for (size_t i = 0; i < count; i++)
+    if (!role || strcmp(role, plugins[i].role) == 0) put_plugin(&json, &plugins[i], NULL);
+  tsr_json_end_list(&json);
+  tsr_json_end_object(&json);
+}
+
+static void put_recipes(const tsr_recipe_info *recipes, size_t count) {
+  tsr_json json = begin_json();
+  tsr_json_list(&json, "recipes");
+  for (size_t i = 0; i < count; i++) {
+    if (strchr(recipes[i].name, '/')) continue;
+    tsr_json_object(&json, NULL);
+    tsr_json_text(&json, "name", recipes[i].name);
+    tsr_json_text(&json, "summary", recipes[i].summary);
+    tsr_json_text(&json, "file", recipes[i].path);
+    tsr_json_end_object(&json);
+  }
+  tsr_json_end_list(&json);
+  tsr_json_end_object(&json);
 }
 
 /* ---- list ------------------------------------------------------------------------------------ */
@@ -49,35 +143,37 @@ static void print_plugins(const tsr_plugin_info *plugins, size_t count, const ch
 }
 
 /* Those of subfolders are not tables alone: files of sweeps and experiments, and of speed tests. */
-static tsr_exit list_recipes(void) {
+static tsr_exit list_recipes(bool as_json) {
   const tsr_recipe_info *recipes;
   size_t count, shown = 0;
   tsr_error error;
   tsr_status status = tsr_recipes_list(&recipes, &count, &error);
   if (status) return tsr_say_error(status, &error);
-  for (size_t i = 0; i < count; i++) {
+  if (as_json) put_recipes(recipes, count);
+  for (size_t i = 0; !as_json && i < count; i++) {
     if (strchr(recipes[i].name, '/')) continue;
     printf("%-20s %s\n", recipes[i].name, recipes[i].summary);
     shown++;
   }
-  printf("%zu recipe%s\n", shown, shown == 1 ? "" : "s");
+  if (!as_json) printf("%zu recipe%s\n", shown, shown == 1 ? "" : "s");
   tsr_recipes_free(recipes, count);
   return TSR_EXIT_OK;
 }
 
 static tsr_exit run_list(const tsr_arguments *arguments) {
   const char *role = arguments->operand_count ? arguments->operands[0] : NULL;
+  const bool as_json = tsr_arguments_has(arguments, "--json");
   const tsr_plugin_info *plugins;
   size_t count;
   tsr_error error;
-  if (role && strcmp(role, "recipes") == 0) return list_recipes();
+  if (role && strcmp(role, "recipes") == 0) return list_recipes(as_json);
   if (role) {
     tsr_exit failed = check_role(role, true);
     if (failed) return failed;
   }
   tsr_status status = tsr_plugins_list(tsr_arguments_value(arguments, "--plugins"), &plugins, &count, &error);
   if (status) return tsr_say_error(status, &error);
-  print_plugins(plugins, count, role);
+  (as_json ? put_plugins : print_plugins)(plugins, count, role);
   tsr_plugins_free(plugins, count);
   return TSR_EXIT_OK;
 }
@@ -122,7 +218,22 @@ typedef struct described {
   const char *what, *folders;
 } described;
 
+typedef enum form { FORM_TEXT, FORM_MARKDOWN, FORM_JSON } form;
+
 static bool has_kinds(const tsr_plugin_info *plugin) { return strcmp(plugin->role, "probing") == 0; }
+
+static void put_described(const described *d) {
+  tsr_json json = begin_json();
+  tsr_json_list(&json, "plugins");
+  for (size_t i = 0; i < d->count; i++) {
+    char kinds[TSR_KINDS_BYTES];
+    if (!is_about(&d->plugins[i], d->what)) continue;
+    if (has_kinds(&d->plugins[i])) tsr_kinds_of(&d->plugins[i], d->plugins, d->count, d->folders, kinds);
+    put_plugin(&json, &d->plugins[i], has_kinds(&d->plugins[i]) ? kinds : NULL);
+  }
+  tsr_json_end_list(&json);
+  tsr_json_end_object(&json);
+}
 
 static void print_plugin(const described *d, const tsr_plugin_info *plugin) {
   printf("%s/%s  %s\n", plugin->role, plugin->name, plugin->summary);
@@ -219,9 +330,14 @@ static void print_incompatible_markdown(const tsr_incompatible *pair) {
     printf(" not built |\n");
 }
 
-static void describe_compatible(bool as_markdown) {
+static void describe_compatible(form as) {
   tsr_incompatible pair;
   size_t count = 0, not_built = 0;
+  const bool as_markdown = as == FORM_MARKDOWN;
+  if (as == FORM_JSON) {
+    put_incompatible();
+    return;
+  }
   if (as_markdown)
     printf("| this | does not go with | because | way out | cannot, or not built |\n|---|---|---|---|---|\n");
   for (; tsr_incompatible_at(count, &pair); count++) {
@@ -251,21 +367,20 @@ static tsr_exit not_found(const tsr_plugin_info *plugins, size_t count, const ch
   return failed;
 }
 
-static void describe_settings(const char *section, bool as_markdown) {
+static void describe_settings(const char *section, form as) {
   const tsr_setting_info *rows;
   size_t count = strcmp(section, "table") == 0     ? tsr_settings_list(&rows)
                  : strcmp(section, "devices") == 0 ? tsr_devices_settings_list(&rows)
                  : strcmp(section, "filter") == 0  ? tsr_filter_settings_list(&rows)
                                                    : tsr_values_settings_list(&rows);
-  if (as_markdown)
-    print_settings_markdown(section, rows, count);
-  else
-    print_settings(section, rows, count);
+  (as == FORM_JSON       ? put_settings
+   : as == FORM_MARKDOWN ? print_settings_markdown
+                         : print_settings)(section, rows, count);
 }
 
-static void describe_plugins(const described *d, bool as_markdown) {
-  if (as_markdown) {
-    print_plugins_markdown(d);
+static void describe_plugins(const described *d, form as) {
+  if (as != FORM_TEXT) {
+    (as == FORM_JSON ? put_described : print_plugins_markdown)(d);
     return;
   }
   const char *between = "";
@@ -279,18 +394,20 @@ static void describe_plugins(const described *d, bool as_markdown) {
 
 static tsr_exit run_describe(const tsr_arguments *arguments) {
   const char *what = arguments->operands[0];
-  bool as_markdown = tsr_arguments_has(arguments, "--markdown");
+  const bool as_json = tsr_arguments_has(arguments, "--json"), as_markdown = tsr_arguments_has(arguments, "--markdown");
+  const form as = as_json ? FORM_JSON : as_markdown ? FORM_MARKDOWN : FORM_TEXT;
   const tsr_plugin_info *plugins;
   size_t count, found = 0;
   char role[24];
   tsr_error error;
+  if (as_json && as_markdown) return tsr_say_usage("describe: --json and --markdown are two forms: choose one");
   if (strcmp(what, "table") == 0 || strcmp(what, "devices") == 0 || strcmp(what, "filter") == 0 ||
       strcmp(what, "values") == 0) {
-    describe_settings(what, as_markdown);
+    describe_settings(what, as);
     return TSR_EXIT_OK;
   }
   if (strcmp(what, "compatible") == 0) {
-    describe_compatible(as_markdown);
+    describe_compatible(as);
     return TSR_EXIT_OK;
   }
   if (!strchr(what, '/') && !tsr_is_role(what, strlen(what)))
@@ -305,15 +422,17 @@ static tsr_exit run_describe(const tsr_arguments *arguments) {
   for (size_t i = 0; i < count; i++) found += is_about(&plugins[i], what);
   const described d = {plugins, count, what, tsr_arguments_value(arguments, "--plugins")};
   if (found)
-    describe_plugins(&d, as_markdown);
+    describe_plugins(&d, as);
   else
     failed = not_found(plugins, count, what);
   tsr_plugins_free(plugins, count);
   return failed;
 }
 
-static const tsr_option list_options[] = {TSR_OPTION_PLUGINS, TSR_OPTION_END};
+static const tsr_option list_options[] = {
+    {"--json", NULL, false, "Prints one JSON object."}, TSR_OPTION_PLUGINS, TSR_OPTION_END};
 static const tsr_option describe_options[] = {
+    {"--json", NULL, false, "Prints one JSON object."},
     {"--markdown", NULL, false, "Prints tables for a page, as in the README files."},
     TSR_OPTION_PLUGINS,
     TSR_OPTION_END};

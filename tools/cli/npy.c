@@ -229,7 +229,7 @@ static tsr_status check_shape(const tsr_npy *n, uint64_t bytes) {
   if (n->dimensions < 1 || n->dimensions > 2 || (n->dimensions == 2 && (n->shape[1] < 1 || n->shape[1] > 2))) {
     return tsr_fail(n->error, TSR_IO,
                     "%s: has %u dimensions, the last of %" PRIu64
-                    " numbers: allowed are keys, n numbers, and pairs, n rows of a key and a value",
+                    " numbers: it must be n keys, or n rows of a key and a value",
                     n->path, n->dimensions, n->dimensions == 2 ? n->shape[1] : n->shape[0]);
   }
   uint64_t row_bytes = n->number_bytes * (n->dimensions == 2 ? n->shape[1] : 1);

@@ -66,7 +66,7 @@ tsr_status tsr_place_sdk(char folder[TSR_PLACE_BYTES], tsr_error *error) {
   if (beside_program("share/tessera/sdk", folder) && has(folder, witness)) return TSR_OK;
   if (tsr_place_checkout(".", folder)) return TSR_OK;
   return tsr_fail(error, TSR_NOT_FOUND,
-                  "%s is neither beside this program nor in a Tessera checkout around this folder: set TESSERA_SDK to "
+                  "%s is neither next to this program nor in a Tessera checkout around this folder: set TESSERA_SDK to "
                   "the folder that holds it",
                   witness);
 }
@@ -81,8 +81,9 @@ tsr_status tsr_place_kit(char path[TSR_PLACE_BYTES], tsr_error *error) {
   if ((is_given ? copy(given, path) : beside_program("bin/tessera-conform", path)) && access(path, X_OK) == 0)
     return TSR_OK;
   if (is_given)
-    return tsr_fail(error, TSR_NOT_FOUND, "TESSERA_CONFORM = %s: is no program: set it to the path of the kit", given);
+    return tsr_fail(error, TSR_NOT_FOUND, "TESSERA_CONFORM = %s: is not a program: set it to the path of the kit",
+                    given);
   return tsr_fail(error, TSR_NOT_FOUND,
-                  "there is no tessera-conform beside this program: build //tests/conformance and set TESSERA_CONFORM "
+                  "there is no tessera-conform next to this program: build //tests/conformance and set TESSERA_CONFORM "
                   "to its path");
 }

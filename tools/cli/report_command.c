@@ -12,9 +12,10 @@
 #include "tools/lab/outputs.h"
 #include "tools/lab/report_page.h"
 
-static const tsr_option options[] = {{"--out", "FILE", false, "The page; otherwise report.html. '-': standard output."},
-                                     {"--quiet", NULL, false, "Prints errors only."},
-                                     TSR_OPTION_END};
+static const tsr_option options[] = {
+    {"--out", "FILE", false, "The page. Otherwise report.html. '-' is standard output."},
+    {"--quiet", NULL, false, "Prints errors only."},
+    TSR_OPTION_END};
 
 static tsr_status check_paths(const tsr_arguments *arguments, const char *out, tsr_error *error) {
   const tsr_named_path output = {"--out", out};

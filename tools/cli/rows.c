@@ -165,8 +165,7 @@ tsr_status tsr_rows_check_name(const char *option, const char *path, tsr_error *
     if (tsr_name_ends(path, strlen(path), others[i]))
       return tsr_fail(
           error, TSR_BAD_ARGUMENT,
-          "%s %s: rows are not written as %s: endings with a meaning are .npy, .csv, .tsv.gz and .csv.gz, and "
-          "any other name gets lines of text",
+          "%s %s: rows are not written as %s: use .npy, .csv, .tsv.gz or .csv.gz, or another ending for lines of text",
           option, path, others[i]);
   return TSR_OK;
 }
@@ -266,11 +265,10 @@ tsr_status tsr_rows_open(const char *path, const tsr_rows *kind, tsr_row_writer 
   if (failure) {
     status = failed(path, failure, error);
   } else if (w->is_npy && !is_regular(&w->file)) {
-    status =
-        tsr_fail(error, TSR_IO,
-                 "%s: the header of an array says how many rows there are, which is known in the end: it must be a "
-                 "regular file",
-                 path);
+    status = tsr_fail(
+        error, TSR_IO,
+        "%s: an array must go to a regular file, because its header has the number of rows, which is known at the end",
+        path);
     failure = tsr_file_end(&w->file, ESPIPE);
   }
   if (status)

@@ -264,7 +264,7 @@ static void advise(const tsr_tsv *t, const char *what, const char *shown, uint32
     snprintf(advice, room, "write %llu", (unsigned long long)meant);
   else if (tsr_parse_u64(shown, &meant) || tsr_guess_u64(shown, &meant))
     snprintf(advice, room, "it fits %s_bits = 64", what);
-  else if (*other)
+  else if (*other && *other != t->cut.separator)
     snprintf(advice, room, "columns separated by '%c' are read with --separator '%c'", *other, *other);
   else if (is_all_of(shown, "0123456789"))
     snprintf(advice, room, "the largest is 2^%u - 1", bits);
@@ -392,8 +392,8 @@ static tsr_status check_width(const tsr_tsv *t) {
                     "--value",
                     t->path, (unsigned long long)t->line, t->field_count);
   if (width && t->field_count != width)
-    return tsr_fail(t->error, TSR_IO, "%s:%llu: the row has %zu columns, and the first row has %zu: write all of them",
-                    t->path, (unsigned long long)t->line, t->field_count, width);
+    return tsr_fail(t->error, TSR_IO, "%s:%llu: the row has %zu column%s, and the first row has %zu: write all of them",
+                    t->path, (unsigned long long)t->line, t->field_count, t->field_count == 1 ? "" : "s", width);
   return TSR_OK;
 }
 
@@ -454,7 +454,7 @@ static tsr_status give_value(const tsr_tsv *t) {
   if (!is_given_a_value(t))
     return tsr_fail(
         t->error, TSR_IO,
-        "%s:%llu: has a key but no value: write `key value`, or say by --value of `tessera run` what such a key gets",
+        "%s:%llu: has a key but no value: write `key value`, or set the value of such keys by --value of `tessera run`",
         t->path, (unsigned long long)t->line);
   if (t->options->value_rule == TSR_VALUE_ORDINAL && bits == 32 && ordinal > UINT32_MAX)
     return tsr_refuse_ordinal(t->path, t->error);

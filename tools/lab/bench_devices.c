@@ -184,7 +184,7 @@ static void complain(const bench *b, const subject *s, tsr_bench_op op, uint64_t
   tsr_status_line_clear();
   fprintf(stderr, "tessera: %s at load %s, stage %s on devices %s: %s: %llu of %llu %s\n", b->name, b->load,
           stage_names[s->stage], s->numbers, tsr_bench_op_name(op), (llu)wrong, (llu)s->model.n,
-          op == TSR_BENCH_INSERT ? "keys are not there: they found no place, or were lost" : "answers are wrong");
+          op == TSR_BENCH_INSERT ? "keys are not there: they found no room, or were lost" : "answers are wrong");
 }
 
 /* The arrays of an operation, the answers spoilt. */

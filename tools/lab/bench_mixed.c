@@ -40,8 +40,7 @@ static tsr_status check_mixed(tsr_bench_turn *turn, tsr_error *error) {
   tsr_status status = tsr_size(turn->subject->table, &size, error);
   if (status) return status;
   if (turn->present != n)
-    tsr_bench_complain(turn->result, "of %llu keys to start with %llu found no place", (llu)n,
-                       (llu)(n - turn->present));
+    tsr_bench_complain(turn->result, "of %llu keys to start with %llu found no room", (llu)n, (llu)(n - turn->present));
   const uint64_t wrong = tsr_bench_judge(turn, n, judge_mixed).wrong;
   if (wrong) tsr_bench_complain(turn->result, "%llu of %llu operations have a wrong result", (llu)wrong, (llu)n);
   if (size != expected)

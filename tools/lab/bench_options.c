@@ -83,7 +83,7 @@ static tsr_status read_loads(const char *text, tsr_bench_options *o, tsr_error *
     double load;
     if (!tsr_parse_double(o->loads.each[i], &load) || load < 0.01 || strlen(o->loads.each[i]) > LOAD_LETTERS_MAX)
       status = tsr_fail(error, TSR_BAD_ARGUMENT,
-                        "bench: --loads %s: '%s' is no load: they are numbers from 0.01 on with commas between", text,
+                        "bench: --loads %s: '%s' is no load: they are numbers from 0.01 on, separated by commas", text,
                         o->loads.each[i]);
   }
   return status;
@@ -152,8 +152,8 @@ static tsr_status read_mix(const char *text, tsr_bench_options *o, tsr_error *er
   free(shares);
   if (is_right && fabs(sum - 1) <= MIX_TOLERANCE) return TSR_OK;
   return tsr_fail(error, TSR_BAD_ARGUMENT,
-                  "bench: --mix %s: must be four shares that add up to 1, of inserts of new keys, erases, finds of "
-                  "present keys and finds of absent keys, such as .2,.2,.3,.3",
+                  "bench: --mix %s: must be four shares that add up to 1: of inserts of new keys, erases, finds of "
+                  "present keys and finds of absent keys, as 0.2,0.2,0.3,0.3",
                   text);
 }
 
@@ -171,8 +171,8 @@ static tsr_status read_devices(const char *text, tsr_bench_options *o, tsr_error
     if (*at >= '0' && *at <= '9') continue;
     if ((*at && *at != ',') || digits == 0 || digits > 2 || ++numbers > DEVICES_MAX)
       return tsr_fail(error, TSR_BAD_ARGUMENT,
-                      "bench: --devices %s: must be numbers of devices with commas between, such as 0,1: at most %d",
-                      text, DEVICES_MAX);
+                      "bench: --devices %s: must be numbers of devices separated by commas, as 0,1: at most %d", text,
+                      DEVICES_MAX);
     digits = 0;
     if (!*at) break;
   }

@@ -15,6 +15,7 @@
 
 #include "core/spec/file.h"
 #include "core/spec/number.h"
+#include "tools/lab/json.h"
 
 /* In the order of the columns, which only ever get more. */
 #define COLUMNS(column)                                                                                                \
@@ -132,41 +133,28 @@ static void print_csv(FILE *out, const field *f) {
   fputc('\n', out);
 }
 
-static void print_json_text(FILE *out, const char *text) {
-  fputc('"', out);
-  for (; *text; text++) {
-    if ((unsigned char)*text < 0x20) {
-      fprintf(out, "\\u%04x", (unsigned char)*text);
-    } else {
-      if (*text == '"' || *text == '\\') fputc('\\', out);
-      fputc(*text, out);
-    }
-  }
-  fputc('"', out);
-}
-
-static void print_json(FILE *out, const field *f) {
+static void print_json(tsr_json *json, const field *f) {
+  tsr_json_object(json, NULL);
   for (size_t i = 0; i < COLUMN_COUNT; i++) {
-    fprintf(out, "%s\"%s\": ", i ? ", " : "    {", names[i]);
     if (f[i].text)
-      print_json_text(out, f[i].text);
+      tsr_json_text(json, names[i], f[i].text);
     else
-      fputs(f[i].number[0] ? f[i].number : "null", out);
+      tsr_json_written(json, names[i], f[i].number);
   }
-  fputc('}', out);
+  tsr_json_end_object(json);
 }
 
 /* ---- Where they go --------------------------------------------------------------------------- */
 
 struct tsr_bench_output {
-  const char *csv, *json; /* paths; NULL: none */
-  bool has_rows;          /* or had, when it was opened */
-  bool is_streamed;       /* the CSV is standard output, or a file that cannot be replaced: lines go there at once */
+  const char *csv, *json_path; /* NULL: none */
+  bool has_rows;               /* or had, when it was opened */
+  bool is_streamed; /* the CSV is standard output, or a file that cannot be replaced: lines go there at once */
   FILE *stream;
   FILE *lines, *objects, *notes; /* texts in memory: the CSV file, and JSON's rows and notes */
   char *line_text, *object_text, *note_text;
   size_t line_bytes, object_bytes, note_bytes;
-  size_t row_count, note_count;
+  tsr_json json, json_notes; /* into `objects` and `notes` */
 };
 
 static FILE *lines_of(tsr_bench_output *o) { return o->is_streamed ? o->stream : o->lines; }
@@ -199,7 +187,7 @@ static tsr_status open_csv(tsr_bench_output *o, bool adds_to, tsr_error *error) 
   const bool is_there = o->csv && stat(o->csv, &facts) == 0;
   o->is_streamed = !o->csv || (is_there && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode));
   if (o->is_streamed) {
-    if (!o->csv && o->json && strcmp(o->json, "-") == 0) return TSR_OK;
+    if (!o->csv && o->json_path && strcmp(o->json_path, "-") == 0) return TSR_OK;
     o->stream = o->csv ? fopen(o->csv, "w") : stdout;
     if (!o->stream) return tsr_fail(error, TSR_IO, "%s: cannot be written: %s", o->csv, strerror(errno));
     fprintf(o->stream, "%s\n", tsr_bench_columns());
@@ -238,12 +226,19 @@ tsr_status tsr_bench_output_open(const char *csv, bool adds_to, const char *json
   tsr_bench_output *o = calloc(1, sizeof *o);
   if (!o) return tsr_fail(error, TSR_NO_MEMORY, "no memory for rows");
   o->csv = csv;
-  o->json = json;
+  o->json_path = json;
   o->lines = open_memstream(&o->line_text, &o->line_bytes);
   o->objects = open_memstream(&o->object_text, &o->object_bytes);
   o->notes = open_memstream(&o->note_text, &o->note_bytes);
   tsr_status status = o->lines && o->objects && o->notes ? open_csv(o, adds_to, error)
                                                          : tsr_fail(error, TSR_NO_MEMORY, "no memory for rows");
+  if (status == TSR_OK) {
+    o->json.out = o->objects;
+    o->json_notes = (tsr_json){.out = o->notes, .depth = 1};
+    tsr_json_object(&o->json, NULL);
+    tsr_json_text(&o->json, "tessera", TSR_VERSION);
+    tsr_json_list(&o->json, "rows");
+  }
   const int failure = status == TSR_OK && json ? tsr_file_check_output(json) : 0;
   if (failure) status = tsr_fail(error, TSR_IO, "%s: cannot be written: %s", json, strerror(failure));
   if (status) {
@@ -262,9 +257,8 @@ void tsr_bench_output_row(tsr_bench_output *o, const tsr_bench_row *row) {
   o->has_rows = true;
   if (lines) print_csv(lines, fields);
   if (lines && o->is_streamed) fflush(lines);
-  if (o->json) {
-    fputs(o->row_count++ ? ",\n" : "", o->objects);
-    print_json(o->objects, fields);
+  if (o->json_path) {
+    print_json(&o->json, fields);
   }
 }
 
@@ -276,9 +270,8 @@ void tsr_bench_output_note(tsr_bench_output *o, const char *format, ...) {
   va_end(arguments);
   if (length < 0) return;
   if (lines_of(o)) fprintf(lines_of(o), "# %s\n", text);
-  if (o->json) {
-    fputs(o->note_count++ ? ",\n    " : "    ", o->notes);
-    print_json_text(o->notes, text);
+  if (o->json_path) {
+    tsr_json_text(&o->json_notes, NULL, text);
   }
   free(text);
 }
@@ -301,11 +294,14 @@ tsr_status tsr_bench_output_save(tsr_bench_output *o, tsr_error *error) {
 }
 
 static tsr_status write_json(tsr_bench_output *o, tsr_error *error) {
-  if (fflush(o->objects) || fflush(o->notes)) return tsr_fail(error, TSR_NO_MEMORY, "no memory for rows");
-  return write_file(o->json,
-                    (const char *const[]){"{\n  \"rows\": [\n", o->object_text, "\n  ],\n  \"notes\": [\n",
-                                          o->note_text, "\n  ]\n}\n"},
-                    5, error);
+  if (fflush(o->notes)) return tsr_fail(error, TSR_NO_MEMORY, "no memory for rows");
+  tsr_json_end_list(&o->json);
+  tsr_json_list(&o->json, "notes");
+  fputs(o->note_text, o->objects);
+  tsr_json_end_list(&o->json);
+  tsr_json_end_object(&o->json);
+  if (fflush(o->objects)) return tsr_fail(error, TSR_NO_MEMORY, "no memory for rows");
+  return write_file(o->json_path, (const char *const[]){o->object_text}, 1, error);
 }
 
 tsr_status tsr_bench_output_close(tsr_bench_output *o, tsr_error *error) {
@@ -316,7 +312,7 @@ tsr_status tsr_bench_output_close(tsr_bench_output *o, tsr_error *error) {
     if (status == TSR_OK && !is_written)
       status = tsr_fail(error, TSR_IO, "writing the results to %s failed", o->csv ? o->csv : "standard output");
   }
-  if (status == TSR_OK && o->json) status = write_json(o, error);
+  if (status == TSR_OK && o->json_path) status = write_json(o, error);
   free_output(o);
   return status;
 }

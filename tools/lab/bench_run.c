@@ -108,7 +108,7 @@ tsr_status tsr_bench_check_inserted(const tsr_bench_arrays *a, const tsr_bench_s
                        (llu)pairs, (llu)size, (llu)report->not_placed);
   } else if (report->not_placed) {
     const bool is_all = !result->complaint[0];
-    tsr_bench_complain(result, "%llu of %llu keys found no place and were handed back", (llu)report->not_placed,
+    tsr_bench_complain(result, "%llu of %llu keys found no room and were handed back", (llu)report->not_placed,
                        (llu)offered);
     result->is_full = is_all;
   } else if (size != pairs) {
@@ -258,7 +258,7 @@ tsr_status tsr_bench_fill(tsr_bench_arrays *a, tsr_bench_subject *subject, tsr_b
     status = tsr_memory_copy(a->owner, a->host_queries, a->queries, pairs * (a->model.key_bits / 8), error);
   if (status == TSR_OK) status = collect_unplaced(a, subject, error);
   if (status == TSR_OK && subject->unplaced_count != report.not_placed)
-    tsr_bench_complain(result, "%llu keys found no place, but %llu were handed back", (llu)report.not_placed,
+    tsr_bench_complain(result, "%llu keys found no room, but %llu were handed back", (llu)report.not_placed,
                        (llu)subject->unplaced_count);
   return status;
 }

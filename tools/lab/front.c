@@ -4,10 +4,12 @@
  */
 #include "tools/lab/front.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/lab/bench_rows.h"
+#include "tools/lab/json.h"
 #include "tools/lab/sweep_run.h"
 
 enum { INSERT, FIND100, FIND0, MEASURED };
@@ -99,7 +101,22 @@ static void print_line(FILE *out, const candidate *c) {
   fprintf(out, " %7.2f  %s\n", c->pair_bytes, c->point->label);
 }
 
-tsr_status tsr_front_print(FILE *out, const tsr_plan *plan, const tsr_results *results, tsr_error *error) {
+/* What is '-' in a line is null. */
+static void put_table(tsr_json *json, const candidate *c, const tsr_results *r) {
+  tsr_json_object(json, NULL);
+  tsr_json_text(json, "table", c->point->label);
+  tsr_json_text(json, "composition", c->point->composition);
+  tsr_json_text(json, "device", r->row_count ? text_of(r, 0, "device") : NULL);
+  tsr_json_number(json, "n", c->point->options.n);
+  tsr_json_text(json, "keys", c->keys);
+  tsr_json_real(json, "load", c->load, 6);
+  for (size_t i = 0; i < MEASURED; i++) tsr_json_real(json, op_names[i], c->mops[i] > 0 ? c->mops[i] : NAN, 2);
+  tsr_json_real(json, "bytes_per_pair", c->pair_bytes, 2);
+  tsr_json_end_object(json);
+}
+
+tsr_status tsr_front_print(FILE *out, const tsr_plan *plan, const tsr_results *results, bool as_json,
+                           tsr_error *error) {
   front f = {.all = calloc(results->row_count + 1, sizeof *f.all)};
   if (!f.all) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a front");
   for (size_t i = 0; i < plan->count; i++)
@@ -107,14 +124,28 @@ tsr_status tsr_front_print(FILE *out, const tsr_plan *plan, const tsr_results *r
       if (tsr_point_has_row(&plan->points[i], results, row)) add_row(&f, &plan->points[i], results, row);
   qsort(f.all, f.count, sizeof *f.all, compare);
   const candidate *before = NULL;
+  tsr_json json = {.out = out};
+  if (as_json) {
+    tsr_json_object(&json, NULL);
+    tsr_json_text(&json, "tessera", TSR_VERSION);
+    tsr_json_list(&json, "front");
+  }
   for (size_t i = 0; i < f.count; i++) {
     const candidate *c = &f.all[i];
     bool is_beaten = c->is_wrong || c->pair_bytes <= 0;
     for (size_t k = 0; !is_beaten && k < f.count; k++) is_beaten = !f.all[k].is_wrong && beats(&f.all[k], c);
     if (is_beaten) continue;
+    if (as_json) {
+      put_table(&json, c, results);
+      continue;
+    }
     if (!before || !is_comparable(before, c)) print_head(out, c, results);
     print_line(out, c);
     before = c;
+  }
+  if (as_json) {
+    tsr_json_end_list(&json);
+    tsr_json_end_object(&json);
   }
   free(f.all);
   return TSR_OK;

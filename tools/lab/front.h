@@ -17,8 +17,8 @@ extern "C" {
 
 /* Prints the front of the plan's rows in `results`, a line a table and load, ordered by inserts. Operations that were not
  * measured do not count; a table of which an answer was wrong, or that had no place for a key, is not in it. Tables
- * of other sizes, distributions and widths have fronts of their own. TSR_NO_MEMORY. */
-TSR_MUST_CHECK tsr_status tsr_front_print(FILE *out, const tsr_plan *plan, const tsr_results *results,
+ * of other sizes, distributions and widths have fronts of their own. as_json: one object, with a list of all of them. TSR_NO_MEMORY. */
+TSR_MUST_CHECK tsr_status tsr_front_print(FILE *out, const tsr_plan *plan, const tsr_results *results, bool as_json,
                                           tsr_error *error);
 
 #ifdef __cplusplus

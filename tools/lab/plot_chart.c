@@ -136,7 +136,7 @@ static tsr_status apply_where(const maker *m, const char *where, bool *kept, tsr
   char name[128];
   size_t column, letters = strcspn(where, "="), found = 0;
   if (!where[letters] || letters == 0 || letters >= sizeof name)
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "--where %s: must be COLUMN=VALUE, or values with commas between", where);
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "--where %s: must be COLUMN=VALUE, or values separated by commas", where);
   memcpy(name, where, letters);
   name[letters] = '\0';
   tsr_status status = find_column(m, "--where", name, &column, error);
@@ -347,7 +347,7 @@ static tsr_status read_lines(maker *m, tsr_error *error) {
     char name[128];
     const size_t letters = strcspn(item, ",");
     if (letters >= sizeof name || m->line_columns == LINE_COLUMNS_MAX)
-      return tsr_fail(error, TSR_BAD_ARGUMENT, "--lines %s: must be at most %d columns with commas between", list,
+      return tsr_fail(error, TSR_BAD_ARGUMENT, "--lines %s: must be at most %d columns separated by commas", list,
                       LINE_COLUMNS_MAX);
     memcpy(name, item, letters);
     name[letters] = '\0';

@@ -20,7 +20,7 @@ static tsr_status read_list(const tsr_results *results, const char *option, cons
     char name[128];
     const size_t letters = strcspn(item, ",");
     if (letters >= sizeof name || *count == LIST_MAX)
-      return tsr_fail(error, TSR_BAD_ARGUMENT, "%s %s: must be at most %d columns with commas between", option, list,
+      return tsr_fail(error, TSR_BAD_ARGUMENT, "%s %s: must be at most %d columns separated by commas", option, list,
                       LIST_MAX);
     snprintf(name, sizeof name, "%.*s", (int)letters, item);
     const size_t column = tsr_results_column(results, name);

@@ -11,12 +11,14 @@
 
 #include "core/spec/number.h"
 #include "tools/lab/front.h"
+#include "tools/lab/json.h"
 #include "tools/lab/outputs.h"
 #include "tools/lab/sweep_run.h"
 #include "tools/lab/words.h"
 
 enum {
   CSV,
+  JSON,
   PLAN,
   LINK,
   SET,
@@ -37,6 +39,7 @@ enum {
 static const tsr_option options[NAMES + 1] = {
     {"--csv", "FILE", false,
      "Where the rows go; those that it has are not measured again. Otherwise NAME.csv here, after the file's name."},
+    {"--json", NULL, false, "Prints the front, or with --plan the tables, as one JSON object."},
     {"--plan", "yes|no", false, "Only lists what would be measured; no."},
     {"--link", "SM", false, "Only links what would be measured, for sm_90 and so on, without a GPU."},
     TSR_OPTION_SET,
@@ -55,7 +58,7 @@ static const tsr_option options[NAMES + 1] = {
 
 typedef struct request {
   const char *file, *csv; /* csv: NULL: after the file's name */
-  bool only_plan;
+  bool only_plan, as_json;
   uint32_t link_sm; /* 0: measures */
   tsr_plan_options plan;
   const char **sets;
@@ -75,6 +78,9 @@ static tsr_status read_word(request *r, size_t which, const char *value, tsr_err
   switch (which) {
   case CSV:
     r->csv = value;
+    return TSR_OK;
+  case JSON:
+    r->as_json = true;
     return TSR_OK;
   case PLAN:
     r->only_plan = strcmp(value, "yes") == 0;
@@ -127,17 +133,35 @@ static char *name_after(const char *file) {
 
 /* ---- The whole ------------------------------------------------------------------------------- */
 
-static void print_plan(const tsr_plan *plan) {
-  for (size_t i = 0; i < plan->count; i++)
-    printf("%s\t%.2f bytes a pair\t%s\n", plan->points[i].label,
-           (double)plan->points[i].bytes / (double)plan->points[i].options.n, plan->points[i].composition);
+static double pair_bytes(const tsr_point *point) { return (double)point->bytes / (double)point->options.n; }
+
+static void put_plan(const tsr_plan *plan) {
+  tsr_json json = {.out = stdout};
+  tsr_json_object(&json, NULL);
+  tsr_json_text(&json, "tessera", TSR_VERSION);
+  tsr_json_list(&json, "plan");
+  for (size_t i = 0; i < plan->count; i++) {
+    tsr_json_object(&json, NULL);
+    tsr_json_text(&json, "table", plan->points[i].label);
+    tsr_json_real(&json, "bytes_per_pair", pair_bytes(&plan->points[i]), 2);
+    tsr_json_text(&json, "composition", plan->points[i].composition);
+    tsr_json_end_object(&json);
+  }
+  tsr_json_end_list(&json);
+  tsr_json_end_object(&json);
 }
 
-static tsr_status print_front(const tsr_plan *plan, const char *csv, tsr_error *error) {
+static void print_plan(const tsr_plan *plan) {
+  for (size_t i = 0; i < plan->count; i++)
+    printf("%s\t%.2f bytes a pair\t%s\n", plan->points[i].label, pair_bytes(&plan->points[i]),
+           plan->points[i].composition);
+}
+
+static tsr_status print_front(const tsr_plan *plan, const char *csv, bool as_json, tsr_error *error) {
   tsr_results results = {0};
   tsr_status status = tsr_results_read(csv, &results, error);
   if (status) return status;
-  status = tsr_front_print(stdout, plan, &results, error);
+  status = tsr_front_print(stdout, plan, &results, as_json, error);
   tsr_results_free(&results);
   return status;
 }
@@ -154,7 +178,7 @@ static tsr_status run(const request *r, bool *all_right, tsr_error *error) {
   else if (plan.count == 0)
     status = tsr_fail(error, TSR_BAD_SPEC, "%s: every combination is refused: there is nothing to measure", r->file);
   else if (r->only_plan)
-    print_plan(&plan);
+    (r->as_json ? put_plan : print_plan)(&plan);
   else if (r->link_sm)
     status = tsr_plan_link(stdout, &plan, r->link_sm, error);
   else if ((status = tsr_outputs_check(&(tsr_named_path){"--csv", csv}, 1, &(tsr_named_path){"FILE", r->file}, 1,
@@ -162,7 +186,7 @@ static tsr_status run(const request *r, bool *all_right, tsr_error *error) {
     status = tsr_plan_measure(&plan, csv, NULL, all_right, error);
   if (status == TSR_OK && !r->only_plan && !r->link_sm) {
     fprintf(stderr, "tessera: the rows are in %s\n", csv);
-    status = print_front(&plan, csv, error);
+    status = print_front(&plan, csv, r->as_json, error);
   }
   free(made);
   tsr_plan_free(&plan);
