@@ -4,6 +4,8 @@
 import re
 
 ITEM = re.compile(r"([-*]|\d+\.) ")
+INLINE = re.compile(r"(?<!<pre>)(?<!</span>)<code>[^<]*</code>")  # not in <pre>
+OPTION = re.compile(r"(?<=[\s>=])--?\w[\w-]*")
 BLOCK = re.compile(r"([-*]|\d+\.) |[\s|#<>]")  # what a list may follow at once
 
 
@@ -31,6 +33,8 @@ def on_page_markdown(markdown, **_):
 
 
 def on_page_content(html, **_):
-    """A wide table scrolls by itself, not with the page; a picture leads to itself, to be seen in its own size."""
+    """A wide table scrolls by itself, not with the page; a picture leads to itself, to be seen in its own size. An option
+    such as --set is not broken behind its dashes."""
+    html = INLINE.sub(lambda code: OPTION.sub(r'<span class="option">\g<0></span>', code[0]), html)
     html = re.sub(r'(<img [^>]*src="([^"]+)"[^>]*>)', r'<a href="\2">\1</a>', html)
     return html.replace("<table>", '<div class="table"><table>').replace("</table>", "</table></div>")

@@ -22,10 +22,13 @@
 #include "core/spec/leftover.h"
 
 enum {
-  COMPILER_SECONDS_MAX = 20, /* an operation takes below one on an idle machine */
   CODE_BYTES_MAX = 16 << 20,
   WORDS_BYTES_MAX = 1 << 16 /* kept of what the compiler says */
 };
+
+/* An operation takes below a second on an idle machine. A table waits for its own code; nobody waits for what is compiled
+ * ahead, perhaps on a busy machine. */
+static const int seconds_max[] = {[TSR_CODE_OWN] = 20, [TSR_CODE_COMMON] = 600};
 
 /* What is compiled for this machine alone stays here. -fno-strict-aliasing: a pair's word is swapped whole, and its
  * payload combined alone. */
@@ -129,7 +132,7 @@ static const char *compiler_name(tsr_error *error) {
     return NULL;
   }
   if (__atomic_load_n(&gave_up, __ATOMIC_RELAXED)) { /* relaxed: it orders nothing */
-    tsr_fail(error, TSR_NOT_FOUND, "the compiler took more than %d seconds before", COMPILER_SECONDS_MAX);
+    tsr_fail(error, TSR_NOT_FOUND, "an earlier call of the compiler took too long");
     return NULL;
   }
   if (!secure_getenv("PATH")) {
@@ -154,7 +157,7 @@ static pid_t look(folder *f, pid_t child, int *status) {
 /* Waits for it, and kills it with all that it started if that takes too long. The wait is in short sleeps because there
  * is no other one that leaves the signals of the program alone. Returns whether it ended by itself and well; a program
  * that ignores SIGCHLD never learns how, and then what the compiler has made must tell. */
-static bool await(folder *f, pid_t child, bool *in_time) {
+static bool await(folder *f, pid_t child, int seconds, bool *in_time) {
   const struct timespec nap = {0, 2000000};
   struct timespec from, now;
   int status = 0;
@@ -165,7 +168,7 @@ static bool await(folder *f, pid_t child, bool *in_time) {
     if (ended == child) return *in_time && WIFEXITED(status) && WEXITSTATUS(status) == 0;
     if (ended < 0) return *in_time;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    if (*in_time && now.tv_sec - from.tv_sec >= COMPILER_SECONDS_MAX) {
+    if (*in_time && now.tv_sec - from.tv_sec >= seconds) {
       kill(-child, SIGKILL);
       __atomic_store_n(&gave_up, 1, __ATOMIC_RELAXED); /* relaxed: it orders nothing */
       *in_time = false;
@@ -225,15 +228,14 @@ static int start(folder *f, const char *const *arguments, pid_t *child) {
   return failure;
 }
 
-static tsr_status run(folder *f, const char *const *arguments, tsr_error *error) {
+static tsr_status run(folder *f, const char *const *arguments, int seconds, tsr_error *error) {
   pid_t child;
   bool in_time;
   const int failure = start(f, arguments, &child);
   if (failure == ENOMEM) return tsr_fail(error, TSR_NO_MEMORY, "no memory to run a compiler");
   if (failure) return tsr_fail(error, TSR_NOT_FOUND, "%s cannot be run: %s", arguments[0], strerror(failure));
-  if (await(f, child, &in_time)) return TSR_OK;
-  if (!in_time)
-    return tsr_fail(error, TSR_LINK_FAILED, "%s took more than %d seconds", arguments[0], COMPILER_SECONDS_MAX);
+  if (await(f, child, seconds, &in_time)) return TSR_OK;
+  if (!in_time) return tsr_fail(error, TSR_LINK_FAILED, "%s took more than %d seconds", arguments[0], seconds);
   size_t bytes;
   char *said = folder_read(f, "words", WORDS_BYTES_MAX, &bytes);
   char *first = said ? strstr(said, "error:") : NULL; /* the line with it; other lines say where it is */
@@ -273,7 +275,8 @@ static void ask_version(void) {
   const char *name = compiler_name(&version_error);
   if (!name || folder_make(&f, &version_error)) return;
   const char *const arguments[] = {name, "--version", NULL};
-  if (run(&f, arguments, &version_error) == TSR_OK) words = folder_read(&f, "words", WORDS_BYTES_MAX, &words_bytes);
+  if (run(&f, arguments, seconds_max[TSR_CODE_OWN], &version_error) == TSR_OK)
+    words = folder_read(&f, "words", WORDS_BYTES_MAX, &words_bytes);
   folder_remove(&f);
   if (version_error.status) return;
   FILE *out = words ? open_memstream(&text, &bytes) : NULL;
@@ -328,7 +331,7 @@ tsr_status tsr_compiler_run(const char *const *texts, size_t count, tsr_code_tar
   path_in(&f, "unit.so", to, sizeof to);
   arguments[used++] = "-o";
   arguments[used] = to;
-  if (status == TSR_OK) status = run(&f, arguments, error);
+  if (status == TSR_OK) status = run(&f, arguments, seconds_max[target], error);
   if (status == TSR_OK) {
     *code = folder_read(&f, "unit.so", CODE_BYTES_MAX, bytes);
     if (!*code) status = tsr_fail(error, TSR_LINK_FAILED, "%s left no code behind", arguments[0]);

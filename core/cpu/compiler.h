@@ -27,8 +27,8 @@ typedef enum tsr_code_target { TSR_CODE_OWN, TSR_CODE_COMMON } tsr_code_target;
 bool tsr_compiler_runs_common(void);
 
 /* texts: of `count` C files, at most COMPILER_FILES_MAX, one after the other in a single shared object. *code: the caller
- * frees it. Returns within COMPILER_SECONDS_MAX: a compiler that takes longer is killed. Fails
- * with the first line of what the compiler said. */
+ * frees it. A compiler that takes longer than 20 seconds is killed, or 600 for TSR_CODE_COMMON.
+ * Fails with the first line of what the compiler said. */
 tsr_status tsr_compiler_run(const char *const *texts, size_t count, tsr_code_target target, void **code, size_t *bytes,
                             tsr_error *error) TSR_MUST_CHECK;
 

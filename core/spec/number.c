@@ -250,7 +250,12 @@ bool tsr_parse_double(const char *text, double *out) {
 
 static char small(char letter) { return (char)(letter >= 'A' && letter <= 'Z' ? letter | 0x20 : letter); }
 
-enum { TSR_EDITS_MAX = 3, TSR_EDITS_FAR = TSR_EDITS_MAX + 1, TSR_EDITS_BAND = 2 * TSR_EDITS_MAX + 1 };
+enum {
+  TSR_EDITS_MAX = 3,
+  TSR_EDITS_FAR = TSR_EDITS_MAX + 1,
+  TSR_EDITS_BAND = 2 * TSR_EDITS_MAX + 1,
+  TSR_WORD_LONG = 5
+};
 
 /* Edit distance, or TSR_EDITS_FAR if it is larger than TSR_EDITS_MAX. A path of at most TSR_EDITS_MAX edits
  * stays within that many payloads of the diagonal, so only this band of the usual table is computed,
@@ -297,6 +302,7 @@ const char *tsr_nearest(const char *word, const char *const *names, size_t count
   size_t length = strlen(word);
   size_t limit = length < TSR_EDITS_FAR ? length : TSR_EDITS_FAR;
   for (size_t i = 0; i < count; i++) {
+    if (length < TSR_WORD_LONG && small(word[0]) != small(names[i][0])) continue;
     size_t distance = edit_distance(word, names[i]);
     if (distance < limit) {
       limit = distance;

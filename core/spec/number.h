@@ -51,8 +51,8 @@ void tsr_plain_numbers_end(const tsr_plain_numbers *numbers);
 
 /* The name that `word` was probably meant to be: the one of `names` with the smallest edit
  * distance, in which small and capital letters are the same, the first one on a tie; NULL if none is within 3 edits and
- * fewer edits than `word` has letters (else every short word would be near to every other). The result points into
- * `names`. */
+ * fewer edits than `word` has letters. A word of at most 4 letters also begins as the name does: otherwise gpu would be
+ * taken for cpu, and last for first. The result points into `names`. */
 const char *tsr_nearest(const char *word, const char *const *names, size_t count);
 
 /* Bytes of the first sentence of `text`, its full stop included: for "%.*s". */

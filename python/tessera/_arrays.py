@@ -610,7 +610,9 @@ def look_at_dlpack(array: Any, name: str, written: bool, stream: int) -> Memory:
         try:
             capsule = array.__dlpack__()
         except Exception as error:  # of pyarrow, where there are nulls
-            raise BadArgument(f"{name}: {str(error).rstrip('.')}: fill or drop nulls, or pass an array of NumPy") from None
+            raise BadArgument(
+                f"{name}: {str(error).rstrip('.')}: fill or drop nulls, or pass an array of NumPy"
+            ) from None
         device = HOST
     elif int(where) in (DLPACK_CUDA, DLPACK_CUDA_MANAGED):
         capsule = array.__dlpack__(stream=stream or 1)  # 1: the default stream, to which 0 is not allowed to stand

@@ -379,11 +379,15 @@ _CALLS = {  # those that Python calls by another name than tsr_NAME
     "table_create": "Table",
     "table_load": "Table.load",
 }
-_WORDS: Tuple[Tuple[str, Union[str, Callable[[Match[str]], str]]], ...] = (  # what the library writes for C and the command line, and what Python says
+_Word = Union[str, Callable[[Match[str]], str]]
+_WORDS: Tuple[Tuple[str, _Word], ...] = (  # what the library writes for C and the command line, and what Python has
     (r"^dict:\d+: ", ""),
     (r"--set ([\w.]+)=(.*?): ", r'settings={"\1": "\2"}: '),
     (r"values = NULL", "values = None"),
-    (r"--plugins \(tsr_options\.plugins\) names folders, with ':' between them", "plugins is a path or a list of paths"),
+    (
+        r"--plugins \(tsr_options\.plugins\) names folders, with ':' between them",
+        "plugins is a path or a list of paths",
+    ),
     (r"`tessera list recipes` lists", "tessera.recipes() returns"),
     (r"`tessera list (\w+)`( shows them)?", "tessera.plugins()"),
     (r"`tessera describe` and README.md", "`python -m tessera describe table`"),

@@ -96,6 +96,7 @@ _JOINS_OF_PAIRS, _AGGREGATES = _JOINS[:4], _JOINS[7:]
 
 _NOT_PLACED = int(Code.NOT_PLACED)
 _UNSIGNED = np.dtype(np.uint64)
+_ANY = "n"  # the kind of Python's numbers that are neither negative nor large
 
 
 class Missing(Error, KeyError):
@@ -184,7 +185,7 @@ class Table:
         self._is_signed = False  # values to be added had a sign: then sums that pass 2^value_bits may be right
         self._stream = self._read = self._read_end = 0  # of the call that runs
         self._uses_device = self._waits = False
-        self._value_kinds: Optional[Set[str]] = set()  # "u", "i", "f": what was inserted; None: a file does not say
+        self._value_kinds: Optional[Set[str]] = set()  # what was inserted: "u", "i", "f", _ANY; None: unknown
         self._is_fresh = True  # nothing was inserted yet, so no key is repeated
         self._spare: Any = None  # of an insert: for which adapter and memory, arrays for what has no room, addresses
 
@@ -335,9 +336,11 @@ class Table:
         fix = way_out(name, what, memory.kind, memory.width, width)
         raise WrongType(f"{name}: is {got}, and this table has {8 * width}-bit {what}: {fix}")
 
-    def _values(self, values: Any, name: str, adapter: Adapter, keys: Any, memory: Memory) -> Tuple[Any, int]:
+    def _values(
+        self, values: Any, name: str, adapter: Adapter, keys: Any, memory: Memory, stored: bool = True
+    ) -> Tuple[Any, int]:
         """What is offered for keys: the array, to keep it alive, and its address; None and 0 for a set, and where a
-        counter counts each key once."""
+        counter counts each key once. stored: whether the table will keep them."""
         if values is None:
             if self._value_width and self._kind != "counter":
                 raise BadArgument(f"{name}: a {self._kind} needs a value for each key: pass an array like keys")
@@ -348,10 +351,12 @@ class Table:
             raise BadArgument(f"{name}: a {self._kind} has no values: leave them out")
         if self._row:
             return self._rows(values, name, memory)
+        fits_all = False  # whether the bits are the same as a signed and as an unsigned number
         if isinstance(values, (int, np.integer)) and not isinstance(values, bool):
             values, kind = int(values), memory.kind
-            if len(memory.shape) > 1:
+            if len(memory.shape) > 1 and stored:
                 raise _not_one_axis(memory.shape)
+            fits_all = 0 <= values < 1 << 8 * self._value_width - 1
             if values < 0 and self._kind == "counter":
                 raise _negative(name, values)
             if kind == "u" and values < 0:
@@ -360,8 +365,11 @@ class Table:
             values = adapter.full(keys, memory.shape, kind, self._value_width, values)
         theirs = adapter_of(values)
         if theirs is None:
+            is_array = hasattr(values, "__array__")
             values = from_numbers(values, name, self._value_width)
             theirs = NUMPY
+            fits_all = not is_array and not (values.size and int(values.max()) >> 8 * self._value_width - 1)
+            fits_all = fits_all and values.dtype.kind == "u"
         found = theirs.look(values, name, False)
         if found.size != memory.size:
             raise BadArgument(f"{name}: has {found.size} items, and keys {memory.size}: pass one for each key")
@@ -391,8 +399,8 @@ class Table:
             )
         self._is_signed |= found.kind == "i" and self._duplicates == "add"
         self._note(found, theirs, name)
-        if self._value_kinds is not None:
-            self._value_kinds.add(found.kind)
+        if stored and self._value_kinds is not None:
+            self._value_kinds.add(_ANY if fits_all else found.kind)
         return values, found.pointer
 
     def _rows(self, values: Any, name: str, memory: Memory) -> Tuple[Any, int]:
@@ -680,7 +688,9 @@ class Table:
             size, slots = self._size(handle), self._info().slots
             advice = "create the table with a larger capacity or growth = double, or rehash it"
             if size < slots // 4:
-                advice = f"only {size} of {slots} slots hold a pair, so the keys meet in few buckets: use another hasher"
+                advice = f"only {size} of {slots} slots hold a pair, since keys meet in few buckets; use another hasher"
+                if self._duplicates == "promise_unique":
+                    advice += ", or duplicates = first if keys repeat"
             raise Full(
                 f"{number} pair{'s' * (number > 1)} found no room: {advice}",
                 keys,
@@ -725,7 +735,9 @@ class Table:
     # ---- Looking up --------------------------------------------------------------------------------------------------
 
     @overload
-    def find(self, keys: Numbers, *, missing: Union[int, float] = 0, out: Any = None) -> Tuple[NumPyArray, NumPyArray]: ...
+    def find(
+        self, keys: Numbers, *, missing: Union[int, float] = 0, out: Any = None
+    ) -> Tuple[NumPyArray, NumPyArray]: ...
     @overload
     def find(self, keys: ArrayT, *, missing: Union[int, float] = 0, out: Any = None) -> Tuple[ArrayT, ArrayT]: ...
     def find(self, keys: Any, *, missing: Union[int, float] = 0, out: Any = None) -> Tuple[Any, Any]:
@@ -890,7 +902,7 @@ class Table:
             adapter, keys, memory = self._keys(keys)
             values_at = 0
             if values is not None:
-                values, values_at = self._values(values, "values", adapter, keys, memory)
+                values, values_at = self._values(values, "values", adapter, keys, memory, False)
             mask, at, _ = self._beside(out, "out", adapter, keys, memory, "bu", "b", 1)
             self._set_call(present=at)
             if library.tsr_erase_pairs(
@@ -903,16 +915,30 @@ class Table:
             self._end()
 
     def apply(
-        self, operations: Any, keys: Any, values: Any = None, *, missing: Union[int, float] = 0, out: Any = None
+        self,
+        operations: Any,
+        keys: Any,
+        values: Any = None,
+        *,
+        missing: Union[int, float] = 0,
+        check: bool = True,
+        out: Any = None,
     ) -> Tuple[Any, Any]:
         """Does operations[i] (an `Op`) with keys[i], all at once, each as if at one moment; only with concurrency =
         mixed. operations: (...) uint8. values: (...) uint, what inserts and replaces offer.
 
         (values, codes): values (...) uint, what the finds found, or `missing`; other items are not written (None for a
         set). codes (...) uint8: a `Code` for each item; where it is NOT_PLACED, the item's own pair has no room, since
-        mixed tables move no pairs. out: (values, codes), any of them None."""
+        mixed tables move no pairs. out: (values, codes), any of them None. check: with duplicates = promise_unique it is
+        False: nobody looks whether keys are repeated."""
         handle = self._begin()
         try:
+            if self._promises and check:
+                raise BadArgument(
+                    "check = True: apply does not look whether keys are repeated, and duplicates = promise_unique: pass "
+                    "check = False where they are distinct, or create the table with "
+                    'settings={"table.duplicates": "first"}'
+                )
             adapter, keys, memory = self._keys(keys)
             theirs = adapter_of(operations)
             if theirs is None:
@@ -927,7 +953,8 @@ class Table:
             values_at, results, results_at, bits = 0, None, 0, 0
             out_values, out_codes = _pair(out)
             if self._value_width:
-                values, values_at = self._values(0 if values is None else values, "values", adapter, keys, memory)
+                offered, stored = (0, False) if values is None else (values, True)
+                values, values_at = self._values(offered, "values", adapter, keys, memory, stored)
                 results, results_at, kind = self._beside(
                     out_values, "out[0]", adapter, keys, memory, "uif", memory.kind, self._value_width
                 )
@@ -1156,13 +1183,14 @@ class Table:
                 raise WrongType(f"dtype = {made.name!r}: values are of {8 * width} bits: pass {choice}")
             return made
         kinds = self._value_kinds
-        if kinds is None or len(kinds) > 1:
-            why = (
-                "was loaded from a file, which does not have the type of its values"
-                if kinds is None
-                else f"has values that were inserted as {' and as '.join(name_of(kind, width) for kind in sorted(kinds))}"
-            )
+        if kinds is None:
+            why = "was loaded from a file, which does not have the type of its values"
             raise BadArgument(f"right: {why}: pass dtype = {choice}")
+        if _ANY in kinds and "f" not in kinds:
+            kinds = kinds - {_ANY}
+        if len(kinds) > 1:
+            types = " and as ".join("int" if kind == _ANY else name_of(kind, width) for kind in sorted(kinds))
+            raise BadArgument(f"right: has values that were inserted as {types}: pass dtype = {choice}")
         return np.dtype(f"{next(iter(kinds), 'u')}{width}")
 
     def _combine(
@@ -1172,7 +1200,9 @@ class Table:
         adapter, like = self._like(like)
         sign, _ = self._sign_of(like, adapter)
         if adapter is not NUMPY:
-            raise BadArgument(f"like: values of {dtype} are combined on the host: leave it out, and copy what is returned")
+            raise BadArgument(
+                f"like: values of {dtype} are combined on the host: leave it out, and copy what is returned"
+            )
         keys, bits, _ = other._join(right, left, self, "semi", 0, False, None)
         wide = np.dtype(np.int64 if dtype.kind == "i" else np.float64)
         values = bits.view(dtype).astype(wide)
@@ -1188,7 +1218,14 @@ class Table:
         return keys[starts].view(f"{sign}{self._key_width}"), None, combined
 
     def _join(
-        self, left: c_void_p, right: c_void_p, other: "Table", kind: JoinKind, missing: Union[int, float], saturate: bool, like: Any
+        self,
+        left: c_void_p,
+        right: c_void_p,
+        other: "Table",
+        kind: JoinKind,
+        missing: Union[int, float],
+        saturate: bool,
+        like: Any,
     ) -> Tuple[Any, Any, Any]:
         adapter, like = self._like(like)
         sign, device = self._sign_of(like, adapter)
@@ -1211,7 +1248,9 @@ class Table:
             rows.missing = other._missing(missing, kind_of_values, width)
         if kind in _AGGREGATES:
             kind_of_values = "i" if kind == "count" else sign
-            right_values, at, _ = self._result(None, "aggregates", adapter, like, (count.value,), "ui", kind_of_values, 8)
+            right_values, at, _ = self._result(
+                None, "aggregates", adapter, like, (count.value,), "ui", kind_of_values, 8
+            )
             rows.aggregates = at
         overflowed = c_uint64()
         if kind == "sum":

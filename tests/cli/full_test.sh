@@ -97,7 +97,13 @@ for growth in none double; do
   run "${quickstart[@]}" --set table.hasher=identity --set table.probing=two_choice --set table.capacity=3000 \
     --set table.growth=$growth --on-full report --insert sequence.tsv
   expect_status 3
-  expect_err 'pairs found no room.*: only [0-9]+ of [0-9]+ slots hold a pair: the keys meet in few buckets. Choose another hasher'
+  expect_err 'pairs found no room.*: only [0-9]+ of [0-9]+ slots hold a pair, since keys meet in few buckets; choose another hasher'
 done
+
+case_of "repeated keys under promise_unique are told as that"
+for i in {1..100}; do echo "7 $i"; done >repeated.tsv
+run "${quickstart[@]}" --set table.duplicates=promise_unique --set table.capacity=3000 --on-full report --insert repeated.tsv
+expect_status 3
+expect_err 'few buckets; keys that repeat need another policy, such as duplicates = first'
 
 finish

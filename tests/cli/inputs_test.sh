@@ -70,7 +70,8 @@ for tool in gzip bzip2 xz zstd; do
   expect_status 1
   expect_err "plain.tsv.$ending: is not $tool or is damaged behind byte 0 of its text"
 done
-refuses "'x.tsv.lz4': .*: for others .lz4 -dc FILE" "${adds[@]}" --insert x.tsv.lz4
+echo 1 >x.tsv.lz4
+refuses "'x.tsv.lz4': .*\. For other compressions pipe the text in: .lz4 -dc FILE" "${adds[@]}" --insert x.tsv.lz4
 
 case_of "pipes are opened when it is their turn"
 mkfifo first.tsv second.tsv
@@ -91,7 +92,7 @@ mkfifo array.npy
 cat array.npy >/dev/null &
 run "${adds[@]}" --insert expected.tsv --find expected.tsv --out array.npy
 expect_status 1
-expect_err 'array.npy: the header of an array says how many rows there are'
+expect_err 'array.npy: an array must go to a regular file, because its header has the number of rows'
 wait $!
 
 case_of "standard input is read once"

@@ -140,7 +140,7 @@ expect_status 0
 [[ $(cat "$work/out") == "$(readlink -f "$bin")/tessera-9-py3-none-any.whl" ]] || fail "prints $(cat "$work/out")"
 tail -n 1 "$work/builds" | grep -q '//:wheel$' || fail "built $(tail -n 1 "$work/builds")"
 run wheel now
-expect_status 1
+expect_status 2
 expect_err 'takes no arguments'
 rm "$checkout/core/tessera.h"
 

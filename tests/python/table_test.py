@@ -125,7 +125,6 @@ class SpecTest(unittest.TestCase):
             tessera.bench(spec(kind="mop"), n=1000)
 
 
-
 class WideTest(unittest.TestCase):
     def test_random_rows_against_a_dict(self):
         numbers = np.random.default_rng(3)
@@ -230,7 +229,9 @@ class WideTest(unittest.TestCase):
     def test_wrong_rows(self):
         with Table(wide()) as table:
             for wrong in (5, [1, 2], np.zeros((2, 3)), np.zeros((4, 1), np.float64), np.zeros((3, 16), np.uint8)):
-                with self.assertRaisesRegex(tessera.WrongType, r"a value is 16 bytes: pass an array of shape \(2, 16\)"):
+                with self.assertRaisesRegex(
+                    tessera.WrongType, r"a value is 16 bytes: pass an array of shape \(2, 16\)"
+                ):
                     table.insert([1, 2], wrong)
             with self.assertRaisesRegex(tessera.WrongType, "16 bytes"):
                 table.insert([1, 2], np.array([["a"] * 2] * 2, dtype=object))
@@ -683,7 +684,9 @@ class ArgumentsTest(unittest.TestCase):
             self.refused(wrong, "^keys: is " + sentence, get, keys)
         wider = 'do not fit into 32 bits: create the table with settings={"table.key_bits": 64}'
         self.refused(tessera.BadArgument, wider, get, [1 << 32])
-        self.refused(wrong, r"values: holds .*: pass numpy.array\(values, 'float32'\)", self.table.insert, [20, 21], [1.5, 2.5])
+        self.refused(
+            wrong, r"values: holds .*: pass numpy.array\(values, 'float32'\)", self.table.insert, [20, 21], [1.5, 2.5]
+        )
         self.refused(wrong, r'values: is int64, .*{"table.value_bits": 64}', self.table.insert, [20], np.array([1]))
 
     def test_the_librarys_sentences_name_what_python_has(self):
@@ -696,7 +699,9 @@ class ArgumentsTest(unittest.TestCase):
             sentences.append(str(caught.exception))
             return sentences[-1]
 
-        self.assertRegex(told(lambda: Table(spec(), settings={"table.bakend": "cpu"})), r'^settings={"table.bakend": "cpu"}: ')
+        self.assertRegex(
+            told(lambda: Table(spec(), settings={"table.bakend": "cpu"})), r'^settings={"table.bakend": "cpu"}: '
+        )
         self.assertIn("`python -m tessera describe table`", told(lambda: Table(spec(), settings={"table.zzzzzz": 1})))
         self.assertRegex(told(lambda: Table(spec(kind="mop"))), r"^\[table\] kind = mop: ")
         self.assertIn("tessera.plugins()", told(lambda: Table(spec(layout="zzzzzzzz"))))
@@ -828,7 +833,9 @@ class SilenceTest(unittest.TestCase):
         numbers = np.random.default_rng(9)
         keys = numbers.integers(0, 300, 5000)
         values = numbers.integers(-(1 << 40), 1 << 40, 5000)
-        with Table(spec(key_bits=64)) as left, Table(spec(kind="multimap", key_bits=64, value_bits=64, capacity=9000)) as right:
+        with Table(spec(key_bits=64)) as left, Table(
+            spec(kind="multimap", key_bits=64, value_bits=64, capacity=9000)
+        ) as right:
             left.insert(np.arange(0, 600, 2, dtype=np.uint64), 0)
             right.insert(keys, values)
             for kind, combine in ("sum", np.sum), ("min", np.min), ("max", np.max):
@@ -851,6 +858,21 @@ class SilenceTest(unittest.TestCase):
             with self.assertRaisesRegex(tessera.WrongType, "dtype = 'nothing'"):
                 left.join(right, "sum", dtype="nothing")
             right.clear()
+            right.insert([1, 1], [5, 6])  # may be signed or unsigned
+            right.erase_pairs([1], np.array([5], np.uint64))
+            right.insert(np.array([1]), np.array([-7]))
+            right.insert([1], 8)
+            self.assertEqual(left.join(right, "sum")[2].tolist(), [7])
+            right.insert([1], [1 << 63])
+            with self.assertRaisesRegex(tessera.BadArgument, "as int64 and as uint64"):
+                left.join(right, "sum")
+            right.clear()
+            right.insert([1], 8)
+            self.assertEqual(left.join(right, "sum")[2].dtype, np.uint64)
+            right.insert([1], np.array([0.5]))
+            with self.assertRaisesRegex(tessera.BadArgument, "as float64 and as int:"):
+                left.join(right, "sum")
+            right.clear()
             right.insert([1, 1], np.array([-1.5, 3]))
             with self.assertRaisesRegex(tessera.BadArgument, "saturate = True: stops unsigned sums"):
                 left.join(right, "sum", saturate=True)
@@ -869,7 +891,9 @@ class SilenceTest(unittest.TestCase):
             with Table(spec(kind="counter", key_bits=64, value_bits=64)) as table:
                 table.insert(keys, np.array([5, 6]))
                 for wrong in (-3, np.int64(-3), [1, -3], np.array([1, -3])):
-                    with self.assertRaisesRegex(tessera.BadArgument, "values: -3 is negative, and a counter only counts up"):
+                    with self.assertRaisesRegex(
+                        tessera.BadArgument, "values: -3 is negative, and a counter only counts up"
+                    ):
                         table.insert(keys, wrong)
                 with self.assertRaisesRegex(tessera.WrongType, "values: is float64, and a counter calculates"):
                     table.insert(keys, np.array([1.5, 2]))
@@ -949,6 +973,11 @@ class SilenceTest(unittest.TestCase):
             table.clear()
             table.insert(keys, keys)
             self.assertEqual(len(table), 1000)
+        with Table("mixed", settings={**CPU, "table.duplicates": "promise_unique"}, capacity=100) as table:
+            with self.assertRaisesRegex(tessera.BadArgument, "check = True: apply does not look"):
+                table.apply([Op.INSERT] * 2, [1, 1], [1, 2])
+            table.apply([Op.INSERT] * 2, [1, 2], [1, 2], check=False)
+            self.assertEqual(len(table), 2)
 
     def test_traces_of_pytorch_are_refused(self):
         try:
@@ -1149,7 +1178,7 @@ class ThreadsTest(unittest.TestCase):
         table.close()
 
     def test_words_of_on_busy(self):
-        with self.assertRaisesRegex(tessera.BadArgument, "on_busy = 'no': is \"wait\" or \"raise\""):
+        with self.assertRaisesRegex(tessera.BadArgument, 'on_busy = \'no\': is "wait" or "raise"'):
             Table(spec(), on_busy="no")
 
     def test_different_tables_work_at_once(self):

@@ -399,6 +399,11 @@ TEST_F(Dataset, RefusesOptionsThatDoNotFit) {
   EXPECT_EQ(fails(write("t.dat", "1"), widths(32, 32), TSR_BAD_ARGUMENT).substr(0, 50),
             "'t.dat': its ending must be .npy, .u32 or .u64; or");
   EXPECT_EQ(fails("", widths(32, 32), TSR_BAD_ARGUMENT).substr(0, 6), "'': it");
+  EXPECT_EQ(fails(folder + "/nosuch", widths(32, 32), TSR_NOT_FOUND),
+            "'nosuch': cannot be opened: No such file or directory");
+  EXPECT_EQ(fails(write("t.parquet", "PAR1"), widths(32, 32), TSR_BAD_ARGUMENT),
+            "'t.parquet': its name says Parquet, which is not read: write its columns as .csv or .npy, for example by "
+            "pandas");
   EXPECT_EQ(
       fails(write("t.tsv", "1"), kmers(5), TSR_BAD_ARGUMENT),
       "t.tsv: is not a FASTA or FASTQ file, and k-mers are read from those only. For numbers use `tessera run` without "

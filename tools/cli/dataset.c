@@ -84,9 +84,12 @@ static bool is_pipe(const char *name) {
   return stat(name, &facts) == 0 && S_ISFIFO(facts.st_mode);
 }
 
-static tsr_status refuse_name(const char *path, size_t length, tsr_error *error) {
+static tsr_status refuse_name(const tsr_input *in, size_t length, tsr_error *error) {
+  const char *path = in->path;
   const char *foreign = tsr_sequence_foreign_name(path, length);
   if (foreign) return tsr_fail(error, TSR_BAD_ARGUMENT, "'%s': its name says %s", path, foreign);
+  if (*in->name && access(in->name, F_OK) != 0)
+    return tsr_fail(error, TSR_NOT_FOUND, "'%s': cannot be opened: %s", path, strerror(errno));
   return tsr_fail(error, TSR_BAD_ARGUMENT,
                   "'%s': its ending must be .npy, .u32 or .u64; or .tsv, .csv, .txt or one of FASTA and FASTQ (.fa "
                   ".fasta .fna .fas .ffn .fsa .mfa .faa .frn .fq .fastq), also with .gz, .bz2, .xz or .zst. For other "
@@ -112,7 +115,7 @@ static tsr_status classify(tsr_input *in, tsr_error *error) {
   in->is_nameless = is_standard(name) || (!is_known && !in->compression && is_pipe(name));
   if ((in->is_nameless || is_either) && !in->options.kmers) in->kind = TSR_ROWS;
   const bool is_refused = (is_array(in) && in->compression) || (!is_known && !in->is_nameless);
-  return is_refused ? refuse_name(in->path, length, error) : TSR_OK;
+  return is_refused ? refuse_name(in, length, error) : TSR_OK;
 }
 
 /* Whether the options fit what the file is. */

@@ -325,6 +325,7 @@ static void classify_letters(uint8_t *class_of) {
 #define TSR_NO_SEQUENCES ", and k-mers are read from FASTA and FASTQ: "
 #define TSR_BY_SAMTOOLS TSR_NO_SEQUENCES "convert it: `samtools fasta FILE | tessera count - ...`"
 #define TSR_BY_SEQRET TSR_NO_SEQUENCES "convert it, for example by EMBOSS: `seqret FILE fasta::FILE.fa`"
+#define TSR_BY_PANDAS ", which is not read: write its columns as .csv or .npy, for example by pandas"
 #define TSR_NONE_IN_IT ", which holds no sequences: name the FASTA file that it is about"
 
 /* Formats that are given by mistake: what they are, and how their names end and their texts begin. */
@@ -338,7 +339,8 @@ static const struct {
     {"GenBank" TSR_BY_SEQRET, ".gbk", "LOCUS "},      {"GenBank" TSR_BY_SEQRET, ".gbff", "LOCUS "},
     {"EMBL" TSR_BY_SEQRET, ".embl", "ID   "},         {"VCF" TSR_NONE_IN_IT, ".vcf", "##fileformat=VCF"},
     {"BCF" TSR_NONE_IN_IT, ".bcf", "BCF\2"},          {"GFF" TSR_NONE_IN_IT, ".gff", "##gff-version"},
-    {"GFF" TSR_NONE_IN_IT, ".gff3", "##gff-version"},
+    {"GFF" TSR_NONE_IN_IT, ".gff3", "##gff-version"}, {"Parquet" TSR_BY_PANDAS, ".parquet", "PAR1"},
+    {"Arrow" TSR_BY_PANDAS, ".arrow", "ARROW1"},      {"Arrow" TSR_BY_PANDAS, ".feather", "ARROW1"},
 };
 enum { FOREIGN = sizeof foreign / sizeof foreign[0], SAM_TABS = 10 };
 

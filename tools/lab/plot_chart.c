@@ -172,7 +172,8 @@ static tsr_status choose_y(maker *m, tsr_error *error) {
     if (has_number(m->results, column)) return TSR_OK;
   }
   if (m->y != none) return TSR_OK;
-  return tsr_fail(error, TSR_BAD_ARGUMENT, "there is no column mops, as `tessera bench` writes it: say --y COLUMN");
+  return tsr_fail(error, TSR_BAD_ARGUMENT,
+                  "there is no column mops, as `tessera bench` writes it: `tessera plot --y COLUMN` draws another one");
 }
 
 static tsr_status choose_rows(maker *m, tsr_error *error) {
