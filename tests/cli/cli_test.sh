@@ -329,6 +329,16 @@ while read -r key; do
 done <<<"$keys"
 for key in $keys; do refuses "did you mean $key\\?" check "$specs/quickstart.ini" --set "table.${key}x=1"; done
 
+case_of "capacities about 2^31 and past 2^32 are planned"
+for capacity in 2147483647 2147483648 2147483649 4294967295 4294967296 8589934592; do
+  run check "$specs/quickstart.ini" --set table.backend=cpu --set table.capacity=$capacity
+  expect_status 0
+  slots=$(sed -nE "s/.*; ([0-9]+) slots for $capacity pairs;.*/\\1/p" "$work/out")
+  ((slots >= capacity && slots < 2 * capacity)) || fail "$capacity: $slots slots"
+  bytes=$(sed -nE 's/^  in all +([0-9]+) bytes$/\1/p' "$work/out")
+  ((bytes >= 8 * slots && bytes < 9 * slots)) || fail "$capacity: $bytes bytes for $slots slots"
+done
+
 case_of "describe --markdown makes tables"
 run describe table --markdown
 expect_status 0
