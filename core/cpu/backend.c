@@ -185,6 +185,11 @@ static const char *cpu_program_describe(tsr_program *program) {
     snprintf(program->words, room, "function tables: %.*s", (int)room - 32, program->why.message);
   else if (!used)
     snprintf(program->words, room, "function tables, as there was little to do");
+  const uint64_t refused = tsr_parallel_refused(), threads = tsr_parallel_threads();
+  used = strlen(program->words);
+  if (refused)
+    snprintf(program->words + used, room - used, "; %llu thread%s instead of %llu, since no more could be started",
+             (unsigned long long)threads, threads == 1 ? "" : "s", (unsigned long long)(threads + refused));
   return program->words;
 }
 

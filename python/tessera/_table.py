@@ -310,7 +310,7 @@ class Table:
             self._stream = adapter.stream(device)
 
     def _keys_array(self, keys: Any, name: str) -> Tuple[Adapter, Any, Memory]:
-        """Keys as an array of a library that can make arrays for results."""
+        """Keys as an array of a library that can also make arrays for results."""
         adapter = adapter_of(keys)
         if adapter is None:
             keys = from_numbers(keys, name, self._key_width)

@@ -111,7 +111,7 @@ awk 'BEGIN { for (i = 0; i < 100000; i++) print 7, i }' >equal.tsv
 long_jobs=(
   "run $specs/u64_map.ini --set table.kind=multimap --set table.capacity=1M --insert equal.tsv --find equal.tsv --out disk/rows.tsv"
   "join equal.tsv equal.tsv --out disk/rows.tsv"
-  "bench $specs/quickstart.ini --n 2^26 --repeat 99 --csv disk/rows.csv"
+  "bench $specs/quickstart.ini --n 2^26 --repeat 99 --out disk/rows.csv"
   "sweep sweep.ini --csv disk/rows.csv"
 )
 

@@ -57,9 +57,9 @@ refuses '--out soft.ini and SPEC spec.ini are one file' "${job[@]}" --out soft.i
 refuses '--unplaced hard.tsv and --insert pairs.tsv are one file' "${job[@]}" --unplaced hard.tsv
 refuses '--out .* and --erase pairs.tsv are one file' run spec.ini "${cpu[@]}" --erase pairs.tsv --find queries.tsv --out "$work/pairs.tsv"
 refuses '-o spec.ini and SPEC spec.ini are one file' link spec.ini -o spec.ini
-refuses '--csv soft.ini and SPEC spec.ini are one file' bench spec.ini --csv soft.ini
+refuses '--out soft.ini and SPEC spec.ini are one file' bench spec.ini --out soft.ini
 refuses '--json hard.tsv and --keys pairs.tsv are one file' bench spec.ini --keys file:pairs.tsv --json hard.tsv
-refuses '--json ./same and --csv same are one file: each output' bench spec.ini --csv same --json ./same
+refuses '--json ./same and --out same are one file: each output' bench spec.ini --out same --json ./same
 printf '[table]\nkind = set\nkey_bits = 32\n[workload]\nn = 1000\nfind = 1\n' >work.ini
 refuses '--csv same and --out same are one file: each output' tune work.ini --csv same --out same
 refuses '--csv work.ini and FILE work.ini are one file: the output would replace' tune work.ini --csv work.ini

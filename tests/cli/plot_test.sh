@@ -44,14 +44,14 @@ END
 
 case_of "a figure is chosen from what bench has measured"
 run bench "$specs/quickstart.ini" "$specs/bcht.ini" --set table.backend=cpu --n 4096 --loads .5,.8 --ops insert,find100 \
-  --repeat 1 --csv bench.csv
+  --repeat 1 --out bench.csv
 expect_status 0
 run plot bench.csv
 expect_status 0
 expect_err '^tessera: bench.svg: 2 panels, 4 lines$'
 expect_xml bench.svg "all(word in texts for word in ['insert', 'find (all present)', 'load factor', '0.5', '0.8', 'quickstart', 'bcht'])"
 expect_xml bench.svg "any(text.endswith(' operations per second') for text in texts)"
-run bench "$specs/quickstart.ini" --set table.backend=cpu --n 4096 --loads .5,.8 --ops insert --repeat 0 --csv counted.csv
+run bench "$specs/quickstart.ini" --set table.backend=cpu --n 4096 --loads .5,.8 --ops insert --repeat 0 --out counted.csv
 expect_status 0
 run plot counted.csv
 expect_status 0

@@ -458,7 +458,7 @@ TEST(Bench, WidthsMustAgree) {
 TEST(Bench, CsvGoesToAFile) {
   std::string csv = testing::TempDir() + "rows.csv";
   std::remove(csv.c_str());
-  Outcome outcome = bench({spec("f.ini", map32), "--n=100", "--ops=insert", "--repeat=1", "--csv=" + csv});
+  Outcome outcome = bench({spec("f.ini", map32), "--n=100", "--ops=insert", "--repeat=1", "--out=" + csv});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "");
   std::ifstream file(csv);
@@ -467,7 +467,7 @@ TEST(Bench, CsvGoesToAFile) {
   std::getline(file, row);
   EXPECT_EQ(header.rfind("spec,backend,", 0), 0u);
   EXPECT_NE(row.find(",insert,32,32,100,0.8,"), std::string::npos) << row;
-  EXPECT_EQ(bench({spec("f.ini", map32), "--n=100", "--csv=" + csv}).status, 2) << "nothing is overwritten";
+  EXPECT_EQ(bench({spec("f.ini", map32), "--n=100", "--out=" + csv}).status, 2) << "nothing is overwritten";
   EXPECT_EQ(bench({spec("f.ini", map32), "--n=50", "--ops=insert", "--repeat=1", "--append=" + csv}).status, 0);
   std::ifstream longer(csv);
   std::string first, second, third;
@@ -480,7 +480,7 @@ TEST(Bench, CsvGoesToAFile) {
   outcome = bench({spec("f.ini", map32), "--n=100", "--append=" + write_file("old.csv", "spec,backend\n")});
   EXPECT_EQ(outcome.status, 2);
   EXPECT_NE(outcome.err.find("its first line does not name the columns"), std::string::npos) << outcome.err;
-  outcome = bench({spec("f.ini", map32), "--n=100", "--csv=/nowhere/rows.csv"});
+  outcome = bench({spec("f.ini", map32), "--n=100", "--out=/nowhere/rows.csv"});
   EXPECT_EQ(outcome.status, 1);
 }
 

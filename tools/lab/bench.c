@@ -2,11 +2,13 @@
  *
  * `tessera bench`: the specs of a command line, measured and compared. Read next: bench_session.h.
  */
+#define _POSIX_C_SOURCE 200809L /* isatty */
 #include "tools/lab/bench.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tools/lab/bench_devices.h"
 #include "tools/lab/bench_pool.h"
@@ -106,7 +108,8 @@ static tsr_status read_specs(bench *b, tsr_error *error) {
 
 static tsr_status open_output(bench *b, tsr_error *error) {
   const tsr_bench_options *o = &b->options;
-  return tsr_bench_output_open(o->outputs.append ? o->outputs.append : o->outputs.csv, o->outputs.append,
+  const bool as_table = !o->outputs.is_csv && isatty(STDOUT_FILENO);
+  return tsr_bench_output_open(o->outputs.append ? o->outputs.append : o->outputs.out, o->outputs.append, as_table,
                                o->outputs.json, &b->output, error);
 }
 
@@ -144,7 +147,7 @@ static tsr_status measure_pools(bench *b, tsr_error *error) {
 /* Of the outputs none may be another one, a spec, or a file of keys. */
 static tsr_status check_outputs(const tsr_bench_options *o, tsr_error *error) {
   const tsr_named_path outputs[] = {
-      {"--csv", o->outputs.csv}, {"--append", o->outputs.append}, {"--json", o->outputs.json}};
+      {"--out", o->outputs.out}, {"--append", o->outputs.append}, {"--json", o->outputs.json}};
   tsr_named_path *inputs = calloc(o->spec_count + o->keys.count, sizeof *inputs);
   if (!inputs) return tsr_fail(error, TSR_NO_MEMORY, "bench: no memory for the names of files");
   for (size_t i = 0; i < o->spec_count; i++) inputs[i] = (tsr_named_path){"SPEC", o->specs[i]};

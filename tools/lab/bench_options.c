@@ -205,6 +205,7 @@ enum {
   PLUGINS,
   SEED,
   CSV,
+  OUT,
   APPEND,
   JSON,
   UNITS,
@@ -241,7 +242,9 @@ static const tsr_option options[NAMES + 1] = {
     TSR_OPTION_SET,
     TSR_OPTION_PLUGINS,
     {"--seed", "N", false, "Seed of the keys and the tables."},
-    {"--csv", "FILE", false, "Where the rows go, in place of standard output. The file must not exist."},
+    {"--csv", NULL, false,
+     "Prints CSV on a terminal too, each row when it is measured. In a pipe that is the default."},
+    {"--out", "FILE", false, "The CSV file that the rows go to, in place of standard output. It must not exist."},
     {"--append", "FILE", false, "Where the rows are added. The file may exist."},
     {"--json", "FILE", false, "Also writes the rows as JSON; '-' is standard output, in place of CSV."},
     {"--units", "N", false, "Units per allocation; 1."},
@@ -259,8 +262,9 @@ static const tsr_option options[NAMES + 1] = {
 
 const tsr_synopsis tsr_bench_synopsis = {
     "bench", "SPEC...",
-    "Measures operations, verifies every result and prints CSV. Several specs take turns and are compared.", options,
-    NULL};
+    "Measures operations and verifies every result. Prints a table on a terminal, otherwise CSV. Several specs take "
+    "turns and are compared.",
+    options, NULL};
 
 static tsr_status read_option(size_t which, const char *value, tsr_bench_options *o, tsr_error *error) {
   switch (which) {
@@ -287,7 +291,10 @@ static tsr_status read_option(size_t which, const char *value, tsr_bench_options
   case SEED:
     return read_count(options[which].name, value, 1ull << 63, &o->seed, error);
   case CSV:
-    o->outputs.csv = value;
+    o->outputs.is_csv = true;
+    return TSR_OK;
+  case OUT:
+    o->outputs.out = value;
     return TSR_OK;
   case APPEND:
     o->outputs.append = value;
@@ -333,8 +340,8 @@ static tsr_status check_together(const tsr_bench_options *o, tsr_error *error) {
   if (o->spec_count == 0)
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "bench: no spec: name the INI file of a table, or several to compare them");
-  if (o->outputs.csv && o->outputs.append)
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "bench: --csv %s and --append %s: say one of the two", o->outputs.csv,
+  if (o->outputs.out && o->outputs.append)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "bench: --out %s and --append %s: say one of the two", o->outputs.out,
                     o->outputs.append);
   if (o->repeat == 0 && (o->devices || tsr_bench_wants_pools(o)))
     return tsr_fail(error, TSR_BAD_ARGUMENT,

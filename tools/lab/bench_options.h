@@ -40,9 +40,10 @@ typedef enum tsr_bench_op {
 #define TSR_BENCH_OPS_INITIAL "insert,find100,find50,find0,erase"
 const char *tsr_bench_op_name(tsr_bench_op op);
 
-/* Files; csv and append exclude each other. NULL: none. */
+/* Files; out and append exclude each other. NULL: none. is_csv: standard output gets CSV, also on a terminal. */
 typedef struct tsr_bench_outputs {
-  const char *csv, *append, *json;
+  const char *out, *append, *json;
+  bool is_csv;
 } tsr_bench_outputs;
 
 typedef struct tsr_bench_loads {

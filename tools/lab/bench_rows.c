@@ -15,6 +15,7 @@
 
 #include "core/spec/file.h"
 #include "core/spec/number.h"
+#include "tools/lab/bench_table.h"
 #include "tools/lab/json.h"
 
 /* In the order of the columns, which only ever get more. */
@@ -133,6 +134,19 @@ static void print_csv(FILE *out, const field *f) {
   fputc('\n', out);
 }
 
+static const tsr_bench_shape shapes[COLUMN_COUNT] = {
+    [COLUMN_op] = TSR_BENCH_STAYS,     [COLUMN_load] = TSR_BENCH_STAYS, [COLUMN_mops] = TSR_BENCH_STAYS,
+    [COLUMN_probes] = TSR_BENCH_STAYS, [COLUMN_ok] = TSR_BENCH_STAYS,   [COLUMN_composition] = TSR_BENCH_ABOVE};
+
+static bool add_to_table(tsr_bench_table *table, const field *f) {
+  const char *texts[COLUMN_COUNT];
+  for (size_t i = 0; i < COLUMN_COUNT; i++) {
+    const char *text = f[i].text ? f[i].text : f[i].number;
+    texts[i] = *text ? text : "-";
+  }
+  return tsr_bench_table_add(table, texts);
+}
+
 static void print_json(tsr_json *json, const field *f) {
   tsr_json_object(json, NULL);
   for (size_t i = 0; i < COLUMN_COUNT; i++) {
@@ -154,6 +168,9 @@ struct tsr_bench_output {
   FILE *lines, *objects, *notes; /* texts in memory: the CSV file, and JSON's rows and notes */
   char *line_text, *object_text, *note_text;
   size_t line_bytes, object_bytes, note_bytes;
+  bool has_table; /* rows are kept in `table`, and notes in `lines`, until the end */
+  tsr_bench_table table;
+  bool is_short;             /* there was no memory for one of them */
   tsr_json json, json_notes; /* into `objects` and `notes` */
 };
 
@@ -182,7 +199,7 @@ static tsr_status read_former(tsr_bench_output *o, FILE *file, tsr_error *error)
   return status;
 }
 
-static tsr_status open_csv(tsr_bench_output *o, bool adds_to, tsr_error *error) {
+static tsr_status open_csv(tsr_bench_output *o, bool adds_to, bool as_table, tsr_error *error) {
   struct stat facts;
   const bool is_there = o->csv && stat(o->csv, &facts) == 0;
   o->is_streamed = !o->csv || (is_there && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode));
@@ -190,7 +207,9 @@ static tsr_status open_csv(tsr_bench_output *o, bool adds_to, tsr_error *error) 
     if (!o->csv && o->json_path && strcmp(o->json_path, "-") == 0) return TSR_OK;
     o->stream = o->csv ? fopen(o->csv, "w") : stdout;
     if (!o->stream) return tsr_fail(error, TSR_IO, "%s: cannot be written: %s", o->csv, strerror(errno));
-    fprintf(o->stream, "%s\n", tsr_bench_columns());
+    o->has_table = as_table && !o->csv;
+    o->table = (tsr_bench_table){.names = names, .shapes = shapes, .columns = COLUMN_COUNT};
+    if (!o->has_table) fprintf(o->stream, "%s\n", tsr_bench_columns());
     return TSR_OK;
   }
   if (is_there && !adds_to)
@@ -215,14 +234,15 @@ static void free_output(tsr_bench_output *o) {
   if (o->lines) fclose(o->lines);
   if (o->objects) fclose(o->objects);
   if (o->notes) fclose(o->notes);
+  tsr_bench_table_free(&o->table);
   free(o->line_text);
   free(o->object_text);
   free(o->note_text);
   free(o);
 }
 
-tsr_status tsr_bench_output_open(const char *csv, bool adds_to, const char *json, tsr_bench_output **output,
-                                 tsr_error *error) {
+tsr_status tsr_bench_output_open(const char *csv, bool adds_to, bool as_table, const char *json,
+                                 tsr_bench_output **output, tsr_error *error) {
   tsr_bench_output *o = calloc(1, sizeof *o);
   if (!o) return tsr_fail(error, TSR_NO_MEMORY, "no memory for rows");
   o->csv = csv;
@@ -230,7 +250,7 @@ tsr_status tsr_bench_output_open(const char *csv, bool adds_to, const char *json
   o->lines = open_memstream(&o->line_text, &o->line_bytes);
   o->objects = open_memstream(&o->object_text, &o->object_bytes);
   o->notes = open_memstream(&o->note_text, &o->note_bytes);
-  tsr_status status = o->lines && o->objects && o->notes ? open_csv(o, adds_to, error)
+  tsr_status status = o->lines && o->objects && o->notes ? open_csv(o, adds_to, as_table, error)
                                                          : tsr_fail(error, TSR_NO_MEMORY, "no memory for rows");
   if (status == TSR_OK) {
     o->json.out = o->objects;
@@ -255,11 +275,12 @@ void tsr_bench_output_row(tsr_bench_output *o, const tsr_bench_row *row) {
   FILE *lines = lines_of(o);
   fill_fields(row, fields);
   o->has_rows = true;
-  if (lines) print_csv(lines, fields);
+  if (o->has_table)
+    o->is_short = !add_to_table(&o->table, fields) || o->is_short;
+  else if (lines)
+    print_csv(lines, fields);
   if (lines && o->is_streamed) fflush(lines);
-  if (o->json_path) {
-    print_json(&o->json, fields);
-  }
+  if (o->json_path) print_json(&o->json, fields);
 }
 
 void tsr_bench_output_note(tsr_bench_output *o, const char *format, ...) {
@@ -269,10 +290,11 @@ void tsr_bench_output_note(tsr_bench_output *o, const char *format, ...) {
   const int length = vasprintf(&text, format, arguments);
   va_end(arguments);
   if (length < 0) return;
-  if (lines_of(o)) fprintf(lines_of(o), "# %s\n", text);
-  if (o->json_path) {
-    tsr_json_text(&o->json_notes, NULL, text);
-  }
+  if (o->has_table)
+    fprintf(o->lines, "%s\n", text);
+  else if (lines_of(o))
+    fprintf(lines_of(o), "# %s\n", text);
+  if (o->json_path) tsr_json_text(&o->json_notes, NULL, text);
   free(text);
 }
 
@@ -306,9 +328,14 @@ static tsr_status write_json(tsr_bench_output *o, tsr_error *error) {
 
 tsr_status tsr_bench_output_close(tsr_bench_output *o, tsr_error *error) {
   tsr_status status = tsr_bench_output_save(o, error);
+  if (o->has_table) {
+    tsr_bench_table_print(&o->table, o->stream);
+    if (!fflush(o->lines)) fprintf(o->stream, "%s%s", *o->line_text ? "\n" : "", o->line_text);
+  }
   if (o->stream) {
     bool is_written = !fflush(o->stream) && !ferror(o->stream);
     if (o->csv && fclose(o->stream)) is_written = false;
+    if (status == TSR_OK && o->is_short) status = tsr_fail(error, TSR_NO_MEMORY, "no memory for rows");
     if (status == TSR_OK && !is_written)
       status = tsr_fail(error, TSR_IO, "writing the results to %s failed", o->csv ? o->csv : "standard output");
   }

@@ -44,9 +44,9 @@ typedef struct tsr_bench_row {
 typedef struct tsr_bench_output tsr_bench_output;
 
 /* csv: a file that is not there yet, or one of this program's that rows are added to (adds_to), or NULL: standard output,
- * unless `json` is that. json: a file, "-" for standard output, or NULL: none. TSR_IO, TSR_BAD_ARGUMENT: the file is
+ * unless `json` is that; there, as_table, the rows are an aligned table in the end. json: a file, "-" for standard output, or NULL: none. TSR_IO, TSR_BAD_ARGUMENT: the file is
  * there already, or has other columns. */
-TSR_MUST_CHECK tsr_status tsr_bench_output_open(const char *csv, bool adds_to, const char *json,
+TSR_MUST_CHECK tsr_status tsr_bench_output_open(const char *csv, bool adds_to, bool as_table, const char *json,
                                                 tsr_bench_output **output, tsr_error *error);
 void tsr_bench_output_row(tsr_bench_output *output, const tsr_bench_row *row);
 /* A line that starts with '#'; without it, a text of "notes" in JSON. */

@@ -228,7 +228,7 @@ tsr_status tsr_plan_measure(const tsr_plan *plan, const char *csv, const struct 
     return tsr_fail(error, TSR_BAD_ARGUMENT, "--csv -: rows are read back from where they went: name a file");
   tsr_status status = access(csv, F_OK) == 0 ? tsr_results_read(csv, &s.former, error) : TSR_OK;
   if (status == TSR_OK) status = find_wanted(&s, error);
-  if (status == TSR_OK) status = tsr_bench_output_open(csv, true, NULL, &s.output, error);
+  if (status == TSR_OK) status = tsr_bench_output_open(csv, true, false, NULL, &s.output, error);
   if (status == TSR_OK) status = tsr_links_start(plan, s.wanted, &s.links, error);
   for (size_t i = 0; status == TSR_OK && !is_late && i < plan->count; i++) {
     if (!s.wanted[i]) continue;
