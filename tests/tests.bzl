@@ -2,7 +2,7 @@
 #
 # What the tests' BUILD files share.
 
-# The plugins of all rooms.
+# The plugins of all folders.
 PLUGINS = [
     "//allocators:plugins",
     "//hashers:plugins",

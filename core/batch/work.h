@@ -12,7 +12,7 @@
 typedef struct tsr_code {
   tsr_composition *composition; /* what it was made for; freed with it */
   tsr_program *program;
-  uint32_t users;
+  uint32_t holders;
 } tsr_code;
 
 /* What a rebuild makes new: a composition, its memory and its operations. All zero: nothing to free. */

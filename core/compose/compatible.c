@@ -11,12 +11,12 @@
 /* ---- Laws ------------------------------------------------------------------------------------ */
 
 #define MEANING "one would contradict the other, or have no effect"
-#define ONCE "a key is in a map or set once, whatever races"
+#define ONCE "a key is in a map or set once, even if inserts race"
 #define KEEPS "a multiset and a multimap keep every pair"
-#define WHOLE "whoever looks while others insert sees whole pairs, and misses no key"
-#define ENDS "a find ends at the first empty slot, and misses nothing behind it"
-#define IN_PAGE "all that the keys of a page need is in that page"
-#define BYTES "a value of value_bytes means no more than its bytes"
+#define WHOLE "a find that overlaps inserts sees whole pairs and misses no key"
+#define ENDS "a find ends at the first empty slot and misses no pair"
+#define IN_PAGE "everything that the keys of a page need is in that page"
+#define BYTES "a value of value_bytes is bytes, not a number"
 #define NO_KEYS "a filter keeps bits and no keys"
 #define NO_WAIT "a call that is captured waits for nothing and allocates nothing"
 #define PHASES "operations of two classes never overlap in a phased table"
@@ -26,7 +26,7 @@
 
 /* R(feature, the other, law, reason, way out). A spec that has several is refused by the first. */
 #define SETTING_ROWS(R)                                                                                                \
-  R(GROWTH, FILTER, NO_KEYS, "it has no keys that could move to a larger one", "raise capacity")                       \
+  R(GROWTH, FILTER, NO_KEYS, "it has no keys that could move to a larger filter", "raise capacity")                    \
   R(PAGES, FILTER, NOT_BUILT, "all blocks of a filter are one array already", "remove the line")                       \
   R(DEVICES, FILTER, NOT_BUILT, "a filter is on one device", "use device, and tsr_filter_merge")                       \
   R(DEVICE_BYTES, FILTER, NOT_BUILT, "a filter is on one device, all of it", "lower [filter] bits_per_key")            \
@@ -58,25 +58,24 @@
     "use hash, a multiset or multimap, or duplicates = promise_unique")                                                \
   R(DEVICE_BYTES, NO_PAGES, MEANING, "a table that does not fit the device comes page by page",                        \
     "add page_bytes = auto")                                                                                           \
-  R(GROWTH, DEVICE_BYTES, NOT_BUILT, "a table in the host's memory does not grow", "use none, or remove device_bytes") \
-  R(STASH, DEVICE_BYTES, NOT_BUILT, "a stash has pairs of all pages, and few are on the device at a time",             \
+  R(GROWTH, DEVICE_BYTES, NOT_BUILT, "a table in host memory does not grow", "use none, or remove device_bytes")       \
+  R(STASH, DEVICE_BYTES, NOT_BUILT, "a stash has pairs of all pages, and few pages are on the device at a time",       \
     "remove one")                                                                                                      \
-  R(MIXED, DEVICE_BYTES, NOT_BUILT, "a batch has the pages that it works on to itself",                                \
-    "use phased, or remove device_bytes")                                                                              \
-  R(DEVICES, DEVICE_BYTES, NOT_BUILT, "such a table is on one device and in the host's memory", "remove one")          \
+  R(MIXED, DEVICE_BYTES, NOT_BUILT, "a batch must have its pages to itself", "use phased, or remove device_bytes")     \
+  R(DEVICES, DEVICE_BYTES, NOT_BUILT, "such a table is on one device and in host memory", "remove one")                \
   R(PAGE_BATCH, NO_PAGES, MEANING, "there are no pages", "add page_bytes = auto, or remove the line")                  \
   R(GROWTH_LIMIT, NO_GROWTH, MEANING, "there is nothing to limit", "add growth = double, or remove the line")
 
 #define PART_ROWS(R)                                                                                                   \
-  R(ONE_WAY, SHORT_KEYS, ONCE, "the key cannot be told again from its hash",                                           \
+  R(ONE_WAY, SHORT_KEYS, ONCE, "the key cannot be restored from its hash",                                             \
     "use a hasher that can be undone (hashers/README.md), or another layout")                                          \
   R(NO_ALLOCATOR, BUCKETS, MEANING, "lists of values are made of an allocator's units",                                \
     "add `allocator = NAME`; `tessera list allocator` shows them")                                                     \
   R(LINKS, BUCKETS, NOT_BUILT, "both would take the allocator's units",                                                \
     "use a layout whose buckets do not link, or values = inline")                                                      \
-  R(NO_ALLOCATOR, LINKS, MEANING, "its buckets go on in units of one",                                                 \
+  R(NO_ALLOCATOR, LINKS, MEANING, "its buckets continue in units of an allocator",                                     \
     "add `allocator = NAME`; `tessera list allocator` shows them")                                                     \
-  R(PAGES, LINKS, IN_PAGE, "its buckets go on in units of an allocator, which are in no page", "remove the line")      \
+  R(PAGES, LINKS, IN_PAGE, "its buckets continue in units of an allocator, which are in no page", "remove the line")   \
   R(PAGES, TABLE_MEMORY, IN_PAGE, "that memory is in no page", "remove the line, or use another layout")               \
   R(KEEPS_IN_PAGES, GROWTH, KEEPS, "a page holds all pairs of a key, and growing makes more pages and none larger",    \
     "use growth = none, or no pages")                                                                                  \
@@ -84,30 +83,29 @@
     "use at most 1, or a layout whose buckets link")                                                                   \
   R(ALLOCATOR, TAKES_NO_UNITS, MEANING, "nothing would be taken from it",                                              \
     "remove the line, or use a layout whose buckets link")                                                             \
-  R(LINKS, MANY_BUCKETS, ENDS, "a list that gets longer has empty slots, where walks of other keys would end",         \
+  R(LINKS, MANY_BUCKETS, ENDS, "a growing list has empty slots, at which walks of other keys would end",               \
     "use a scheme of one bucket a key, or a layout without links")                                                     \
   R(MOVES, BUCKETS, NOT_BUILT,                                                                                         \
-    "the lists' handles are stored with the slots, and this scheme moves keys without them",                           \
+    "the record of a value list is stored with its slot, and this scheme moves keys without it",                       \
     "use one that moves nothing, or values = inline")                                                                  \
-  R(LISTS, BUCKETS, NOT_BUILT, "it makes lists of whole batches, and looks for no key meanwhile",                      \
+  R(LISTS, BUCKETS, NOT_BUILT, "it makes lists of whole batches, without looking up keys",                             \
     "use another scheme, or values = inline")                                                                          \
-  R(BUCKETS, ALL_REGIONS, NOT_BUILT, "the lists' handles need a region", "use another layout")                         \
+  R(BUCKETS, ALL_REGIONS, NOT_BUILT, "value lists need a region", "use another layout")                                \
   R(BEFORE, ALL_REGIONS, NOT_BUILT, "the filter needs a region", "use another layout, or none")                        \
   R(FEW_BUCKETS, KEEPS_ALL, KEEPS, "they cannot hold any number of its pairs",                                         \
     "use a scheme whose walk passes every bucket, or kind = set or map")                                               \
-  R(LISTS, LOOKS, NOT_BUILT, "while it makes lists of whole batches it looks for no key",                              \
+  R(LISTS, LOOKS, NOT_BUILT, "it makes lists of whole batches, without looking up keys",                               \
     "use kind = multiset or multimap, or duplicates = promise_unique")                                                 \
-  R(LISTS, MIXED, WHOLE, "lists of whole batches are made anew, and nothing may overlap that",                         \
-    "use concurrency = phased")                                                                                        \
+  R(LISTS, MIXED, WHOLE, "an insert makes all lists anew, and nothing may overlap that", "use concurrency = phased")   \
   R(LISTS, SHORT_KEYS, NOT_BUILT, "its buckets are in no page, and this layout needs pages", "use another layout")     \
   R(LISTS, PAGES, NOT_BUILT, "its buckets are in no page", "remove page_bytes")                                        \
   R(LISTS, NO_PUT, NOT_BUILT, "pairs are written by put", "use a layout that has it (`tessera list layout`)")          \
-  R(LISTS, TABLE_MEMORY, NOT_BUILT, "a bucket that moves takes only its own memory along", "use another layout")       \
+  R(LISTS, TABLE_MEMORY, NOT_BUILT, "the memory of such a layout does not move with a bucket", "use another layout")   \
   R(MIXED, MOVES, WHOLE, "a find could miss a pair on its way",                                                        \
     "use concurrency = phased, or a scheme that moves nothing")                                                        \
-  R(MIXED, LATE_VALUES, WHOLE, "a find could read between the two",                                                    \
+  R(MIXED, LATE_VALUES, WHOLE, "a find could read between the two writes",                                             \
     "use concurrency = phased, or a layout of whole pairs")                                                            \
-  R(TILES, HOST_PAGES, NOT_BUILT, "on the few pages that are on the device tiles of one lane work",                    \
+  R(TILES, HOST_PAGES, NOT_BUILT, "pages in host memory are worked on by tiles of one lane",                           \
     "set [layout] tile_lanes = 1")
 
 #define CALL_ROWS(R)                                                                                                   \

@@ -171,15 +171,6 @@ static void cpu_program_destroy(tsr_program *program) {
   free(program);
 }
 
-/* Said where a limit of the user or the container leaves fewer threads than there should be. */
-static void add_thread_limit(char *words, size_t room) {
-  const uint64_t threads = tsr_parallel_threads(), wanted = tsr_parallel_threads_wanted();
-  const size_t used = strlen(words);
-  if (threads < wanted)
-    snprintf(words + used, room - used, "; %llu of %llu threads, since this process may start no more",
-             (unsigned long long)threads, (unsigned long long)wanted);
-}
-
 static const char *cpu_program_describe(tsr_program *program) {
 #define OPERATION_NAME(op) #op,
   static const char *const names[] = {TSR_BULK_OPS(OPERATION_NAME)};
@@ -194,7 +185,11 @@ static const char *cpu_program_describe(tsr_program *program) {
     snprintf(program->words, room, "function tables: %.*s", (int)room - 32, program->why.message);
   else if (!used)
     snprintf(program->words, room, "function tables, as there was little to do");
-  add_thread_limit(program->words, room);
+  const uint64_t refused = tsr_parallel_refused(), threads = tsr_parallel_threads();
+  used = strlen(program->words);
+  if (refused)
+    snprintf(program->words + used, room - used, "; %llu thread%s instead of %llu, since no more could be started",
+             (unsigned long long)threads, threads == 1 ? "" : "s", (unsigned long long)(threads + refused));
   return program->words;
 }
 

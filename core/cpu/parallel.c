@@ -58,7 +58,7 @@ uint64_t tsr_parallel_threads(void) {
   return (uint64_t)(allowed && allowed < most ? allowed : most);
 }
 
-uint64_t tsr_parallel_threads_wanted(void) { return (uint64_t)omp_get_max_threads(); }
+uint64_t tsr_parallel_refused(void) { return (uint64_t)omp_get_max_threads() - tsr_parallel_threads(); }
 
 static void in_ranges(uint64_t n, uint64_t range, void (*body)(void *argument, uint64_t begin, uint64_t end),
                       void *argument) {
@@ -80,7 +80,8 @@ static void in_ranges(uint64_t n, uint64_t range, void (*body)(void *argument, u
 enum { THREADS = 4 }; /* more than the cores of a small machine, so that threads also preempt each other */
 
 uint64_t tsr_parallel_threads(void) { return THREADS; }
-uint64_t tsr_parallel_threads_wanted(void) { return THREADS; }
+
+uint64_t tsr_parallel_refused(void) { return 0; }
 
 typedef struct team {
   uint64_t n, range, next;

@@ -18,10 +18,9 @@ void tsr_parallel_for(uint64_t n, void (*body)(void *argument, uint64_t begin, u
 /* The same with ranges of one, for work whose pieces are long. */
 void tsr_parallel_each(uint64_t n, void (*body)(void *argument, uint64_t begin, uint64_t end), void *argument);
 
-/* The threads of such a team. */
+/* The threads of such a team, and how many more there would be if all could be started. */
 uint64_t tsr_parallel_threads(void);
-/* Those that it would have if this process were allowed to start them. */
-uint64_t tsr_parallel_threads_wanted(void);
+uint64_t tsr_parallel_refused(void);
 
 #ifdef __cplusplus
 }

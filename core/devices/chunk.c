@@ -37,10 +37,10 @@ static bool is_aligned(const void *items, uint64_t bytes) {
 tsr_status tsr_chunk_fetch(const tsr_task *task, uint32_t member, tsr_flight *k, tsr_column c) {
   const tsr_member *m = &task->s->members[member];
   const uint64_t bytes = task->question_bytes[c];
-  const char *users = tsr_question_in(&task->parts[member], c);
+  const char *callers = tsr_question_in(&task->parts[member], c);
   k->asked[c] = NULL;
-  if (!users || !bytes || k->n == 0) return TSR_OK;
-  k->asked[c] = users + k->first * bytes;
+  if (!callers || !bytes || k->n == 0) return TSR_OK;
+  k->asked[c] = callers + k->first * bytes;
   if (is_here(m, k->asked[c]) && is_aligned(k->asked[c], bytes)) return TSR_OK;
   tsr_status status = tsr_task_reserve(task, m, &k->in[c], k->n * bytes);
   if (status == TSR_OK) status = tsr_task_copy(task, m, k->in[c].memory, k->asked[c], k->n * bytes, TSR_LEG_SPLIT);
@@ -247,17 +247,17 @@ static tsr_status put_in_order(const tsr_task *task, uint32_t member, uint32_t f
   tsr_flight *k = &m->flights[flight];
   const tsr_answer_column *wanted = &task->answers[a];
   const uint64_t bytes = k->n * wanted->bytes;
-  char *users = tsr_answer_in(&task->parts[member], a);
+  char *callers = tsr_answer_in(&task->parts[member], a);
   tsr_status status = TSR_OK;
   k->ordered_at[a] = NULL;
-  if (k->n == 0 || (!users && a != TSR_CODES)) return TSR_OK; /* codes decide about other answers */
-  if (users) users += k->first * wanted->bytes;
+  if (k->n == 0 || (!callers && a != TSR_CODES)) return TSR_OK; /* codes decide about other answers */
+  if (callers) callers += k->first * wanted->bytes;
   const bool is_found = a == TSR_FOUND_VALUES, is_in_parts = !task->stays && !task->sends;
-  const bool is_at_once = users && is_here(m, users) && is_aligned(users, wanted->bytes);
+  const bool is_at_once = callers && is_here(m, callers) && is_aligned(callers, wanted->bytes);
   if (!is_at_once) status = tsr_task_reserve(task, m, &k->ordered[a], bytes);
-  k->ordered_at[a] = is_at_once ? users : k->ordered[a].memory;
+  k->ordered_at[a] = is_at_once ? callers : k->ordered[a].memory;
   if (status == TSR_OK && wanted->is_partial && !is_at_once)
-    status = tsr_task_copy(task, m, k->ordered_at[a], users, bytes, TSR_LEG_RETURN);
+    status = tsr_task_copy(task, m, k->ordered_at[a], callers, bytes, TSR_LEG_RETURN);
   if (status) return status;
   tsr_split split = {.n = k->n,
                      .shards = is_in_parts ? task->x->members : 1,
@@ -272,8 +272,8 @@ static tsr_status put_in_order(const tsr_task *task, uint32_t member, uint32_t f
   if (is_in_parts) tsr_task_number_shards(task, member, task->sizes[flight], split.first_at);
   if (is_in_parts) tsr_task_locate(task, member, flight, tsr_way_of_answer(task, a), task->sizes[flight], split.from);
   status = tsr_task_step(task, m, TSR_SPLIT_collect, &split, TSR_LEG_RETURN);
-  return status || is_at_once || !users ? status
-                                        : tsr_task_copy(task, m, users, k->ordered_at[a], bytes, TSR_LEG_RETURN);
+  return status || is_at_once || !callers ? status
+                                          : tsr_task_copy(task, m, callers, k->ordered_at[a], bytes, TSR_LEG_RETURN);
 }
 
 tsr_status tsr_chunk_bring_back(const tsr_task *task, uint32_t flight) {

@@ -18,8 +18,8 @@ static tsr_status size_values(const tsr_task *task, uint32_t flight, uint64_t *w
     const uint64_t bytes = (k->n + 1) * sizeof(uint64_t), *items = task->sizes[flight] + (task->x->first + i) * members;
     status = tsr_task_reserve(task, m, &k->gathered.offsets, bytes);
     if (status == TSR_OK) status = tsr_task_reserve(task, m, &k->gathered.spans, bytes);
-    const uint64_t *users = task->parts[i].counts + k->first;
-    if (status == TSR_OK) status = tsr_task_copy(task, m, k->gathered.offsets.memory, users, bytes, TSR_LEG_SPLIT);
+    const uint64_t *callers = task->parts[i].counts + k->first;
+    if (status == TSR_OK) status = tsr_task_copy(task, m, k->gathered.offsets.memory, callers, bytes, TSR_LEG_SPLIT);
     const tsr_split split = {.n = k->n,
                              .numbers = k->numbers.memory,
                              .lists.offsets = k->gathered.offsets.memory,

@@ -183,18 +183,18 @@ static tsr_status pass_around(tsr_table *t, const uint64_t *rows, const void *mi
   return status;
 }
 
-tsr_status tsr_shards_pass_column(tsr_table *t, const uint64_t *rows, const void *mine, void *users,
+tsr_status tsr_shards_pass_column(tsr_table *t, const uint64_t *rows, const void *mine, void *callers,
                                   uint32_t item_bytes, tsr_error *error) {
   tsr_transport *x = &t->shards->transport;
   uint64_t all = 0;
   void *room = NULL;
   for (uint32_t i = 0; i < x->members; i++) all += rows[i];
-  tsr_array column = {.users = users, .bytes = all * item_bytes, .use = TSR_ARRAY_PARTLY_WRITTEN};
+  tsr_array column = {.callers = callers, .bytes = all * item_bytes, .use = TSR_ARRAY_PARTLY_WRITTEN};
   tsr_status status = tsr_stage_in(t, &column, 1, NULL, error);
-  if (status == TSR_OK && !users) status = t->backend->allocate(t->device, all * item_bytes, &room, error);
+  if (status == TSR_OK && !callers) status = t->backend->allocate(t->device, all * item_bytes, &room, error);
   if (status == TSR_OK) status = t->backend->synchronize(t->device, NULL, error);
   status = x->agree(x, status, error);
-  if (status == TSR_OK) status = pass_around(t, rows, mine, users ? column.devices : room, item_bytes, error);
+  if (status == TSR_OK) status = pass_around(t, rows, mine, callers ? column.devices : room, item_bytes, error);
   status = tsr_stage_out(t, &column, 1, NULL, status, error);
   const tsr_status waited = t->backend->synchronize(t->device, NULL, status ? NULL : error);
   if (room) t->backend->free(t->device, room);

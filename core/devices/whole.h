@@ -12,9 +12,9 @@ uint32_t tsr_shards_holders(const tsr_shards *shards);
 /* The sum of a number over all processes. A process that has all shards has the sum already. */
 tsr_status tsr_shards_add_up(tsr_shards *shards, uint64_t *number, tsr_error *error) TSR_MUST_CHECK;
 
-/* Passes one column of rows, `counts` from each process, to all processes: from the shard's device to `users`, an array
+/* Passes one column of rows, `counts` from each process, to all processes: from the shard's device to `callers`, an array
  * for all rows. NULL: the column is passed on, but not kept. */
-tsr_status tsr_shards_pass_column(tsr_table *table, const uint64_t *counts, const void *mine, void *users,
+tsr_status tsr_shards_pass_column(tsr_table *table, const uint64_t *counts, const void *mine, void *callers,
                                   uint32_t item_bytes, tsr_error *error) TSR_MUST_CHECK;
 
 /* Of tsr_methods_shards: */

@@ -131,12 +131,12 @@ static tsr_status write_aggregates(tsr_joining *j, const rows_to *to) {
 /* sides: the tables of the values, or NULL. */
 static tsr_status stage(tsr_joining *j, rows_to *to, tsr_table *const *sides, const tsr_join_rows *rows,
                         uint64_t count) {
-  const void *const users[COLUMNS] = {rows->keys, rows->left_values, rows->right_values, rows->aggregates};
+  const void *const callers[COLUMNS] = {rows->keys, rows->left_values, rows->right_values, rows->aggregates};
   tsr_status status = TSR_OK;
   for (uint32_t i = 0; status == TSR_OK && i < COLUMNS; i++) {
-    const bool are_apart = users[i] && sides[i] && sides[i]->values->are_apart;
+    const bool are_apart = callers[i] && sides[i] && sides[i]->values->are_apart;
     const uint64_t bytes = are_apart ? tsr_composition_value_bytes(sides[i]->store.composition) : to->bytes[i];
-    to->column[i] = (tsr_array){.users = users[i], .bytes = count * bytes, .use = TSR_ARRAY_WRITTEN};
+    to->column[i] = (tsr_array){.callers = callers[i], .bytes = count * bytes, .use = TSR_ARRAY_WRITTEN};
     if (are_apart)
       status = tsr_joining_take(j, "what slots hold for values", count * to->bytes[i], -1, &to->numbers[i]);
   }

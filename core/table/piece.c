@@ -251,10 +251,10 @@ static tsr_status insert_piece(tsr_pieces *p, const tsr_piece *piece, tsr_tally 
 /* ---- What the caller learns ------------------------------------------------------------------ */
 
 /* One of the caller's arrays of unplaced items: read, changed where a pair is handed back, written. */
-static tsr_status write_unplaced(tsr_pieces *p, const tsr_piece *piece, void *users, uint64_t bytes, bool wants_keys,
+static tsr_status write_unplaced(tsr_pieces *p, const tsr_piece *piece, void *callers, uint64_t bytes, bool wants_keys,
                                  tsr_error *error) {
-  if (!users || !bytes || !p->back_count) return TSR_OK;
-  char *theirs = (char *)users + piece->first * bytes, *ours = p->host.keys;
+  if (!callers || !bytes || !p->back_count) return TSR_OK;
+  char *theirs = (char *)callers + piece->first * bytes, *ours = p->host.keys;
   tsr_status status = copy(p, ours, theirs, piece->n * bytes, error);
   if (status == TSR_OK) status = wait(p, error);
   if (status) return status;

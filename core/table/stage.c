@@ -7,13 +7,13 @@
 #include <string.h>
 
 bool tsr_array_is_reached(const tsr_table *t, const tsr_array *a) {
-  if (!a->users || !a->bytes) return true;
-  return (!a->word || (uint64_t)(uintptr_t)a->users % a->word == 0) &&
-         t->backend->is_device_memory(t->device, a->users);
+  if (!a->callers || !a->bytes) return true;
+  return (!a->word || (uint64_t)(uintptr_t)a->callers % a->word == 0) &&
+         t->backend->is_device_memory(t->device, a->callers);
 }
 
 static tsr_status stage_in(const tsr_table *t, tsr_array *a, void *stream, tsr_error *error) {
-  a->devices = (void *)(uintptr_t)a->users;
+  a->devices = (void *)(uintptr_t)a->callers;
   if (tsr_array_is_reached(t, a)) return TSR_OK;
   tsr_status status = t->backend->allocate_in(t->device, a->bytes, stream, &a->devices, error);
   if (status) {
@@ -22,7 +22,7 @@ static tsr_status stage_in(const tsr_table *t, tsr_array *a, void *stream, tsr_e
   }
   a->is_staged = true;
   if (a->use == TSR_ARRAY_WRITTEN) return TSR_OK;
-  return t->backend->copy(t->device, a->devices, a->users, a->bytes, stream, error);
+  return t->backend->copy(t->device, a->devices, a->callers, a->bytes, stream, error);
 }
 
 tsr_status tsr_stage_in(const tsr_table *t, tsr_array *arrays, uint32_t count, void *stream, tsr_error *error) {
@@ -39,7 +39,7 @@ tsr_status tsr_stage_out(const tsr_table *t, tsr_array *arrays, uint32_t count, 
     if (!a->is_staged) continue;
     any = true;
     if (a->use != TSR_ARRAY_READ && status == TSR_OK)
-      status = t->backend->copy(t->device, (void *)(uintptr_t)a->users, a->devices, a->bytes, stream, error);
+      status = t->backend->copy(t->device, (void *)(uintptr_t)a->callers, a->devices, a->bytes, stream, error);
     const tsr_status freed = t->backend->free_in(t->device, a->devices, stream, status ? NULL : error);
     if (status == TSR_OK) status = freed;
   }
@@ -62,27 +62,27 @@ void tsr_request_arrays(const tsr_table *t, const tsr_request *r, tsr_array arra
   /* retrieving writes the values that there are, and apply those of its finds */
   const tsr_array_use finds = gathers || r->op == TSR_BULK_apply ? TSR_ARRAY_PARTLY_WRITTEN : TSR_ARRAY_WRITTEN;
   const tsr_array all[TSR_REQUEST_ARRAYS] = {
-      [KEYS] = {.users = r->keys, .bytes = n * key_bytes, .word = key_word, .use = TSR_ARRAY_READ},
-      [VALUES] = {.users = r->values, .bytes = n * value_bytes, .word = value_word, .use = TSR_ARRAY_READ},
-      [VALUES_OUT] = {.users = r->values_out,
+      [KEYS] = {.callers = r->keys, .bytes = n * key_bytes, .word = key_word, .use = TSR_ARRAY_READ},
+      [VALUES] = {.callers = r->values, .bytes = n * value_bytes, .word = value_word, .use = TSR_ARRAY_READ},
+      [VALUES_OUT] = {.callers = r->values_out,
                       .bytes = (gathers ? r->room : n) * value_bytes,
                       .word = value_word,
                       .use = finds},
-      [UNPLACED_KEYS] = {.users = r->unplaced_keys,
+      [UNPLACED_KEYS] = {.callers = r->unplaced_keys,
                          .bytes = n * key_bytes,
                          .word = key_word,
                          .use = TSR_ARRAY_PARTLY_WRITTEN},
-      [UNPLACED_VALUES] = {.users = r->unplaced_values,
+      [UNPLACED_VALUES] = {.callers = r->unplaced_values,
                            .bytes = n * value_bytes,
                            .word = value_word,
                            .use = TSR_ARRAY_PARTLY_WRITTEN},
-      [RESULTS] = {.users = r->results, .bytes = n, .use = TSR_ARRAY_WRITTEN},
-      [COUNTS] = {.users = r->counts,
+      [RESULTS] = {.callers = r->results, .bytes = n, .use = TSR_ARRAY_WRITTEN},
+      [COUNTS] = {.callers = r->counts,
                   .bytes = (gathers ? n + 1 : n) * sizeof *r->counts,
                   .word = sizeof(uint64_t),
                   .use = TSR_ARRAY_WRITTEN},
-      [OPERATIONS] = {.users = r->operations, .bytes = n, .use = TSR_ARRAY_READ},
-      [TIMES] = {.users = r->times,
+      [OPERATIONS] = {.callers = r->operations, .bytes = n, .use = TSR_ARRAY_READ},
+      [TIMES] = {.callers = r->times,
                  .bytes = n * 2 * sizeof *r->times,
                  .word = sizeof(uint64_t),
                  .use = TSR_ARRAY_WRITTEN},

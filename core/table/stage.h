@@ -13,11 +13,11 @@ typedef enum tsr_array_use { TSR_ARRAY_READ, TSR_ARRAY_WRITTEN, TSR_ARRAY_PARTLY
 
 /* Where the caller has an array and where the device sees it. */
 typedef struct tsr_array {
-  const void *users; /* written where `use` says so */
+  const void *callers; /* written where `use` says so */
   uint64_t bytes;
   uint32_t word; /* what the device reads and writes at once: it needs an address that is a multiple of it; 0: any */
   tsr_array_use use;
-  void *devices; /* of tsr_stage_in: users, or a copy in device memory */
+  void *devices; /* of tsr_stage_in: callers, or a copy in device memory */
   bool is_staged;
 } tsr_array;
 

@@ -56,7 +56,7 @@ static tsr_status take_code(const tsr_table *t, tsr_store *store, tsr_error *err
     }
     code->composition = store->composition;
   }
-  code->users++;
+  code->holders++;
   store->code = code;
   return TSR_OK;
 }
@@ -67,12 +67,12 @@ static void drop_composition(tsr_store *store) {
 }
 
 tsr_code *tsr_store_keep_code(tsr_store *store) {
-  store->code->users++;
+  store->code->holders++;
   return store->code;
 }
 
 void tsr_store_leave_code(const tsr_backend *backend, tsr_code *code) {
-  if (!code || --code->users > 0) return;
+  if (!code || --code->holders > 0) return;
   backend->program_destroy(code->program);
   tsr_composition_free(code->composition);
   free(code);

@@ -176,7 +176,7 @@ static tsr_status fill_bits(tsr_table *t, void *stream, tsr_error *error) {
 }
 
 /* An erase that is in a graph may have run without the host's knowing. */
-/* Lets users' kernels insert: from then on bits say which rows are spare, until the list is made anew. It waits where bulk
+/* Lets callers' kernels insert: from then on bits say which rows are spare, until the list is made anew. It waits where bulk
  * calls have inserted, or pairs were erased, since the last time. */
 static tsr_status open_bits(tsr_table *t, void *stream, tsr_error *error) {
   tsr_wide *w = &t->wide;
@@ -367,7 +367,7 @@ static tsr_status operate(tsr_table *t, const tsr_request *r, tsr_operation *nar
 
 static tsr_status read(tsr_table *t, uint64_t size, void *numbers, void *values, uint64_t missing, tsr_error *error) {
   const uint64_t bytes = size * t->store.composition->settings.value_bytes;
-  tsr_array array = {.users = values, .bytes = bytes, .use = TSR_ARRAY_WRITTEN};
+  tsr_array array = {.callers = values, .bytes = bytes, .use = TSR_ARRAY_WRITTEN};
   tsr_status status = tsr_stage_in(t, &array, 1, NULL, error);
   wide w = {.t = t, .numbers = numbers, .asked = {.values_out = array.devices, .missing = missing}};
   if (status == TSR_OK) status = get(&w, size, NULL, error);

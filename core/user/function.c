@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Short functions over a table's pairs (tessera_kernels.h): users' kernels whose text is generated here around the
+ * Short functions over a table's pairs (tessera_kernels.h): callers' kernels whose text is generated here around the
  * caller's statements.
  */
 #define _GNU_SOURCE /* asprintf */
@@ -89,7 +89,7 @@ tsr_status tsr_for_each(tsr_table *t, uint64_t n, const void *keys, const tsr_st
   if (status || n == 0) return status;
   const uint32_t bits = t->store.composition->shape.key_bits;
   const void *all[TSR_KERNEL_PARAMETERS_MAX];
-  tsr_array array = {.users = keys, .bytes = n * (bits / 8), .use = TSR_ARRAY_READ};
+  tsr_array array = {.callers = keys, .bytes = n * (bits / 8), .use = TSR_ARRAY_READ};
   if (asprintf(&text, each_text, bits, *s.parameters ? ", " : "", s.parameters, s.text) < 0) text = NULL;
   status = tsr_stage_in(t, &array, 1, stream, error);
   all[0] = &array.devices;

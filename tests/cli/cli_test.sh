@@ -216,7 +216,7 @@ expect_err '^tessera: bench: --keys file:.*: cannot be read: Is a directory$'
 case_of "--plugins names folders that can be read"
 for command in list 'describe probing/cuckoo' "check $specs/quickstart.ini" "run $specs/quickstart.ini --insert pairs.tsv"; do
   # shellcheck disable=SC2086
-  refuses "'absent': cannot be searched for plugins: No such file" $command --plugins "$rooms:absent"
+  refuses "'absent': cannot be searched for plugins: No such file" $command --plugins "$plugin_folders:absent"
 done
 refuses "'pairs.tsv': cannot be searched for plugins: Not a directory" list --plugins pairs.tsv
 
@@ -328,6 +328,16 @@ while read -r key; do
   [[ $key =~ ^(allocator|devices|value_bytes|overflow)$ ]] || expect_out "^  $key +" # of these a table has none, or no default
 done <<<"$keys"
 for key in $keys; do refuses "did you mean $key\\?" check "$specs/quickstart.ini" --set "table.${key}x=1"; done
+
+case_of "capacities about 2^31 and past 2^32 are planned"
+for capacity in 2147483647 2147483648 2147483649 4294967295 4294967296 8589934592; do
+  run check "$specs/quickstart.ini" --set table.backend=cpu --set table.capacity=$capacity
+  expect_status 0
+  slots=$(sed -nE "s/.*; ([0-9]+) slots for $capacity pairs;.*/\\1/p" "$work/out")
+  ((slots >= capacity && slots < 2 * capacity)) || fail "$capacity: $slots slots"
+  bytes=$(sed -nE 's/^  in all +([0-9]+) bytes$/\1/p' "$work/out")
+  ((bytes >= 8 * slots && bytes < 9 * slots)) || fail "$capacity: $bytes bytes for $slots slots"
+done
 
 case_of "describe --markdown makes tables"
 run describe table --markdown
@@ -499,7 +509,7 @@ TSR_NVCC='' bash "$root/plugins/build_plugin.sh" --role probing --name my_evicti
 TESSERA_PLUGINS="" run list --plugins parts
 expect_out '^5 plugins$'
 expect_err '^tessera: 5 carry no device code'
-mine=(--plugins "parts:$rooms" --set table.layout=my_layout --set table.probing=my_probing --set table.hasher=my_hasher)
+mine=(--plugins "parts:$plugin_folders" --set table.layout=my_layout --set table.probing=my_probing --set table.hasher=my_hasher)
 for recipe in demo u64_map; do
   run run "$specs/$recipe.ini" "${cpu[@]}" "${mine[@]}" --set table.duplicates=min --set table.capacity=20 \
     --insert pairs.tsv --find queries.tsv --erase gone.tsv --find queries.tsv --out mine.tsv
@@ -513,12 +523,12 @@ run run "$specs/slab_hash.ini" "${cpu[@]}" "${mine[@]::2}" --set table.allocator
   --set table.capacity=1000 --insert pairs.tsv --find queries.tsv --out mine.tsv
 expect_status 0
 
-run run "$specs/demo.ini" "${cpu[@]}" --plugins "parts:$rooms" --set table.probing=my_evicting \
+run run "$specs/demo.ini" "${cpu[@]}" --plugins "parts:$plugin_folders" --set table.probing=my_evicting \
   --set table.capacity=20 --insert pairs.tsv --find queries.tsv --erase gone.tsv --find queries.tsv --out mine.tsv
 expect_status 0
 expect_rows mine.tsv '1 5' '2 20' '3 30' '9 -' '4294967295 7' '1 5' '2 -' '3 30' '9 -' '4294967295 7'
 
-case_of "new in a room of a checkout needs no rule"
+case_of "new in a folder of a checkout needs no rule"
 mkdir -p checkout/plugins checkout/probing/deep
 touch checkout/WORKSPACE checkout/plugins/plugin.h checkout/probing/BUILD
 cd checkout/probing/deep || exit 1

@@ -8,7 +8,6 @@
 source "$(dirname "${BASH_SOURCE[0]}")/harness.sh"
 
 cpu=(--set table.backend=cpu)
-rooms_top=$PWD
 
 cd "$work" || exit 1
 printf '1 10\n2 20\n3 30\n' >pairs.tsv
@@ -201,22 +200,5 @@ run "${columns[@]}" --set "table.capacity=$((kilobytes * 1024 * 3 / 20))" --inse
 expect_status 1
 expect_err "cannot allocate [0-9]* bytes of this machine's [0-9]*, beside [0-9]{9,} that are in use"
 [[ ! $(ls -A disk) ]] || fail "left $(ls -A disk)"
-
-# The number of threads is limited for every user but root, so the job runs as a user that has nothing else.
-case_of "a limit on threads is told, and the answers are right"
-if ((EUID != 0 || $(nproc) == 1)) || ! command -v setpriv >/dev/null; then
-  echo "skipped: needs root, setpriv and two cores"
-else
-  mkdir -p limited && cp -L "$tessera" "${rooms_top}"/layouts/layout_packed.so "${rooms_top}"/probing/probing_cuckoo.so \
-    "${rooms_top}"/hashers/hasher_murmur3.so spec.ini limited/
-  awk 'BEGIN { for (i = 1; i <= 300000; i++) print i, i }' >limited/many.tsv
-  chmod -R a+rX . "$work"
-  command_line="run, as a user with few threads"
-  (cd limited && setpriv --reuid=64123 --regid=64123 --clear-groups bash -c 'ulimit -u 4
-    XDG_CACHE_HOME=/nowhere TESSERA_PLUGINS=$PWD exec ./tessera run spec.ini --set table.backend=cpu --insert many.tsv') >out 2>err ||
-    fail "$(cat err)"
-  expect_out '300000 items: 300000 inserted'
-  expect_out '^code .*; 1 of [0-9]+ threads, since this process may start no more$'
-fi
 
 finish

@@ -63,9 +63,9 @@ expect_status 0
 
 case_of "--on-full that makes no sense is refused"
 refuses '--on-full maybe: must be grow, report or stop' "${quickstart[@]}" --insert pairs.tsv --on-full maybe
-refuses '--on-full grow means growth = double, which this table refuses: .*: it has no keys that could move to a larger one' run "$specs/filter.ini" \
+refuses '--on-full grow means growth = double, which this table refuses: .*: it has no keys that could move to a larger filter' run "$specs/filter.ini" \
   "${cpu[@]}" --insert pairs.tsv --on-full grow
-refuses '--on-full grow means growth = double, .*: a table in the host.s memory does not grow' run "$specs/larger.ini" "${cpu[@]}" \
+refuses '--on-full grow means growth = double, .*: a table in host memory does not grow' run "$specs/larger.ini" "${cpu[@]}" \
   --insert pairs.tsv --on-full grow
 refuses '--on-full is about pairs that are inserted' "${quickstart[@]}" --find pairs.tsv --on-full grow
 

@@ -8,10 +8,10 @@ set -uo pipefail
 
 tessera=$PWD/tools/cli/tessera
 specs=$PWD/specs
-rooms=$PWD/layouts:$PWD/probing:$PWD/hashers:$PWD/allocators
+plugin_folders=$PWD/layouts:$PWD/probing:$PWD/hashers:$PWD/allocators
 work=$(mktemp -d /tmp/tessera-test.XXXXXX) # below no checkout, unlike TEST_TMPDIR
 trap 'rm -rf "$work"' EXIT
-export TESSERA_PLUGINS=$rooms TESSERA_SPECS=$specs TESSERA_SDK=$PWD XDG_CACHE_HOME=$work/cache
+export TESSERA_PLUGINS=$plugin_folders TESSERA_SPECS=$specs TESSERA_SDK=$PWD XDG_CACHE_HOME=$work/cache
 unset TESSERA_COMMAND TESSERA_DEMO_GENOME TESSERA_DEMO_PHAGE
 
 # shellcheck source-path=SCRIPTDIR source=../cases.sh

@@ -131,6 +131,8 @@ for limit in 250000 400000 2000000; do # kilobytes of addresses; a thread's stac
   (ulimit -s 8192 -v $limit && OMP_NUM_THREADS=64 exec "$tessera" "${adds[@]}" --set table.capacity=400000 --insert pairs.tsv \
     --find pairs.tsv) >out 2>err || grep -q '^tessera: no ' err || fail "$limit kB: $(cat err)"
   ! grep -q 'Thread creation failed' err || fail "$limit kB: $(cat err)"
+  ((limit != 400000)) || grep -qE '^code .*; [0-9]+ threads? instead of 64, since no more could be started$|^tessera: no ' out err ||
+    fail "it does not say how many threads there are: $(cat out err)"
 done
 expect_out ' 200000 queries: 200000 found'
 

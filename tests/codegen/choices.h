@@ -19,7 +19,7 @@
 
 namespace choices {
 
-// The folders that hold plugins: $TESSERA_PLUGINS, or those of the rooms under the test's folder.
+// The folders that hold plugins: $TESSERA_PLUGINS, or those of the folders of parts under the test's folder.
 const std::string &plugin_folders();
 
 // Names of the plugins of a role, sorted.

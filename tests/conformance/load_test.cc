@@ -115,7 +115,7 @@ TEST_P(OnPlugin, P09_P10_PrintsNothingInAProcessOfItsOwn) {
 
 // ---- No vacuous pass ----------------------------------------------------------------------------
 
-// The shared objects that are in the rooms' folders, counted apart from the build's list.
+// The shared objects that are in the folders of parts, counted apart from the build's list.
 size_t files_in_the_rooms() {
   size_t count = 0;
   std::set<std::string> directories;

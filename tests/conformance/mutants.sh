@@ -10,7 +10,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../cli/harness.sh"
 
 top=$PWD
 export TESSERA_CONFORM=$top/tests/conformance/conformance
-export TESSERA_PLUGINS=$rooms:$top/allocators
+export TESSERA_PLUGINS=$plugin_folders:$top/allocators
 declare -A widths_of=([layout]=key_payload [probing]=key_payload [hasher]=key [allocator]=none)
 
 packed=layout:layouts/packed

@@ -25,7 +25,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 mkdir -p "$1"
 target=$(cd "$1" && pwd)
 bin=$(cd "${2:-$root/bazel-bin}" && pwd) || fail "no build outputs: bazel build //tests/device/... //tools/cli:tessera"
-rooms=(layouts probing hashers allocators)
+plugin_folders=(layouts probing hashers allocators)
 
 [[ -z $(ls -A "$target") || -f $target/run_all.sh ]] || fail "$target is not empty and was not made by stage.sh"
 rm -rf "${target:?}"/{layouts,probing,hashers,allocators,specs,examples,python,lib,tessera,success_rates,fuzz}
@@ -40,11 +40,11 @@ for program in tools/cli/tessera tests/probing/success_rates tests/compositions/
   [[ ! -f $bin/$program ]] || cp "$bin/$program" "$target/"
 done
 plugins=0
-for room in "${rooms[@]}"; do
-  mkdir -p "$target/$room"
-  for plugin in "$bin/$room"/*.so; do
+for folder in "${plugin_folders[@]}"; do
+  mkdir -p "$target/$folder"
+  for plugin in "$bin/$folder"/*.so; do
     [[ -f $plugin ]] || continue
-    cp "$plugin" "$target/$room/"
+    cp "$plugin" "$target/$folder/"
     plugins=$((plugins + 1))
   done
 done
@@ -56,7 +56,7 @@ cp "$root"/tests/device/python_*.py "$root/python/examples/embedding.py" "$targe
 chmod -R u+w "$target"
 
 # A build without nvcc would be carried in vain.
-TESSERA_PLUGINS=$(IFS=: && echo "${rooms[*]/#/$target/}") "$bin/tools/cli/tessera" link "$target/specs/linear.ini" \
+TESSERA_PLUGINS=$(IFS=: && echo "${plugin_folders[*]/#/$target/}") "$bin/tools/cli/tessera" link "$target/specs/linear.ini" \
   --arch sm_90 -o "$target/cubin" >/dev/null || fail "$bin has no device code that links: export TSR_NVCC=NVCC and build again"
 rm "$target/cubin"
 

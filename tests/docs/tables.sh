@@ -6,7 +6,7 @@
 #   <!-- tessera describe ROLE --markdown -->    what that command prints
 #   <!-- tessera help --markdown -->             the same
 #   <!-- tessera plot specs/results/NAME.csv --markdown -->    the numbers of a picture
-#   <!-- parts -->, <!-- rooms -->               tests/structure/draw_parts.sh, draw_rooms.sh
+#   <!-- parts -->, <!-- folders -->               tests/structure/draw_parts.sh, draw_folders.sh
 #
 # It is sourced, by update_tables.sh (which writes them) and tables_test.sh (which compares).
 
@@ -14,7 +14,7 @@
 list_pages() {
   find . \( -name '.?*' -o -name 'bazel-*' \) -prune -o -name '*.md' -type f -print | sed 's|^\./||' | sort |
     while read -r page; do
-      ! grep -qE '^<!-- (tessera |rooms -->|parts -->)' "$page" || echo "$page"
+      ! grep -qE '^<!-- (tessera |folders -->|parts -->)' "$page" || echo "$page"
     done
 }
 
@@ -39,7 +39,7 @@ rewritten() {
       echo "$line"
       "$tessera" "${words[@]}" </dev/null || return 1
       continue
-    elif [[ $line =~ ^'<!-- '(parts|rooms)' -->'$ ]]; then
+    elif [[ $line =~ ^'<!-- '(parts|folders)' -->'$ ]]; then
       inside=$line
       echo "$line"
       drawn "${BASH_REMATCH[1]}" || return 1

@@ -21,12 +21,12 @@ while read -r page; do
   fi
 done < <(list_pages)
 
-case_of "every room that has a plugin has its table"
+case_of "every folder that has a plugin has its table"
 has_block() { grep -qxF -- "<!-- tessera describe $2 --markdown -->" "$1" || fail "$1: has no table of $2"; }
 has_block docs/spec.md table
 for part in layouts:layout probing:probing hashers:hasher allocators:allocator; do
-  room=${part%:*}
-  ! compgen -G "$room/*.c" >/dev/null || has_block "$room/README.md" "${part#*:}"
+  folder=${part%:*}
+  ! compgen -G "$folder/*.c" >/dev/null || has_block "$folder/README.md" "${part#*:}"
 done
 
 # bytes_differ PAGE: rows of the decision table whose bytes per pair are not what `check` prints for 10^8 pairs, rounded.

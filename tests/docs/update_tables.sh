@@ -10,7 +10,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 # shellcheck source=tables.sh
 source tests/docs/tables.sh
 tessera=./tessera
-unset TESSERA_PLUGINS # the rooms' plugins, no others
+unset TESSERA_PLUGINS # the folders' plugins, no others
 
 text=$(mktemp)
 trap 'rm -f "$text"' EXIT

@@ -12,7 +12,7 @@ export OMP_NUM_THREADS=1
 unset TESSERA_CC # with which the other tests forbid compilers
 mkdir "$work/ahead"
 tar -C "$work/ahead" -xf "$PWD/fused.tar"
-export TESSERA_PLUGINS=$rooms:$work/ahead
+export TESSERA_PLUGINS=$plugin_folders:$work/ahead
 
 # Keys that come twice, the two whose bits mark slots, and keys that are never inserted.
 awk 'BEGIN {

@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 ROOT = os.path.abspath(sys.argv[1])
-ROOMS = ("layouts", "probing", "hashers", "allocators")
+FOLDERS = ("layouts", "probing", "hashers", "allocators")
 LAYOUTS = ("soa", "aos", "packed", "tagged", "quotient", "slab")
 SCHEMES = ("linear", "quadratic", "double_hashing", "cuckoo", "robin_hood", "two_choice", "iceberg", "slab_list",
            "hashgraph")
@@ -44,7 +44,7 @@ def save(folder, name, kind, bits, entries):
     subprocess.run([f"{ROOT}/bazel-bin/core/cli/tessera", "run", f"{folder}/spec.ini", "--insert",
                           f"{folder}/in.tsv", *erase, "--save", f"{folder}/{name}.tsr", "--quiet"],
                          stderr=subprocess.DEVNULL, check=False,
-                         env=dict(os.environ, TESSERA_PLUGINS=":".join(f"{ROOT}/bazel-bin/{room}" for room in ROOMS)))
+                         env=dict(os.environ, TESSERA_PLUGINS=":".join(f"{ROOT}/bazel-bin/{folder}" for folder in FOLDERS)))
 
 
 def main():

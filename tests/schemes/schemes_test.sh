@@ -9,7 +9,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../cli/harness.sh"
 
 top=$PWD
 export TESSERA_CONFORM=$top/tests/conformance/conformance
-export TESSERA_PLUGINS=$rooms:$top/tests/schemes
+export TESSERA_PLUGINS=$plugin_folders:$top/tests/schemes
 
 for file in "$top"/tests/schemes/probing_*.so; do
   case_of "$(basename "$file" .so) keeps the contract"

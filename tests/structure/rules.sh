@@ -4,7 +4,7 @@
 # The rules of structure_test.sh, as functions that print one line for each breach and nothing else, over the checkout
 # in the current folder: so that the test can also try them on a checkout that breaks them all. It is sourced.
 
-rooms=(layouts probing hashers allocators)
+plugin_folders=(layouts probing hashers allocators)
 declare -A role_of=([layouts]=layout [probing]=probing [hashers]=hasher [allocators]=allocator)
 
 # Files under FOLDER... by name patterns; Bazel's links and hidden folders of somebody's tools do not count.
@@ -42,19 +42,19 @@ breaches_of_spread() {
 
 # ---- Arrows --------------------------------------------------------------------------------------
 
-# The rows of rooms.txt: which headers the files of a room may include. It is read once, of the checkout that is tested.
-room_rows=()
-mapfile -t room_rows < <(grep -v '^#' "$(dirname "${BASH_SOURCE[0]}")/rooms.txt")
+# The rows of folders.txt: which headers the files of a folder may include. It is read once, of the checkout that is tested.
+folder_rows=()
+mapfile -t folder_rows < <(grep -v '^#' "$(dirname "${BASH_SOURCE[0]}")/folders.txt")
 
-# may_include FILE HEADER: HEADER as written between quotes. Files outside the rooms, tests and examples, may include all.
+# may_include FILE HEADER: HEADER as written between quotes. Files outside the folders, tests and examples, may include all.
 may_include() {
-  local file=$1 header=$2 own row room allowed=() pattern
+  local file=$1 header=$2 own row folder allowed=() pattern
   own=${file##*/} && own=${own%.*}
-  for row in "${room_rows[@]}"; do
-    read -r room row <<<"$row"
+  for row in "${folder_rows[@]}"; do
+    read -r folder row <<<"$row"
     read -ra allowed <<<"${row//NAME/$own}"
     # shellcheck disable=SC2053
-    [[ $file == $room ]] || continue
+    [[ $file == $folder ]] || continue
     for pattern in "${allowed[@]}"; do
       # shellcheck disable=SC2053
       [[ $header != $pattern || $header =~ ^plugins/(template|example)/ ]] || return 0
@@ -81,7 +81,7 @@ breaches_of_arrows() {
       fi
       may_include "$file" "$header" || echo "$file: must not include $header"
     done <"$file"
-  done < <(sources_in plugins "${rooms[@]}" core tools)
+  done < <(sources_in plugins "${plugin_folders[@]}" core tools)
 }
 
 # A file is a header and the sources of its name. tsort prints the files of each circle; one line for each.
@@ -98,12 +98,12 @@ breaches_of_circles() {
 
 # ---- Names ---------------------------------------------------------------------------------------
 
-# One line `ROLE NAME` for each plugin: its room and its .c file.
+# One line `ROLE NAME` for each plugin: its folder and its .c file.
 list_plugins() {
-  local room file
-  for room in "${rooms[@]}"; do
-    for file in "$room"/*.c; do
-      [[ ! -f $file ]] || echo "${role_of[$room]} $(basename "$file" .c)"
+  local folder file
+  for folder in "${plugin_folders[@]}"; do
+    for file in "$folder"/*.c; do
+      [[ ! -f $file ]] || echo "${role_of[$folder]} $(basename "$file" .c)"
     done
   done
 }
@@ -175,11 +175,11 @@ breaches_of_collectives() {
 
 # ---- The map -------------------------------------------------------------------------------------
 
-# Paths of the files in the tables of core/README.md; a heading names the room.
+# Paths of the files in the tables of core/README.md; a heading names the folder.
 list_mapped_files() {
-  awk '/^## / { room = ""; if (match($0, /`[a-z]+\/`/)) room = substr($0, RSTART + 1, RLENGTH - 2) }
+  awk '/^## / { folder = ""; if (match($0, /`[a-z]+\/`/)) folder = substr($0, RSTART + 1, RLENGTH - 2) }
     /^\| `/ { split($0, cells, "|"); files = cells[2]; gsub(/[` ]/, "", files); n = split(files, file, ",")
-      for (i = 1; i <= n; i++) print "core/" room file[i] }' core/README.md
+      for (i = 1; i <= n; i++) print "core/" folder file[i] }' core/README.md
 }
 
 breaches_of_the_map() {

@@ -18,8 +18,8 @@ no_breach() {
   while IFS= read -r line; do fail "$line"; done < <("$@")
 }
 
-case_of "P-20: includes follow the arrows between rooms"
-(($(sources_in plugins "${rooms[@]}" core tools | wc -l) > 50)) || fail "few sources were found"
+case_of "P-20: includes follow the arrows between folders"
+(($(sources_in plugins "${plugin_folders[@]}" core tools | wc -l) > 50)) || fail "few sources were found"
 no_breach breaches_of_arrows
 
 case_of "no file of the core includes, by whatever way, one that includes it"

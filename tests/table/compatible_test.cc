@@ -433,7 +433,7 @@ std::string get(const Settings &all, const std::string &key) {
 
 bool is_one_of(const std::string &word, const std::set<std::string> &words) { return words.count(word) > 0; }
 
-// Whether a spec asks for the feature, by its words and by what README and the rooms say of parts: nothing is composed.
+// Whether a spec asks for the feature, by its words and by what README and the folders say of parts: nothing is composed.
 const std::map<std::string, std::function<bool(const Settings &)>> &meanings() {
   static const std::map<std::string, std::function<bool(const Settings &)>> all = [] {
     std::map<std::string, std::function<bool(const Settings &)>> is;

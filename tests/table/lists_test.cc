@@ -516,7 +516,7 @@ TEST(ListSpec, IsChecked) {
   expect_refused(error.status, TSR_INCOMPATIBLE, error, "slab_bytes = 96");
   recipe = recipe_of("bump", 16, {64, 64}, TSR_DUPLICATES_FIRST);
   EXPECT_FALSE(compose(recipe, 1, &error));
-  expect_refused(error.status, TSR_INCOMPATIBLE, error, "has room for one word of 16 bytes");
+  expect_refused(error.status, TSR_INCOMPATIBLE, error, "holds one word of 16 bytes");
   recipe = slab;
   recipe.set(TSR_ROLE_ALLOCATOR, "unit_bytes", 64);
   EXPECT_FALSE(compose(recipe, 1, &error));

@@ -19,7 +19,7 @@
 enum { NAME_MAX_LETTERS = 24 };
 
 typedef struct role {
-  const char *name, *room, *widths;
+  const char *name, *folder, *widths;
   const char *recipe;   /* one that the template fits in */
   const char *template; /* its folder */
 } role;
@@ -174,7 +174,7 @@ static tsr_status add_rule(const char *folder, const role *role, const char *nam
 
 /* ---- new ------------------------------------------------------------------------------------- */
 
-/* The folder for the files: --at, made if it is missing, or the role's room. */
+/* The folder for the files: --at, made if it is missing, or the role's folder. */
 static tsr_status choose_folder(const char *at, const role *role, char folder[TSR_PLACE_BYTES], tsr_error *error) {
   if (at) {
     int written = snprintf(folder, TSR_PLACE_BYTES, "%s", at);
@@ -186,16 +186,16 @@ static tsr_status choose_folder(const char *at, const role *role, char folder[TS
   if (!tsr_place_checkout(".", folder))
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "this folder is in no Tessera checkout: say with --at DIR where the files go");
-  return tsr_place_join(folder, role->room, folder) ? TSR_OK : too_long(folder, error);
+  return tsr_place_join(folder, role->folder, folder) ? TSR_OK : too_long(folder, error);
 }
 
-/* In a room the BUILD file names no plugin, and ./tessera builds all of them. */
+/* In a folder of parts the BUILD file names no plugin, and ./tessera builds all of them. */
 static void print_next_steps_in_room(const role *role, const char *name) {
   printf("it is a working plugin as it is; in the top folder of the checkout:\n"
          "  ./tessera describe %s/%s\n"
          "  ./tessera bench specs/%s --set table.%s=%s\n"
          "  tests/docs/update_tables.sh      # its rows in %s/README.md\n",
-         role->name, name, role->recipe, role->name, name, role->room);
+         role->name, name, role->recipe, role->name, name, role->folder);
 }
 
 static void print_next_steps(const char *sdk, const char *folder, const role *role, const char *name) {

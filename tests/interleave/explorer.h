@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs a few threads in every order of their accesses to shared memory, up to orders that differ in nothing that a thread
+// could see. A thread is a coroutine, which stops before each access (atomics.h). What was done is done again from the
+// beginning for each order, so that nothing of a thread has to be copied (stateless model checking; sleep sets, Godefroid
+// 1996). Read next: walk.h, interleave_test.cc.
+//
+// Memory is one of two. SEQUENTIAL: a load sees the last write. STALE: a load sees any write that the C11 memory model
+// lets it see, for relaxed, acquire and release: none older than what its thread has seen of these bytes, or has learnt of
+// by acquiring. Writes take effect in the order in which they are made, and what reads and writes at once sees the last one.
+#ifndef TSR_INTERLEAVE_EXPLORER_H
+#define TSR_INTERLEAVE_EXPLORER_H
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tests/interleave/atomics.h"
+
+namespace interleave {
+
+enum class Model { SEQUENTIAL, STALE };
+
+struct Piece { // of shared memory
+  void *at;
+  size_t bytes;
+};
+
+struct Limits {
+  uint64_t executions = 2000000; // more: the exploration is not whole
+  uint32_t steps = 3000;         // of one execution; more: a loop without bound
+};
+
+struct Outcome {
+  uint64_t executions = 0; // whole ones; each is another order
+  uint64_t cut = 0;        // that turned out to be one that was run before
+  uint32_t steps_max = 0;
+  bool is_whole = true;
+  std::string failure; // empty: every execution was right
+};
+
+// Each execution begins with the memory as it is now, and is judged when all threads have ended: an empty text is right.
+Outcome explore(const std::vector<Piece> &shared, Model model, const std::vector<std::function<void()>> &threads,
+                const std::function<std::string()> &judge, const Limits &limits = {});
+
+// Where the walk's accesses go. Outside of an exploration, and for memory that is not shared, they are just made.
+void step(interleave_access *access);
+
+} // namespace interleave
+
+#endif

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A table's operations, compiled from the text that the cpu backend would compile, with atomics.h in front: one item of an
+// operation is what a thread of the explorer does. Read next: interleave_test.cc.
+#ifndef TSR_INTERLEAVE_WALK_H
+#define TSR_INTERLEAVE_WALK_H
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/interleave/explorer.h"
+
+typedef struct tsr_table tsr_table;
+
+namespace interleave {
+
+enum class Verb { INSERT, FIND, ERASE, FIND_OR_INSERT };
+
+struct Operation {
+  Verb verb;
+  uint64_t key, value;
+};
+
+struct Answer {
+  uint8_t code = 0;   // TSR_INSERTED and so on
+  uint64_t value = 0; // found
+};
+
+using Pairs = std::multimap<uint64_t, uint64_t>;
+
+// Changes a text before it is compiled: a planted fault. False: what it changes is not there.
+using Fault = std::function<bool(std::string *text)>;
+
+// What a case of this table came to.
+struct Verdict {
+  Outcome outcome;
+  std::string refusal; // the parts do not go together: nothing was explored
+};
+
+struct Case {
+  std::string spec;              // words for spec_of (tests/rebuild/tables.h)
+  std::vector<Operation> before; // one after the other, by the library
+  std::vector<Operation> at_once;
+};
+
+Verdict explore_case(const Case &c, Model model, const Fault &fault = nullptr, const Limits &limits = {});
+
+} // namespace interleave
+
+#endif
