@@ -44,6 +44,9 @@ offers 'grow report stop' run x --on-full ''
 offers '--on-full=report' run x --on-full=r
 offers 'inner intersect' join a b --kind in
 offers 'yes no' bench x --probes ''
+offers 'insert incremental' bench x --ops in
+offers 'insert,find100 insert,find50 insert,find0 insert,find_all' bench x --ops insert,find
+offers '--ops=find0,churn' bench x --ops=find0,ch
 offers 'tab' run x --separator t
 offers '' run x --kmers ''
 offers 'ordinal one' run x --value ''

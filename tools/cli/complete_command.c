@@ -9,6 +9,7 @@
 
 #include "core/tessera_devices.h"
 #include "tools/cli/command.h"
+#include "tools/lab/bench_options.h"
 
 enum { WORD_BYTES = 256 };
 
@@ -154,6 +155,16 @@ static void offer_described(const word *w) {
   offer_plugins(w, NULL);
 }
 
+/* The last one of a list with commas. */
+static void offer_operations(word *w) {
+  const char *comma = strrchr(w->part, ',');
+  const size_t letters = comma ? (size_t)(comma - w->part) + 1 : 0, kept = strlen(w->kept);
+  if (kept + letters >= sizeof w->kept) return;
+  snprintf(w->kept + kept, sizeof w->kept - kept, "%.*s", (int)letters, w->part);
+  w->part += letters;
+  for (int op = 0; op < TSR_BENCH_OPS; op++) offer(w, tsr_bench_op_name((tsr_bench_op)op), "");
+}
+
 /* What may stand for one alternative of a row's text, such as SPEC in "SPEC" or yes in "yes|no". */
 static void offer_for(word *w, const char *placeholder) {
   if (islower((unsigned char)*placeholder)) {
@@ -169,6 +180,8 @@ static void offer_for(word *w, const char *placeholder) {
     offer_roles(w);
   } else if (strcmp(placeholder, "ROLE/NAME") == 0) {
     offer_described(w);
+  } else if (strcmp(placeholder, "OP,OP") == 0) {
+    offer_operations(w);
   } else if (strcmp(placeholder, "SECTION.KEY=VALUE") == 0) {
     offer_entry(w);
   } else if (strlen(placeholder) > 1 && strcmp(placeholder, "NAME") != 0 && strcmp(placeholder, "COLUMN") != 0) {
