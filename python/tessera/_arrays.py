@@ -88,7 +88,7 @@ def way_out(name: str, what: str, kind: str, width: int, wanted: int) -> str:
     if kind in ("u", "i") and width > wanted:
         return f'{either}, or create the table with settings={{"table.{what[:-1]}_bits": {8 * width}}}'
     if kind in ("u", "i", "b") or kind.startswith("torch."):
-        return f"{either}; {name}.to(torch.int{bits})" if "torch" in kind else f"{either}: {name}.astype('int{bits}')"
+        return f"{either}: {name}.to(torch.int{bits})" if "torch" in kind else f"{either}: {name}.astype('int{bits}')"
     if kind.startswith(_SWAPPED):
         return f"{either} of this machine's byte order: {name}.astype({name}.dtype.newbyteorder('='))"
     if kind == "f":
@@ -179,13 +179,21 @@ class Adapter:
         return int(values.min()) if math.prod(values.shape) else 0
 
     def repeated(self, keys: Any) -> Optional[int]:
-        """A key that is there more than once; None if there is none."""
-        ordered = self.sort(keys.reshape(-1))
+        """A key that is there more than once; None if there is none. Keys that ascend, as `unique` returns them, are not
+        sorted."""
+        ordered = self.ordered(keys.reshape(-1))
+        if bool((ordered[1:] > ordered[:-1]).all()):
+            return None
+        ordered = self.sort(ordered)
         return self.first(ordered[1:], ordered[1:] != ordered[:-1])
 
+    def ordered(self, keys: Any) -> Any:
+        """The same bits in a type that the library can compare."""
+        return keys
+
     def sort(self, keys: Any) -> Any:
-        """A sorted copy of keys of one axis, in any order that puts equal ones next to each other."""
-        return NUMPY.sort(np.asarray(keys))
+        """A sorted copy of keys of one axis."""
+        raise NotImplementedError
 
 
 # ---- NumPy -----------------------------------------------------------------------------------------------------------
@@ -324,8 +332,11 @@ class TorchAdapter(Adapter):
     def select(self, array: Any, mask: Any) -> Any:
         return self._signed(_items(array, mask))[mask.reshape(-1)].view(array.dtype)
 
+    def ordered(self, keys: Any) -> Any:
+        return self._signed(keys)
+
     def sort(self, keys: Any) -> Any:
-        return self._signed(keys).sort().values
+        return keys.sort().values
 
     def synchronize(self, device: int) -> None:
         if device != HOST:
@@ -386,8 +397,15 @@ class CuPyAdapter(Adapter):
         return values, values.data.ptr, mask, mask.data.ptr
 
     def sort(self, keys: Any) -> Any:
+        return self.cupy.sort(keys)
+
+    def repeated(self, keys: Any) -> Optional[int]:
         with self._on(keys):
-            return self.cupy.sort(keys)
+            return Adapter.repeated(self, keys)
+
+    def lowest(self, values: Any) -> int:
+        with self._on(values):
+            return Adapter.lowest(self, values)
 
     def _on(self, array: Any) -> Any:
         """A block in which the array's GPU is the current one."""
@@ -704,6 +722,18 @@ class OtherAdapter(Adapter):
         )
 
     full = empty  # type: ignore[assignment]
+
+    def repeated(self, keys: Any) -> Optional[int]:
+        raise WrongType(
+            f"keys: whether one is repeated cannot be seen in arrays of {type(keys).__module__}.{type(keys).__name__}: pass "
+            "arrays of CuPy or PyTorch, or check = False where keys are distinct"
+        )
+
+    def lowest(self, values: Any) -> int:
+        raise WrongType(
+            f"values: whether one is negative cannot be seen in arrays of {type(values).__module__}."
+            f"{type(values).__name__}: pass unsigned ones, or arrays of CuPy or PyTorch"
+        )
 
 
 # ---- Which is whose --------------------------------------------------------------------------------------------------

@@ -565,9 +565,10 @@ class Table:
         of them None (then that part is not kept), with wait = False.
 
         check: with duplicates = promise_unique, whether a key that is repeated, or is in the table already, raises
-        `BadArgument` before anything is inserted; as `wait` where it is not given. It sorts a copy of keys, and looks
-        them up unless the table is new. Of 10^6 int64 keys, best_find_64, one CPU thread, NumPy 1.24: insert 22 ms,
-        sorting 60 ms, looking up 12 ms. Of keys that are known to be distinct pass check = False.
+        `BadArgument` before anything is inserted; as `wait` where it is not given. It sorts a copy of keys unless they
+        ascend, and looks them up unless the table is new. If keys are known to be distinct, pass check = False. Times
+        of 10^6 int64 keys, best_find_64, one Xeon thread, NumPy 1.24: the insert 22 ms, sorting 60 ms,
+        comparing ascending ones 0.4 ms, looking up 12 ms.
 
         Where a table with growth = double cannot grow further, the exception has `unplaced`, (codes, keys, values) of
         the same meaning; items with code 0 were not worked on.

@@ -954,11 +954,13 @@ class SilenceTest(unittest.TestCase):
         keys = np.arange(1000, dtype=np.int64) * 7919
         with Table("best_find_64", settings=CPU, capacity=3000) as table:
             sentence = "keys: 7919 is repeated, and duplicates = promise_unique"
-            again = np.concatenate([keys, keys[1:2]])
-            for call in (table.insert, table.build):
-                with self.assertRaisesRegex(tessera.BadArgument, sentence):
-                    call(again, again)
-                self.assertEqual(len(table), 0)
+            for again in (np.concatenate([keys, keys[1:2]]), np.sort(np.concatenate([keys, keys[1:2]]))):
+                for call in (table.insert, table.build):
+                    with self.assertRaisesRegex(tessera.BadArgument, sentence):
+                        call(again, again)
+                    self.assertEqual(len(table), 0)
+            table.insert(keys[::-1].copy(), keys)
+            table.clear()
             table.insert(keys, keys)
             with self.assertRaisesRegex(tessera.BadArgument, "keys: 7919 is in the table already"):
                 table.insert(keys[1:3], keys[1:3])
