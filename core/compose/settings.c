@@ -68,8 +68,8 @@ enum { ROW_WORD_BYTES = 24 };
   R("stash", "0 .. 65536", "0", "Pairs that fit in the stash, an overflow area for pairs whose own buckets are full.", \
     ROW_NUMBER, ROW(stash), 0, 65536)                                                                                  \
   R("page_bytes", "0 | auto | 1Ki .. 128Ki", "0",                                                                      \
-    "Divides the table into pages of at most this many bytes and keeps all buckets of a key in one page, so that "     \
-    "large batches can be inserted page by page. 0: no pages, unless the layout needs them. auto: 60Ki.",              \
+    "Divides the table into pages of at most this many bytes. All buckets of a key are in one page, so large batches " \
+    "can be inserted page by page. 0: no pages, unless the layout needs them. auto: 60Ki.",                            \
     ROW_PAGE, ROW(pages.bytes), 1 << 10, 128 << 10)                                                                    \
   R("page_batch", "auto | 0 .. 2^40", "auto",                                                                          \
     "Smallest insert, in pairs, that goes page by page. 0: none does. auto: where that is faster. `check` prints the " \

@@ -167,9 +167,12 @@ mkdir -p "$checkout/specs/results"
 printf '#!/bin/sh\necho drawn "$@"\n' >"$checkout/specs/results/pictures.sh"
 chmod +x "$checkout/specs/results/pictures.sh"
 for word in pictures docs wheel; do
-  run "$word" --help
-  expect_status 0
-  expect_out "^usage: tessera $word"
+  for line in "$word --help" "help $word"; do
+    # shellcheck disable=SC2086 # two words
+    run $line
+    expect_status 0
+    expect_out "^usage: tessera $word"
+  done
 done
 run pictures now
 expect_status 2
