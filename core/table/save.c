@@ -22,6 +22,7 @@
 #include "core/table/save_format.h"
 #include "core/table/single.h"
 #include "core/table/store.h"
+#include "core/table/values.h"
 #include "core/table/wide.h"
 
 enum { BUFFER_BYTES = 1 << 22 }; /* whole words, as the checksum wants them */
@@ -185,6 +186,8 @@ static tsr_status take_sample(const stream *s, const tsr_save_head *h, tsr_table
 
 static tsr_status describe(tsr_table *t, front *f, tsr_error *error) {
   const tsr_shape *shape = &t->store.composition->shape;
+  const tsr_status status = t->values->reserve(t, 0, error); /* a rehash may have made more slots than there are rows */
+  if (status) return status;
   f->head = (tsr_save_head){.version = TSR_SAVE_VERSION,
                             .capacity = shape->capacity,
                             .seed = shape->seed,

@@ -32,7 +32,7 @@ void tsr_table_describe(const tsr_table *t, tsr_table_info *info) {
 
 /* What a grid of 2^31 - 1 blocks can count. */
 static const uint64_t keys_max = (uint64_t)INT32_MAX * TSR_BLOCK_THREADS;
-_Static_assert(TSR_BLOCK_THREADS == 256, "tessera.h and README.md say how many keys a call may have");
+_Static_assert(TSR_BLOCK_THREADS == 256, "tessera.h and docs/guarantees.md say how many keys a call may have");
 
 static tsr_status check_arguments(const tsr_table *t, const char *call, uint64_t n, const void *keys,
                                   tsr_error *error) {

@@ -41,13 +41,15 @@ def save(folder, name, kind, bits, entries):
     with open(f"{folder}/gone.tsv", "w") as out:
         out.write(f"2\n{keys[10]}\n")
     erase = [] if kind == "filter" else ["--erase", f"{folder}/gone.tsv"]
-    subprocess.run([f"{ROOT}/bazel-bin/core/cli/tessera", "run", f"{folder}/spec.ini", "--insert",
-                          f"{folder}/in.tsv", *erase, "--save", f"{folder}/{name}.tsr", "--quiet"],
-                         stderr=subprocess.DEVNULL, check=False,
-                         env=dict(os.environ, TESSERA_PLUGINS=":".join(f"{ROOT}/bazel-bin/{folder}" for folder in FOLDERS)))
+    plugins = ":".join(f"{ROOT}/bazel-bin/{name}" for name in FOLDERS)
+    job = ["run", f"{folder}/spec.ini", "--insert", f"{folder}/in.tsv", *erase, "--save", f"{folder}/{name}.tsr", "--quiet"]
+    # what does not go together is refused, and has no file
+    subprocess.run([f"{ROOT}/bazel-bin/core/cli/tessera", *job], stderr=subprocess.DEVNULL, check=False,
+                   env=dict(os.environ, TESSERA_PLUGINS=plugins))
 
 
 def main():
+    archive = os.path.abspath("saved_by_0.1.0.tar.xz")
     with tempfile.TemporaryDirectory() as folder:
         for more, kind, layout, scheme, bits in itertools.product(("",) + MORE, KINDS, LAYOUTS, SCHEMES, (32, 64)):
             if more and (bits == 64 or layout in ("soa", "aos") or scheme in ("quadratic", "double_hashing")):
@@ -58,8 +60,8 @@ def main():
             save(folder, "-".join((kind, layout, scheme, str(bits), word or "plain")), kind, bits,
                  f"{values}{allocator}{more}\nlayout = {layout}\nprobing = {scheme}")
         save(folder, "filter-none-none-32-plain", "filter", 32, "")
-        subprocess.run("tar --sort=name --mtime=@0 --owner=0 --group=0 -cf - *.tsr | xz -9e > "
-                       f"{os.path.abspath('saved_by_0.1.0.tar.xz')}", shell=True, check=True, cwd=folder)
+        subprocess.run(f"tar --sort=name --mtime=@0 --owner=0 --group=0 -cf - *.tsr | xz -9e >{archive}", shell=True,
+                       check=True, cwd=folder)
 
 
 main()
