@@ -491,7 +491,11 @@ TEST(Bench, JsonHasTheSameRows) {
   EXPECT_EQ(outcome.rows().size(), 2u);
   std::ifstream file(json);
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  EXPECT_EQ(text.rfind("{\"tessera\": \"" TSR_VERSION "\", \"rows\": [\n  {\"spec\": \"" + path + "\", \"backend\": \"cpu\"", 0), 0u) << text;
+  EXPECT_EQ(
+      text.rfind("{\"tessera\": \"" TSR_VERSION "\", \"rows\": [\n  {\"spec\": \"" + path + "\", \"backend\": \"cpu\"",
+                 0),
+      0u)
+      << text;
   EXPECT_NE(text.find("\"n\": 100, \"load\": 0.8"), std::string::npos) << text;
   EXPECT_NE(text.find("\"pct_limit\": null, \"ok\": \"yes\""), std::string::npos) << text;
   EXPECT_NE(text.find("\"ratio " + path), std::string::npos) << text;
