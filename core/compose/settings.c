@@ -357,7 +357,7 @@ static tsr_status unknown_key(const tsr_spec_entry *entry, const char *const *na
   if (nearest)
     snprintf(rule, sizeof rule, "there is no such key; did you mean %s?", nearest);
   else if (count)
-    snprintf(rule, sizeof rule, "there is no such key in [%.48s]; see `tessera describe` and docs/spec.md",
+    snprintf(rule, sizeof rule, "there is no such key in [%.48s]; see `tessera describe %.48s`", entry->section,
              entry->section);
   else
     snprintf(rule, sizeof rule, "this part has no parameters; remove the line");

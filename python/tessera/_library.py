@@ -390,7 +390,7 @@ _WORDS: Tuple[Tuple[str, _Word], ...] = (  # what the library writes for C and t
     ),
     (r"`tessera list recipes` lists", "tessera.recipes() returns"),
     (r"`tessera list (\w+)`( shows them)?", "tessera.plugins()"),
-    (r"`tessera describe` and README.md", "`python -m tessera describe table`"),
+    (r"`tessera describe (\w+)`", r"`python -m tessera describe \1`"),
     (r"\btsr_(?:table_)?(\w+)", lambda found: _CALLS.get(found[0][4:], found[1])),
     (r"--([a-z]\w*)", r"`\1`"),
 )
