@@ -37,7 +37,6 @@ void expect_usage(std::vector<std::string> words, const std::string &sentence) {
 TEST(BenchOptions, WrongOnesAreRefusedWithASentence) {
   expect_usage({}, "no spec");
   expect_usage({"a.ini", "--n"}, "--n needs a value");
-  expect_usage({"a.ini", "--n", "0"}, "--n 0");
   expect_usage({"a.ini", "--n", "12x"}, "--n 12x");
   expect_usage({"a.ini", "--n", "2^40"}, "--n 2^40");
   expect_usage({"a.ini", "--n", "5", "--n", "6"}, "--n is given twice");
@@ -482,6 +481,13 @@ TEST(Bench, CsvGoesToAFile) {
   EXPECT_NE(outcome.err.find("its first line does not name the columns"), std::string::npos) << outcome.err;
   outcome = bench({spec("f.ini", map32), "--n=100", "--out=/nowhere/rows.csv"});
   EXPECT_EQ(outcome.status, 1);
+}
+
+TEST(Bench, NoKeysAreNoRows) {
+  Outcome outcome = bench({spec("none.ini", map32), "--n", "0"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.rows().size(), 0u);
+  EXPECT_NE(outcome.err.find("--n 0: there is nothing to measure"), std::string::npos) << outcome.err;
 }
 
 TEST(Bench, JsonHasTheSameRows) {

@@ -144,6 +144,13 @@ static tsr_status measure_pools(bench *b, tsr_error *error) {
   return status;
 }
 
+/* No keys make no rates: the outputs have no rows. */
+static tsr_status measure_nothing(bench *b, tsr_error *error) {
+  fprintf(stderr, "note: bench: --n 0: there is nothing to measure\n");
+  b->measured = 1;
+  return open_output(b, error);
+}
+
 /* Of the outputs none may be another one, a spec, or a file of keys. */
 static tsr_status check_outputs(const tsr_bench_options *o, tsr_error *error) {
   const tsr_named_path outputs[] = {
@@ -164,6 +171,7 @@ static tsr_status run(bench *b, tsr_error *error) {
   tsr_status status = check_outputs(o, error);
   if (status == TSR_OK) status = read_specs(b, error);
   if (status) return status;
+  if (!o->n) return measure_nothing(b, error);
   if (o->devices) return measure_devices(b, error);
   return tsr_bench_wants_pools(o) ? measure_pools(b, error) : measure_tables(b, error);
 }

@@ -270,7 +270,7 @@ static tsr_status read_option(size_t which, const char *value, tsr_bench_options
   switch (which) {
   case N:
     o->n_is_given = true;
-    return read_count(options[which].name, value, KEYS_MAX, &o->n, error);
+    return read_number(options[which].name, value, 0, KEYS_MAX, &o->n, error);
   case LOADS:
     return read_loads(value, o, error);
   case OPS:
