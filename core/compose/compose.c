@@ -286,7 +286,7 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
   t->lock_bytes = (1ull << log2_bits) / 8;
 }
 
-/* ---- Value lists ---------------------------------------------------------------------------------- */
+/* ---- Value lists ----------------------------------------------------------------------------- */
 
 /* The number that another region of the layout's has. There is room: tsr_fit_layout has looked. */
 static uint32_t free_region(const tsr_composition *t) {

@@ -11,7 +11,7 @@ static tsr_status reserve(tsr_table *t, uint64_t count, tsr_error *error) {
 
 static void ignore(tsr_table *t) { (void)t; }
 
-static tsr_status clear(tsr_table *t, void *stream, tsr_error *error) {
+static tsr_status do_nothing(tsr_table *t, void *stream, tsr_error *error) {
   (void)t, (void)stream, (void)error;
   return TSR_OK;
 }
@@ -36,11 +36,11 @@ static void describe_nothing(const tsr_composition *c, FILE *out) { (void)c, (vo
 
 const tsr_values tsr_values_in_slots = {.reserve = reserve,
                                         .free = ignore,
-                                        .clear = clear,
+                                        .clear = do_nothing,
                                         .note_erased = ignore,
                                         .operate = operate,
                                         .copy = copy,
-                                        .open = clear,
+                                        .open = do_nothing,
                                         .view = see_nothing,
                                         .describe = describe_nothing,
                                         .bytes = none,

@@ -29,9 +29,9 @@ struct tsr_values {
   tsr_status (*read)(tsr_table *table, uint64_t size, void *held, void *values, uint64_t missing, tsr_error *error);
   /* Makes the values of `to`, whose slots hold what those of `from` do. Enqueues to the default stream. */
   tsr_status (*copy)(tsr_table *to, const tsr_table *from, tsr_error *error);
-  /* Lets kernels of users insert, until the next bulk call does; waits where those have changed what was known of values.
-   * view: what such a kernel gets to know. */
+  /* Lets user kernels insert. Waits if bulk calls have inserted, or pairs were erased, since the last time. */
   tsr_status (*open)(tsr_table *table, void *stream, tsr_error *error);
+  /* Fills in where such a kernel finds the values that are outside the store. */
   void (*view)(const tsr_table *table, tsr_user_table *seen);
   void (*describe)(const tsr_composition *composition, FILE *out); /* the memory of values outside the store */
   uint64_t (*bytes)(const tsr_table *table);                       /* of values outside the store */

@@ -175,9 +175,8 @@ static tsr_status fill_bits(tsr_table *t, void *stream, tsr_error *error) {
   return status ? status : left;
 }
 
-/* An erase that is in a graph may have run without the host's knowing. */
-/* Lets callers' kernels insert: from then on bits say which rows are spare, until the list is made anew. It waits where bulk
- * calls have inserted, or pairs were erased, since the last time. */
+/* From now on bits say which rows are spare, until a bulk call lists them again. An erase in a graph may have run without
+ * the host's knowing. */
 static tsr_status open_bits(tsr_table *t, void *stream, tsr_error *error) {
   tsr_wide *w = &t->wide;
   tsr_status status = tsr_wide_reserve(t, 0, error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Short functions over a table's pairs (tessera_kernels.h): callers' kernels whose text is generated here around the
+ * Short functions over a table's pairs (tessera_kernels.h): user kernels whose text is generated here around the
  * caller's statements.
  */
 #define _GNU_SOURCE /* asprintf */
