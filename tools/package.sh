@@ -34,6 +34,7 @@ put_file() {
     */tests/conformance/conformance) put 755 "$file" bin/tessera-conform ;;
     */core/libtessera.so) put 755 "$file" lib/libtessera.so ;;
     */core/tessera*.h | */core/tessera.cuh) put 644 "$file" "include/$name" ;;
+    */docs/*.md) put 644 "$file" "docs/$name" ;;
     */examples/*) put 644 "$file" "share/tessera/examples/${file#*examples/}" ;;
     */plugins/*.sh) put 755 "$file" "share/tessera/sdk/plugins/$name" ;;
     */plugins/*) put 644 "$file" "share/tessera/sdk/plugins/${file#*plugins/}" ;;

@@ -42,6 +42,13 @@ for file in LICENSE README.md include/tessera.h lib/libtessera.so "${specs#"$hom
   [[ -s $home/$file ]] || fail "there is no $file"
 done
 
+case_of "README's pages of the manual are in it"
+pages=$(grep -o '](docs/[a-z_]*\.md' "$home/README.md" | cut -c 3- | sort -u)
+(($(wc -l <<<"$pages") >= 10)) || fail "README.md names too few pages: $pages"
+for file in $pages; do
+  [[ -s $home/$file ]] || fail "there is no $file"
+done
+
 case_of "the same inputs make the same bytes"
 ! tar --full-time -tvzf "$package" | grep -v '0/0 .* 1970-01-01 00:00:00 ' || fail "it tells who packed it, or when"
 
