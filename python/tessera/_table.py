@@ -473,7 +473,7 @@ class Table:
         return self._value_kind or keys.kind
 
     def _decoded(self, values: Any, out: Any = None) -> Any:
-        """What the library wrote, as values. out: the caller's array, which then has them, too."""
+        """What the library wrote, as values. out: the caller's array, which then has them as well."""
         return values
 
     def _result(

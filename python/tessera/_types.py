@@ -327,11 +327,12 @@ def _ordered(values: Any, adapter: Adapter, name: str, memory: Memory, stores: b
     if stores and kind == "f" and memory.size and bool((values != values).any()):
         raise BadArgument(f"{name}: holds NaN, which has no place in an order: leave these pairs out")
     lowest = -(1 << 8 * width - 1)
-    bits = adapter.viewed(values, "i", width)
-    if kind == "i":
-        return adapter.viewed(bits ^ lowest, kind, width)
-    sign = bits >> (8 * width - 1)
-    return adapter.viewed(bits ^ ((sign if stores else ~sign) | lowest), kind, width)
+    bits = adapter.viewed(values.reshape(-1), "i", width)  # NumPy's items of no axis would become int64
+    turned = lowest
+    if kind == "f":
+        sign = bits >> (8 * width - 1)
+        turned = (sign if stores else ~sign) | lowest
+    return adapter.viewed(bits ^ turned, kind, width).reshape(values.shape)
 
 
 # ---- The kinds -------------------------------------------------------------------------------------------------------
