@@ -23,10 +23,11 @@ struct tsr_program {
   const tsr_composition *composition;
   const tsr_cpu_bulk *bulk;
   tsr_cpu cpu;
-  tsr_fused fused[TSR_BULKS]; /* those that have been worth it */
-  uint64_t items[TSR_BULKS];  /* that the tables have worked through, or were asked for */
-  bool is_refused;            /* fusing has failed: not again */
-  tsr_error why;              /* of that */
+  tsr_fused fused[TSR_BULKS];    /* those that have been worth it */
+  tsr_fusing *fusing[TSR_BULKS]; /* those that a compiler works on */
+  uint64_t items[TSR_BULKS];     /* that the tables have worked through, or were asked for */
+  bool is_refused;               /* fusing has failed: not again */
+  tsr_error why;                 /* of that */
   char words[sizeof(tsr_error)];
 };
 
@@ -167,66 +168,63 @@ static tsr_status cpu_program_create(tsr_device *device, const tsr_composition *
 }
 
 static void cpu_program_destroy(tsr_program *program) {
-  for (uint32_t op = 0; program && op < TSR_BULKS; op++) tsr_fused_free(&program->fused[op]);
+  for (uint32_t op = 0; program && op < TSR_BULKS; op++) {
+    tsr_fuse_leave(program->fusing[op]);
+    tsr_fused_free(&program->fused[op]);
+  }
   free(program);
+}
+
+/* Takes an operation that a compiler has made; waits: for a compiler that works on it. */
+static void take_fused(tsr_program *program, uint32_t op, bool waits) {
+  tsr_fusing *fusing = program->fusing[op];
+  if (!fusing || !tsr_fuse_ended(fusing, waits)) return;
+  program->fusing[op] = NULL;
+  if (tsr_fuse_take(fusing, &program->fused[op], &program->why)) program->is_refused = true;
 }
 
 static const char *cpu_program_describe(tsr_program *program) {
 #define OPERATION_NAME(op) #op,
   static const char *const names[] = {TSR_BULK_OPS(OPERATION_NAME)};
   size_t used = 0, room = sizeof program->words;
-  for (uint32_t op = 0; op < TSR_BULKS; op++)
+  uint32_t compiled = 0;
+  for (uint32_t op = 0; op < TSR_BULKS; op++) {
+    take_fused(program, op, false);
+    compiled += program->fusing[op] != NULL;
     if (program->fused[op].range && used < room)
       used += (size_t)snprintf(program->words + used, room - used, "%s%s%s", used ? ", " : "fused: ", names[op],
                                program->fused[op].cached  ? " (cached)"
                                : program->fused[op].ahead ? " (ahead)"
                                                           : "");
+  }
   if (program->is_refused)
-    snprintf(program->words, room, "function tables: %.*s", (int)room - 32, program->why.message);
+    used = (size_t)snprintf(program->words, room, "function tables: %.*s", (int)room - 32, program->why.message);
   else if (!used)
-    snprintf(program->words, room, "function tables, as there was little to do");
+    used = (size_t)snprintf(program->words, room,
+                            compiled ? "function tables" : "function tables, as there was little to do");
+  if (compiled && used < room)
+    used += (size_t)snprintf(program->words + used, room - used, "; a compiler works on %u more", compiled);
   const uint64_t refused = tsr_parallel_refused(), threads = tsr_parallel_threads();
-  used = strlen(program->words);
-  if (refused)
+  if (refused && used < room)
     snprintf(program->words + used, room - used, "; %llu thread%s instead of %llu, since no more could be started",
              (unsigned long long)threads, threads == 1 ? "" : "s", (unsigned long long)(threads + refused));
   return program->words;
 }
 
-typedef struct fuse_job {
-  tsr_program *program;
-  const uint32_t *ops;
-  tsr_error why[TSR_BULKS];
-} fuse_job;
-
-static void fuse_range(void *argument, uint64_t begin, uint64_t end) {
-  fuse_job *job = argument;
-  for (uint64_t i = begin; i < end; i++) {
-    const uint32_t op = job->ops[i];
-    const tsr_status status = tsr_fuse(job->program->composition, op, &job->program->fused[op], &job->why[i]);
-    (void)status; /* the error has it */
-  }
-}
-
-/* Each operation by a compiler of its own, as many at once as there are threads. */
-static void fuse(tsr_program *program, const uint32_t *ops, uint32_t count) {
-  fuse_job job = {.program = program, .ops = ops};
-  tsr_parallel_each(count, fuse_range, &job);
-  for (uint32_t i = 0; i < count; i++) {
-    if (job.why[i].status == TSR_OK) continue;
+/* The function tables go on working until a compiler has ended. */
+static void fuse(tsr_program *program, uint32_t op) {
+  if (program->fused[op].range || program->fusing[op] || program->is_refused) return;
+  if (tsr_fuse_begin(program->composition, op, &program->fused[op], &program->fusing[op], &program->why))
     program->is_refused = true;
-    program->why = job.why[i];
-  }
 }
 
-/* Compiles operations when the tables would take about as long for the n items to come, or have taken it. So users
- * of small tables do not wait for a compiler, and users of large ones wait once. */
+/* Compiles operations when the tables would take about as long for the n items to come, or have taken it: all at once,
+ * each by a compiler of its own. So users of small tables do not load the machine with compilers. */
 static void cpu_expect(tsr_program *program, const uint32_t *ops, uint32_t count, uint64_t n) {
-  uint32_t worth[TSR_BULKS], worth_count = 0;
-  for (uint32_t i = 0; i < count && !program->is_refused; i++)
-    if (!program->fused[ops[i]].range && (program->items[ops[i]] + n) / tsr_parallel_threads() >= tsr_fuse_items())
-      worth[worth_count++] = ops[i];
-  if (worth_count) fuse(program, worth, worth_count); /* which a small call would feel */
+  const uint64_t least = tsr_fuse_items();
+  for (uint32_t i = 0; i < count; i++)
+    if ((program->items[ops[i]] + n) / tsr_parallel_threads() >= least) fuse(program, ops[i]);
+  for (uint32_t i = 0; least == 0 && i < count; i++) take_fused(program, ops[i], true);
 }
 
 /* Where there is no compiler the function tables are ready. */
@@ -234,13 +232,16 @@ static tsr_status cpu_prepare(tsr_device *device, tsr_program *program, const ts
   (void)device;
   (void)error;
   const uint32_t op = (uint32_t)(step - tsr_bulk_steps.step);
-  if (step->set == &tsr_bulk_steps && !program->fused[op].range && !program->is_refused) fuse(program, &op, 1);
+  if (step->set != &tsr_bulk_steps) return TSR_OK;
+  fuse(program, op);
+  take_fused(program, op, true);
   return TSR_OK;
 }
 
 typedef struct launch_job {
   const tsr_program *program;
   const tsr_bulk *bulk;
+  uint64_t first; /* of the items at hand */
   uint32_t op, alone;
 } launch_job;
 
@@ -258,7 +259,7 @@ static void launch_range(void *argument, uint64_t begin, uint64_t end) {
   const uint64_t *words = (const uint64_t *)&own;
   const tsr_program *program = job->program;
   tsr_cpu_range *range = program->fused[job->op].range ? program->fused[job->op].range : program->bulk->range[job->op];
-  range(&program->cpu, job->bulk, job->alone, begin, end, &own);
+  range(&program->cpu, job->bulk, job->alone, job->first + begin, job->first + end, &own);
   /* Relaxed, because nothing is read because of these counts before the team has joined, which orders them. */
   for (uint32_t i = 0; i < TSR_TALLY_WORDS; i++)
     if (tsr_tally_is_most(i))
@@ -267,11 +268,20 @@ static void launch_range(void *argument, uint64_t begin, uint64_t end) {
       __atomic_fetch_add(&all[i], words[i], __ATOMIC_RELAXED);
 }
 
+/* While a compiler works on the operation the tables take some items at a time, so that its code is used as soon as it
+ * is there. */
 static void cpu_launch(tsr_program *program, uint32_t op, const tsr_bulk *bulk) {
-  launch_job job = {program, bulk, op, tsr_parallel_threads() == 1};
+  enum { ITEMS = 1 << 16 }; /* of a thread: 20 to 50 ms */
+  launch_job job = {program, bulk, 0, op, tsr_parallel_threads() == 1};
   cpu_expect(program, &op, 1, bulk->n);
   program->items[op] += bulk->n;
-  tsr_parallel_for(bulk->n, launch_range, &job);
+  while (job.first < bulk->n) {
+    const uint64_t left = bulk->n - job.first, some = ITEMS * tsr_parallel_threads();
+    take_fused(program, op, false);
+    const uint64_t items = program->fusing[op] && some < left ? some : left;
+    tsr_parallel_for(items, launch_range, &job);
+    job.first += items;
+  }
 }
 
 typedef struct step_job {

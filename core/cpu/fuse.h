@@ -21,11 +21,22 @@ typedef struct tsr_fused {
   bool ahead;           /* next to the library */
 } tsr_fused;
 
-/* Makes the operation TSR_BULK_ of this table, of one-lane tiles. *fused is freed by tsr_fused_free. Fails where it
- * was not compiled ahead and there is no compiler, or it fails, or takes too long; then the function tables do the same
- * work. */
-tsr_status tsr_fuse(const tsr_composition *composition, uint32_t operation, tsr_fused *fused, tsr_error *error)
-    TSR_MUST_CHECK;
+/* A compiler at work on an operation, in a thread of its own. */
+typedef struct tsr_fusing tsr_fusing;
+
+/* Takes the operation TSR_BULK_ of this table, of one-lane tiles, from where it was compiled before: *fused is then
+ * freed by tsr_fused_free, and *fusing is NULL. Otherwise begins to compile it. Fails where it was not compiled before
+ * and there is no compiler; then the function tables do the same work. The process waits at its end for what it has
+ * begun, a few seconds at most, so that the next process finds it. */
+tsr_status tsr_fuse_begin(const tsr_composition *composition, uint32_t operation, tsr_fused *fused, tsr_fusing **fusing,
+                          tsr_error *error) TSR_MUST_CHECK;
+/* Whether the compiler has ended; waits: until it has. A forked child has not its parent's compilers: what it waits for
+ * it compiles itself. */
+bool tsr_fuse_ended(tsr_fusing *fusing, bool waits);
+/* The code. pre: the compiler has ended. Fails where it failed, or took too long. fusing is freed in any case. */
+tsr_status tsr_fuse_take(tsr_fusing *fusing, tsr_fused *fused, tsr_error *error) TSR_MUST_CHECK;
+/* Nobody wants the code any more: it goes to the cache alone. fusing is freed; NULL is fine. */
+void tsr_fuse_leave(tsr_fusing *fusing);
 void tsr_fused_free(tsr_fused *fused);
 
 /* Compiles it for all processors of a kind that most have, into a file of FOLDER/fused, which exists. Where plugins
@@ -34,7 +45,7 @@ tsr_status tsr_fuse_ahead(const tsr_composition *composition, uint32_t operation
     TSR_MUST_CHECK;
 
 /* Items of an operation that one thread works through by function tables before it is worth a compiler:
- * TESSERA_CC_ITEMS, or what takes them about as long. */
+ * TESSERA_CC_ITEMS, or what takes them about as long. 0: calls wait for the compiler before their first item. */
 uint64_t tsr_fuse_items(void);
 
 #ifdef __cplusplus

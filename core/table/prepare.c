@@ -81,9 +81,19 @@ static uint32_t operation_of(const tsr_table *t, uint32_t operation) {
   return operation == TSR_BULK_note ? tsr_counts_by(&t->store) : operation;
 }
 
+/* A backend may make several operations at once. */
+static void expect_all(const tsr_table *t, uint32_t wanted) {
+  uint32_t ops[TSR_BULKS], count = 0;
+  for (uint32_t i = 0; i < CALLS; i++)
+    for (uint32_t j = 0; (wanted & calls[i].bit) && j < calls[i].count && count < TSR_BULKS; j++)
+      ops[count++] = operation_of(t, calls[i].operations[j]);
+  tsr_launch_expect(t, ops, count, UINT64_MAX / 2);
+}
+
 tsr_status tsr_single_prepare(tsr_table *t, uint32_t wanted, tsr_error *error) {
   tsr_program *program = t->store.code->program;
   tsr_status status = TSR_OK;
+  expect_all(t, wanted);
   for (uint32_t i = 0; status == TSR_OK && i < CALLS; i++) {
     if (!(wanted & calls[i].bit)) continue;
     /* lists that are made in bulk have no insert of a single pair: their steps are linked with the first batch */

@@ -55,6 +55,13 @@ case_of "small tables are not compiled"
 TESSERA_CC_ITEMS=100000 answers 'function tables, as there was little to do'
 TESSERA_CC_ITEMS=500 answers 'fused: insert'
 
+case_of "nobody waits for a compiler, and the next process finds what it has made"
+compiler 'sleep 1' 'exec cc "$@"'
+sed -i "s/while.*//" "$work/paper_cc"
+XDG_CACHE_HOME=$work/beside TESSERA_CC_ITEMS=500 answers 'function tables; a compiler works on 2 more'
+XDG_CACHE_HOME=$work/beside answers 'fused: insert \(cached\), find \(cached\)'
+unset TESSERA_CC
+
 case_of "TESSERA_CC is empty"
 TESSERA_CC='' answers 'function tables: TESSERA_CC is empty'
 
