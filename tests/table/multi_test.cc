@@ -195,9 +195,9 @@ TEST_F(MultiOfShortKeys, ReservedKeysHaveAsManyPairsAsOthers) {
         SCOPED_TRACE(recipe);
         reserved_keys_hold(recipe, 16);
         // ... which comes to the device in turn with the others, and is the last one
-        reserved_keys_hold(recipe, 16,
-                           {"table.page_bytes=" + std::to_string(key_bits / 4) + "Ki",
-                            "table.device_bytes=" + std::to_string(key_bits * 17 / 16) + "Ki", "table.page_batch=1"});
+        reserved_keys_hold(recipe, 32,
+                           {"table.page_bytes=" + std::to_string(key_bits / 2) + "Ki",
+                            "table.device_bytes=" + std::to_string(key_bits * 2) + "Ki", "table.page_batch=1"});
         tried++;
       }
   EXPECT_GT(tried, 0u);
