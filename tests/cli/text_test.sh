@@ -273,7 +273,7 @@ run join l.tsv empty.tsv --strict "${cpu[@]}"
 expect_status 1
 expect_err 'empty.tsv: holds no key, and --strict'
 
-# The rows of an array of numbers, each of so many bytes.
+# array FILE BYTES: the rows of an array of numbers, a row of BYTES each.
 array() { tail -c +129 "$1" | od -An -v -t u8 -w"$2" | tr -s ' ' | sed 's/^ //' | sort; }
 
 case_of "keys alone are enough where no value is shown"
