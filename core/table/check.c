@@ -55,6 +55,7 @@ static void print_parts(FILE *out, const tsr_composition *t) {
 static void print_settings(FILE *out, const tsr_spec *spec, const tsr_composition *t) {
   const tsr_setting_info *rows;
   size_t count = tsr_settings_list(&rows);
+  const bool is_index = t->settings.kind == TSR_KIND_INDEX;
   fprintf(out, "%-12s %s\n", "spec", tsr_spec_name(spec));
   for (size_t i = 0; i < count; i++) {
     const char *value = tsr_spec_get(spec, "table", rows[i].key);
@@ -64,6 +65,8 @@ static void print_settings(FILE *out, const tsr_spec *spec, const tsr_compositio
         (t->shape.kind == TSR_KIND_MULTIMAP || t->shape.duplicates == TSR_DUPLICATES_KEEP ||
          t->shape.kind == TSR_KIND_COUNTER))
       continue;
+    if (strcmp(rows[i].key, "duplicates") == 0 && is_index) continue;
+    if ((strcmp(rows[i].key, "numbering") == 0 || strcmp(rows[i].key, "reuse") == 0) && !is_index) continue;
     if (strcmp(rows[i].key, "overflow") == 0 && !value && !t->shape.tells_overflow) continue; /* there are no sums */
     if (strcmp(rows[i].key, "capacity") == 0)
       fprintf(out, "  %-18s %llu\n", rows[i].key, (unsigned long long)t->shape.capacity);
@@ -220,9 +223,9 @@ static const char *kinds_of(const tsr_composition *t) {
   if (is_filter(t)) return "filter";
   if (t->shape.has_lists) return "multiset, multimap; set and map with duplicates = promise_unique";
   if (t->shape.holds_many && can_list_values)
-    return "set, map, counter, multiset, multimap, its values inline or in buckets";
-  if (can_list_values) return "set, map, counter, multimap with values = buckets";
-  return t->shape.holds_many ? "set, map, counter, multiset, multimap" : "set, map, counter";
+    return "set, map, counter, index, multiset, multimap, its values inline or in buckets";
+  if (can_list_values) return "set, map, counter, index, multimap with values = buckets";
+  return t->shape.holds_many ? "set, map, counter, index, multiset, multimap" : "set, map, counter, index";
 }
 
 static void print_constants(FILE *out, const tsr_composition *t) {
