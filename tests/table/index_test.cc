@@ -291,8 +291,7 @@ TEST_P(Index, IsFull) {
   tsr_table_info info = {};
   tsr_table_describe(table_, &info);
   tsr_error error = {};
-  uint64_t most = 0;
-  for (int call = 0; call < 20; call++) {
+  for (int call = 0; call < 60; call++) {
     const std::vector<uint64_t> keys = some_keys(call % 3 ? 50 : 400, 3000, &random);
     const Numbered result = number_raw(keys);
     const std::vector<uint32_t> found = find(keys);
@@ -307,9 +306,8 @@ TEST_P(Index, IsFull) {
     uint64_t size = 0, given = 0;
     ASSERT_EQ(tsr_size(table_, &size, &error), TSR_OK);
     ASSERT_EQ(tsr_numbers_given(table_, &given, &error), TSR_OK);
-    most = std::max(most, size);
     if (GetParam().reuses) {
-      ASSERT_LE(given, info.slots + 100) << "numbers of keys that found no room are lost";
+      ASSERT_LE(given, info.slots + 3 * info.bucket_slots) << "numbers of keys that found no room are lost";
     }
     std::vector<uint64_t> some(keys.begin(), keys.begin() + 20);
     ASSERT_NO_FATAL_FAILURE(erase(some, 0));
@@ -420,7 +418,7 @@ TEST_P(Index, TellsDistinctKeys) {
     EXPECT_EQ(alone, count);
     expect_sentence(error, "room");
   }
-  const std::vector<uint64_t> many = some_keys(40000, 1u << 30, &random);
+  const std::vector<uint64_t> many = some_keys(6000, 1u << 30, &random);
   Array array(key_bits(), many);
   uint64_t count = 0;
   EXPECT_EQ(tsr_unique(table_, many.size(), array.data(), nullptr, &count, &error), TSR_UNSUPPORTED);
