@@ -158,8 +158,8 @@ TSR_API tsr_status tsr_number(tsr_table *table, uint64_t n, const void *keys, ui
                               tsr_error *error);
 /* kind = index: writes to keys[i] the key with the number from + i, or call->missing; call->present[i] is 1 if there is one,
  * otherwise 0. Reads all pairs, so ask for many at once. Waits. TSR_UNSUPPORTED for another kind. */
-TSR_API tsr_status tsr_keys(tsr_table *table, uint32_t from, uint64_t n, void *keys, const tsr_call *call,
-                            tsr_error *error);
+TSR_API tsr_status tsr_keys_by_number(tsr_table *table, uint32_t from, uint64_t n, void *keys, const tsr_call *call,
+                                      tsr_error *error);
 /* kind = index: writes to *given how many numbers were given since the table was cleared. All numbers are below it. Waits.
  * TSR_UNSUPPORTED for another kind. */
 TSR_API tsr_status tsr_numbers_given(tsr_table *table, uint64_t *given, tsr_error *error);

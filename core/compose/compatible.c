@@ -61,6 +61,7 @@
     "use phased")                                                                                                      \
   R(DEVICES, INDEX, NOT_BUILT, "the free numbers are on one device", "use device")                                     \
   R(DEVICE_BYTES, INDEX, NOT_BUILT, "numbers are written to slots that are on the device", "remove one")               \
+  R(PAGES, INDEX, NOT_BUILT, "its keys are inserted by random access", "remove the line")                              \
   R(DEVICE, DEVICES, MEANING, "both say where the table is", "remove one")                                             \
   R(INDEPENDENT, LOOKS, ONCE, "a key could be on two devices",                                                         \
     "use hash, a multiset or multimap, or duplicates = promise_unique")                                                \

@@ -107,6 +107,7 @@ tsr_status tsr_composition_check(const tsr_composition *t, const tsr_spec *spec,
 
 const char *tsr_composition_overlap(const tsr_composition *t) {
   if (t->shape.kind == TSR_KIND_FILTER) return "inserts may overlap inserts, finds finds; the table orders the classes";
+  if (t->settings.kind == TSR_KIND_INDEX) return "finds may overlap finds; the table orders all other calls";
   if (TSR_TAKES_TURNS(&t->shape))
     return "finds may overlap inserts or erases, inserts inserts, erases erases; the table orders inserts and erases";
   if (t->shape.concurrency == TSR_CONCURRENCY_MIXED)

@@ -143,7 +143,7 @@ static void print_pages(FILE *out, const tsr_composition *t) {
   const uint64_t least = tsr_plan_page_batch(t, 0), of_half = tsr_plan_page_batch(t, s->capacity / 2);
   fprintf(out, "%-12s %llu of %llu buckets each; ", "pages", (unsigned long long)s->pages,
           (unsigned long long)tsr_composition_page_buckets(t));
-  if (least == UINT64_MAX) {
+  if (least == UINT64_MAX || t->settings.kind == TSR_KIND_INDEX) {
     fprintf(out, "inserts go by random access\n");
     return;
   }
@@ -165,7 +165,8 @@ static void print_stages(FILE *out, const char *title, const tsr_stages *stages)
 /* The stages of an insert that is large enough for all of them. Results may make it go another way. */
 static void print_plan(FILE *out, const tsr_composition *t) {
   const uint64_t pages = tsr_plan_page_batch(t, 0), marks = tsr_plan_mark_batch(t);
-  tsr_batch batch = {.op = TSR_BULK_insert, .n = TSR_SPANS_BATCH, .is_clear = true};
+  const uint32_t op = t->settings.kind == TSR_KIND_INDEX ? TSR_BULK_find_or_insert : TSR_BULK_insert;
+  tsr_batch batch = {.op = op, .n = TSR_SPANS_BATCH, .is_clear = true};
   if (pages != UINT64_MAX && pages > batch.n) batch.n = pages;
   if (marks != UINT64_MAX && marks > batch.n) batch.n = marks;
   const tsr_stages stages = tsr_plan_batch(t, &batch);

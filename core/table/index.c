@@ -65,17 +65,19 @@ static tsr_status place_keys(tsr_table *t, const tsr_numbering_run *places, void
   return status ? status : left;
 }
 
-tsr_status tsr_keys(tsr_table *t, uint32_t from, uint64_t n, void *keys, const tsr_call *call, tsr_error *error) {
+tsr_status tsr_keys_by_number(tsr_table *t, uint32_t from, uint64_t n, void *keys, const tsr_call *call,
+                              tsr_error *error) {
   tsr_call known;
-  tsr_status status = tsr_take_over("tsr_keys", &known, call, sizeof known, error);
-  if (status == TSR_OK) status = begin(t, "tsr_keys", known.stream, error);
+  tsr_status status = tsr_take_over("tsr_keys_by_number", &known, call, sizeof known, error);
+  if (status == TSR_OK) status = begin(t, "tsr_keys_by_number", known.stream, error);
   if (status || n == 0) return status;
-  if (!keys) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_keys: keys is NULL, but n = %llu", (unsigned long long)n);
+  if (!keys)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_keys_by_number: keys is NULL, but n = %llu", (unsigned long long)n);
   if (known.results)
     return tsr_fail(error, TSR_BAD_ARGUMENT,
-                    "tsr_keys: results is set: pass present, which says which numbers have keys");
+                    "tsr_keys_by_number: results is set: pass present, which says which numbers have keys");
   if (n > TSR_NUMBER_MARK)
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_keys: n = %llu: there are at most 2^31 numbers",
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_keys_by_number: n = %llu: there are at most 2^31 numbers",
                     (unsigned long long)n);
   const uint32_t key_bytes = t->store.composition->shape.key_bits / 8;
   tsr_array arrays[] = {{.callers = keys, .bytes = n * key_bytes, .word = key_bytes, .use = TSR_ARRAY_WRITTEN},

@@ -245,7 +245,7 @@ protected:
     call.present = present.data();
     call.missing = 77;
     Array keys(key_bits(), n);
-    ASSERT_EQ(tsr_keys(table_, from, n, keys.data(), &call, &error), TSR_OK) << error.message;
+    ASSERT_EQ(tsr_keys_by_number(table_, from, n, keys.data(), &call, &error), TSR_OK) << error.message;
     const std::vector<uint64_t> written = keys.numbers(n);
     for (uint64_t i = 0; i < n; i++) {
       const auto it = keys_of.find(static_cast<uint32_t>(from + i));
@@ -418,6 +418,7 @@ TEST_P(Index, TellsDistinctKeys) {
     EXPECT_EQ(alone, count);
     expect_sentence(error, "room");
   }
+  ASSERT_NO_FATAL_FAILURE(create(50));
   const std::vector<uint64_t> many = some_keys(6000, 1u << 30, &random);
   Array array(key_bits(), many);
   uint64_t count = 0;
@@ -490,14 +491,14 @@ TEST(IndexCalls, AreRefused) {
   uint8_t codes[2];
   call.results = codes;
   expect_refused(tsr_number(map, 2, keys, numbers, nullptr, &error), TSR_BAD_ARGUMENT, error, "values");
-  expect_refused(tsr_keys(map, 0, 2, numbers, nullptr, &error), TSR_UNSUPPORTED, error, "kind = index");
+  expect_refused(tsr_keys_by_number(map, 0, 2, numbers, nullptr, &error), TSR_UNSUPPORTED, error, "kind = index");
   expect_refused(tsr_numbers_given(map, &count, &error), TSR_UNSUPPORTED, error, "kind = index");
   expect_refused(tsr_insert(index, 2, keys, values, nullptr, &error), TSR_BAD_ARGUMENT, error, "NULL");
   expect_refused(tsr_find_or_insert(index, 2, keys, values, numbers, nullptr, &error), TSR_BAD_ARGUMENT, error, "NULL");
   expect_refused(tsr_number(index, 2, nullptr, numbers, nullptr, &error), TSR_BAD_ARGUMENT, error, "keys");
   expect_refused(tsr_number(nullptr, 2, keys, numbers, nullptr, &error), TSR_BAD_ARGUMENT, error, "NULL");
-  expect_refused(tsr_keys(index, 0, 2, nullptr, nullptr, &error), TSR_BAD_ARGUMENT, error, "keys");
-  expect_refused(tsr_keys(index, 0, 2, numbers, &call, &error), TSR_BAD_ARGUMENT, error, "present");
+  expect_refused(tsr_keys_by_number(index, 0, 2, nullptr, nullptr, &error), TSR_BAD_ARGUMENT, error, "keys");
+  expect_refused(tsr_keys_by_number(index, 0, 2, numbers, &call, &error), TSR_BAD_ARGUMENT, error, "present");
   expect_refused(tsr_unique(index, 2, keys, nullptr, nullptr, &error), TSR_BAD_ARGUMENT, error, "count");
   expect_refused(tsr_numbers_given(index, nullptr, &error), TSR_BAD_ARGUMENT, error, "place");
   tsr_table_destroy(index);
@@ -513,6 +514,7 @@ TEST(IndexSpecs, AreRefused) {
                {"concurrency = mixed\n", "phased"},
                {"devices = 0,0\n", "one device"},
                {"page_bytes = auto\ndevice_bytes = 1Mi\n", "device_bytes"},
+               {"page_bytes = auto\n", "random access"},
                {"numbering = sorted\n", "first_seen"},
                {"reuse = never\n", "yes"},
                {"capacity = 4G\n", "2^31"}};
