@@ -42,10 +42,10 @@
 enum { TSR_NUMBERING_STEPS(TSR_NUMBERING_ENUM) TSR_NUMBERING_STEP_COUNT };
 
 /* Which numbers are free, in device memory. The list of those that came back follows it: `spares` uint32_t. */
-typedef struct tsr_numbers {
+typedef struct tsr_free_numbers {
   uint64_t given; /* numbers from this one on were never given */
   uint64_t spares;
-} tsr_numbers;
+} tsr_free_numbers;
 
 /* Arrays hold n items, or are NULL if a step does not use them. */
 typedef struct tsr_numbering_run {
@@ -57,7 +57,7 @@ typedef struct tsr_numbering_run {
   uint32_t wanted;
   uint32_t key_bytes;
   uint64_t missing; /* settle: the number of an absent key; blank: the key of a number that no key has */
-  tsr_numbers *all;
+  tsr_free_numbers *all;
   const void *keys;
   void *keys_out;   /* blank, place: the keys of numbers from `from` on, ... */
   uint8_t *present; /* ... and whether there is one; NULL: nobody asks */

@@ -15,8 +15,8 @@
 tsr_status tsr_number(tsr_table *t, uint64_t n, const void *keys, uint32_t *numbers, const tsr_call *call,
                       tsr_error *error) {
   tsr_call known;
-  tsr_status status = tsr_check_insert(t, "tsr_number", n, keys, NULL, error);
-  if (status == TSR_OK) status = tsr_table_admits(t, TSR_HAS_CALL_NUMBER, "tsr_number", error);
+  tsr_status status = tsr_table_admits(t, TSR_HAS_CALL_NUMBER, "tsr_number", error);
+  if (status == TSR_OK) status = tsr_check_insert(t, "tsr_number", n, keys, NULL, error);
   if (status == TSR_OK) status = tsr_take_over("tsr_number", &known, call, sizeof known, error);
   if (status) return status;
   tsr_request request = tsr_inserting(t, TSR_BULK_find_or_insert, n, keys, NULL, &known);
@@ -33,12 +33,12 @@ static tsr_status begin(tsr_table *t, const char *call, void *stream, tsr_error 
 }
 
 tsr_status tsr_numbers_given(tsr_table *t, uint64_t *given, tsr_error *error) {
-  tsr_numbers numbers;
+  tsr_free_numbers numbers;
   tsr_status status = begin(t, "tsr_numbers_given", NULL, error);
   if (status == TSR_OK && !given)
     status = tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_numbers_given needs a place for the number");
   if (status == TSR_OK) status = tsr_table_wait(t, error);
-  if (status == TSR_OK) status = tsr_read_numbers(t, &numbers, NULL, error);
+  if (status == TSR_OK) status = tsr_read_free_numbers(t, &numbers, NULL, error);
   if (status == TSR_OK) *given = numbers.given;
   return status;
 }
@@ -125,14 +125,14 @@ static tsr_status run_step(const distinct *d, uint32_t which, uint64_t room, tsr
 static tsr_status number_all(const distinct *d, uint64_t *count, tsr_error *error) {
   tsr_table *t = d->t;
   const tsr_call call = {.stream = d->stream, .missing = TSR_NUMBER_NONE};
-  tsr_numbers numbers = {.given = 0};
+  tsr_free_numbers numbers = {.given = 0};
   uint64_t placed = 0;
   tsr_status status = tsr_clear(t, d->stream, error);
   if (status == TSR_OK) status = tsr_number(t, d->n, d->arrays[KEYS].devices, d->inverse, &call, error);
   if (status == TSR_OK) status = run_step(d, TSR_NUMBERING_leave, 0, error);
   if (status == TSR_OK) status = tsr_prefix_sum(t->device, d->ranks, d->n, d->stream, error);
   if (status == TSR_OK) status = t->backend->copy(t->device, &placed, d->ranks + d->n, sizeof placed, d->stream, error);
-  if (status == TSR_OK) status = tsr_read_numbers(t, &numbers, d->stream, error);
+  if (status == TSR_OK) status = tsr_read_free_numbers(t, &numbers, d->stream, error);
   if (status) return status;
   *count = numbers.given;
   if (placed == d->n) return TSR_OK;
@@ -172,8 +172,8 @@ tsr_status tsr_unique(tsr_table *t, uint64_t n, const void *keys, const tsr_uniq
                       tsr_error *error) {
   tsr_unique_arrays known;
   tsr_status status = tsr_take_over("tsr_unique", &known, arrays, sizeof known, error);
-  if (status == TSR_OK) status = tsr_check_insert(t, "tsr_unique", n, keys, NULL, error);
   if (status == TSR_OK) status = begin(t, "tsr_unique", known.stream, error);
+  if (status == TSR_OK) status = tsr_check_insert(t, "tsr_unique", n, keys, NULL, error);
   if (status == TSR_OK && !count)
     status = tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_unique: count is NULL: it takes the number of distinct keys");
   if (status) return status;

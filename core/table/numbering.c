@@ -25,7 +25,7 @@ tsr_status tsr_numbering_step(const tsr_table *t, uint32_t which, const tsr_numb
 
 /* ---- Memory of the free numbers -------------------------------------------------------------- */
 
-static uint64_t bytes_for(uint64_t room) { return sizeof(tsr_numbers) + room * sizeof(uint32_t); }
+static uint64_t bytes_for(uint64_t room) { return sizeof(tsr_free_numbers) + room * sizeof(uint32_t); }
 
 static tsr_status reserve(tsr_table *t, uint64_t count, tsr_error *error) {
   const uint64_t least = tsr_composition_spares(t->store.composition);
@@ -60,7 +60,7 @@ static tsr_status clear(tsr_table *t, void *stream, tsr_error *error) {
   return t->backend->fill(t->device, t->numbering.all, 0, sizeof *t->numbering.all, stream, error);
 }
 
-tsr_status tsr_read_numbers(tsr_table *t, tsr_numbers *numbers, void *stream, tsr_error *error) {
+tsr_status tsr_read_free_numbers(tsr_table *t, tsr_free_numbers *numbers, void *stream, tsr_error *error) {
   tsr_status status = t->backend->copy(t->device, numbers, t->numbering.all, sizeof *numbers, stream, error);
   return status ? status : t->backend->synchronize(t->device, stream, error);
 }
@@ -186,14 +186,14 @@ static tsr_status number_batch(numbering *w, uint64_t from, uint64_t n, uint32_t
 
 /* With reuse = no numbers run out. The host knows how many there are at the most, and asks when that gets near. */
 static tsr_status check_numbers(tsr_table *t, const tsr_request *r, tsr_error *error) {
-  tsr_numbers numbers;
+  tsr_free_numbers numbers;
   if (t->numbering.is_torn)
     return tsr_fail(error, TSR_UNSUPPORTED,
                     "an earlier call on this index failed and left keys without numbers: call tsr_clear first");
   if (reuses(t) || r->call.is_recorded) return TSR_OK;
   t->numbering.given_at_most += r->n;
   if (t->numbering.given_at_most <= TSR_NUMBER_MARK) return TSR_OK;
-  const tsr_status status = tsr_read_numbers(t, &numbers, r->call.stream, error);
+  const tsr_status status = tsr_read_free_numbers(t, &numbers, r->call.stream, error);
   if (status) return status;
   t->numbering.given_at_most = numbers.given + r->n;
   if (t->numbering.given_at_most <= TSR_NUMBER_MARK) return TSR_OK;
@@ -323,14 +323,14 @@ static bool may_be_saved(const tsr_table *t, uint64_t saved) {
 }
 
 static tsr_status make_saved(tsr_table *t, uint64_t saved, tsr_error *error) {
-  return reserve(t, (saved - sizeof(tsr_numbers)) / sizeof(uint32_t), error);
+  return reserve(t, (saved - sizeof(tsr_free_numbers)) / sizeof(uint32_t), error);
 }
 
 static void *saved_memory(const tsr_table *t) { return t->numbering.all; }
 
 static tsr_status check_saved(tsr_table *t, uint64_t pairs, tsr_error *error) {
-  tsr_numbers numbers;
-  const tsr_status status = tsr_read_numbers(t, &numbers, NULL, error);
+  tsr_free_numbers numbers;
+  const tsr_status status = tsr_read_free_numbers(t, &numbers, NULL, error);
   if (status) return status;
   t->numbering.given_at_most = numbers.given;
   const bool is_listed =

@@ -19,6 +19,7 @@ bool tsr_is_index(const tsr_table *table);
 tsr_status tsr_numbering_step(const tsr_table *table, uint32_t which, const tsr_numbering_run *run, void *stream,
                               tsr_error *error) TSR_MUST_CHECK;
 /* How many were given, and how many of them are free. Waits for the stream. */
-tsr_status tsr_read_numbers(tsr_table *table, tsr_numbers *numbers, void *stream, tsr_error *error) TSR_MUST_CHECK;
+tsr_status tsr_read_free_numbers(tsr_table *table, tsr_free_numbers *numbers, void *stream, tsr_error *error)
+    TSR_MUST_CHECK;
 
 #endif

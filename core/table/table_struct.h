@@ -86,7 +86,7 @@ typedef struct tsr_wide {
 
 /* Which numbers of an index are free (numbering.h); all zero where the table is none. */
 typedef struct tsr_numbering {
-  struct tsr_numbers *all; /* device memory, with room for a list of `room` numbers */
+  struct tsr_free_numbers *all; /* device memory, with room for a list of `room` numbers */
   uint64_t room;
   uint64_t given_at_most; /* with reuse = no: what the host knows of how many were given */
   bool is_torn;           /* a call failed when keys had marks in place of numbers */

@@ -418,6 +418,7 @@ TEST_P(Index, TellsDistinctKeys) {
     EXPECT_EQ(alone, count);
     expect_sentence(error, "room");
   }
+  if (!GetParam().allocator.empty()) return; // whose lists have room for many more keys
   ASSERT_NO_FATAL_FAILURE(create(50));
   const std::vector<uint64_t> many = some_keys(6000, 1u << 30, &random);
   Array array(key_bits(), many);
@@ -490,7 +491,7 @@ TEST(IndexCalls, AreRefused) {
   tsr_call call = {};
   uint8_t codes[2];
   call.results = codes;
-  expect_refused(tsr_number(map, 2, keys, numbers, nullptr, &error), TSR_BAD_ARGUMENT, error, "values");
+  expect_refused(tsr_number(map, 2, keys, numbers, nullptr, &error), TSR_UNSUPPORTED, error, "kind = index");
   expect_refused(tsr_keys_by_number(map, 0, 2, numbers, nullptr, &error), TSR_UNSUPPORTED, error, "kind = index");
   expect_refused(tsr_numbers_given(map, &count, &error), TSR_UNSUPPORTED, error, "kind = index");
   expect_refused(tsr_insert(index, 2, keys, values, nullptr, &error), TSR_BAD_ARGUMENT, error, "NULL");
