@@ -177,7 +177,9 @@ static tsr_status number_batch(numbering *w, uint64_t from, uint64_t n, uint32_t
     status = t->backend->fill(t->device, w->lost, 0xFF, n * sizeof *w->lost, stream, error);
   if (status) return status;
   const tsr_status inserted = w->narrow(t, &part, error);
-  status = finish_batch(w, from, n, inserted ? NULL : error);
+  if (inserted) error = NULL;
+  status = reserve(t, 0, error); /* the table may have grown */
+  if (status == TSR_OK) status = finish_batch(w, from, n, error);
   t->numbering.is_torn = t->numbering.is_torn || status;
   return inserted ? inserted : status;
 }
@@ -190,7 +192,7 @@ static tsr_status check_numbers(tsr_table *t, const tsr_request *r, tsr_error *e
   if (t->numbering.is_torn)
     return tsr_fail(error, TSR_UNSUPPORTED,
                     "an earlier call on this index failed and left keys without numbers: call tsr_clear first");
-  if (reuses(t) || r->call.is_recorded) return TSR_OK;
+  if (reuses(t)) return TSR_OK;
   t->numbering.given_at_most += r->n;
   if (t->numbering.given_at_most <= TSR_NUMBER_MARK) return TSR_OK;
   const tsr_status status = tsr_read_free_numbers(t, &numbers, r->call.stream, error);
@@ -261,16 +263,12 @@ static tsr_status operate(tsr_table *t, const tsr_request *r, tsr_operation *nar
   if (!inserts && !(erases && reuses(t))) return narrow(t, r, error);
   const uint64_t n = inserts && r->n > TSR_NUMBERING_ITEMS ? TSR_NUMBERING_ITEMS : r->n;
   divide(&w, NULL, n, &own, &bytes);
-  tsr_status status = r->call.is_recorded ? TSR_OK : reserve(t, 0, error);
-  if (status == TSR_OK) status = t->backend->allocate_in(t->device, bytes, r->call.stream, &memory, error);
+  tsr_status status = t->backend->allocate_in(t->device, bytes, r->call.stream, &memory, error);
   if (status) return status;
   divide(&w, memory, n, &own, &bytes);
   status = inserts ? number_keys(&w, own, error) : erase_keys(&w, own, error);
   const tsr_status freed = t->backend->free_in(t->device, memory, r->call.stream, status ? NULL : error);
-  if (status == TSR_OK || r->call.is_recorded) return status ? status : freed;
-  const tsr_status waited = t->backend->synchronize(t->device, r->call.stream, NULL);
-  (void)waited; /* the first failure is what the caller hears of */
-  return status;
+  return tsr_call_end(t, &r->call, NULL, 0, status ? status : freed);
 }
 
 /* ---- Code ------------------------------------------------------------------------------------ */

@@ -38,7 +38,7 @@
 
 enum {
   TSR_SAVE_VERSION = 3,
-  TSR_SAVE_OLDEST = 2, /* that is read */
+  TSR_SAVE_OLDEST = 2,         /* that is read */
   TSR_SAVE_VALUES = TSR_ROLES, /* the role of what belongs to no part, behind all regions: rows of value_bytes, or which
                                   numbers of an index are free */
   TSR_SAVE_REGIONS_MAX = TSR_ROLES * TSR_REGIONS_MAX + 1,

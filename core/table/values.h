@@ -18,9 +18,9 @@
 typedef struct tsr_saved_values {
   const char *name;
   uint64_t (*bytes)(const tsr_table *table); /* at the least, also before there is memory */
-  /* Whether a file may have so many bytes, where the table has had more slots. */
+  /* Whether a file may have that many bytes, where the table has had more slots. */
   bool (*may_be)(const tsr_table *table, uint64_t bytes);
-  /* Makes memory for as many bytes, which are then read into it. */
+  /* Makes memory of that many bytes, which are then read into it. */
   tsr_status (*make)(tsr_table *table, uint64_t bytes, tsr_error *error);
   void *(*memory)(const tsr_table *table);
   /* After that. Fails where they are not those of the table's pairs. Waits. */
