@@ -774,7 +774,7 @@ class Table:
         try:
             self._need_index("number")
             adapter, keys, memory = self._keys(keys)
-            numbers, at, _ = self._beside(out, "out", adapter, keys, memory, "ui", memory.kind, 4)
+            numbers, at, _ = self._beside(out, "out", adapter, keys, memory, "ui", self._kind_of_values(memory), 4)
             made, places = self._handed_back(None, adapter, keys, memory) if wait else ((), [0, 0, 0])
             self._set_call(*places, missing=missing & 0xFFFFFFFF)
             if library.tsr_number(handle, memory.size, memory.pointer, at, self._call_at, self._error_at):
@@ -843,7 +843,7 @@ class Table:
             adapter, keys, memory = self._keys(keys)
             shape = (memory.size,)
             unique, unique_at, _ = self._result(None, "keys", adapter, keys, shape, "ui", memory.kind, self._key_width)
-            inverse, inverse_at, _ = self._beside(None, "inverse", adapter, keys, memory, "ui", memory.kind, 4)
+            inverse, inverse_at, _ = self._beside(None, "inverse", adapter, keys, memory, "ui", self._kind_of_values(memory), 4)
             counts, counts_at, _ = self._result(None, "counts", adapter, keys, shape, "i", "i", 8)
             arrays = lib.UniqueArrays(
                 ctypes.sizeof(lib.UniqueArrays), self._stream, unique_at, inverse_at, counts_at, memory.size
