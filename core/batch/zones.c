@@ -21,7 +21,7 @@ static const tsr_step steps[] = {TSR_ZONE_STEPS(ROW)};
 extern const tsr_image tsr_zone_images[]; /* built by core/BUILD from zones.cu */
 const tsr_steps tsr_zone_steps = {.images = tsr_zone_images, .step = steps, .count = TSR_ZONE_STEP_COUNT};
 
-_Static_assert(TSR_ZONES_MAX <= TSR_ZONE_ROOM, "a block counts the keys of each zone");
+_Static_assert((int)TSR_ZONES_MAX <= (int)TSR_ZONE_ROOM, "a block counts the keys of each zone");
 
 /* A batch, and its answers in the order of zones. */
 typedef struct job {
