@@ -177,6 +177,15 @@ static void print_stages(FILE *out, const char *title, const tsr_stages *stages)
   for (uint32_t i = 0; i < count; i++) fprintf(out, "  %-18s %s\n", text[i].stage, text[i].sentence);
 }
 
+static void print_plan_of_finds(FILE *out, const tsr_composition *t) {
+  const uint32_t op = t->facts.is_filter ? TSR_BULK_contains : TSR_BULK_find;
+  const uint64_t zones = tsr_plan_zone_batch(t, 0);
+  if (!tsr_plan_has_zones(t, op) || zones == UINT64_MAX) return;
+  const tsr_batch found = {.op = op, .n = zones};
+  const tsr_stages finds = tsr_plan_batch(t, &found);
+  print_stages(out, "a large find", &finds);
+}
+
 /* The stages of an insert that is large enough for all of them. Results may make it go another way. */
 static void print_plan(FILE *out, const tsr_composition *t) {
   const uint64_t pages = tsr_plan_page_batch(t, 0), marks = tsr_plan_mark_batch(t);
@@ -190,12 +199,6 @@ static void print_plan(FILE *out, const tsr_composition *t) {
   const bool differs = answered.order != stages.order || answered.mark != stages.mark;
   print_stages(out, "a large insert", differs ? &stages : &answered);
   if (differs) print_stages(out, "a large insert with results", &answered);
-  const uint32_t op = t->facts.is_filter ? TSR_BULK_contains : TSR_BULK_find;
-  const uint64_t zones = tsr_plan_zone_batch(t, 0);
-  if (!tsr_plan_has_zones(t, op) || zones == UINT64_MAX) return;
-  const tsr_batch found = {.op = op, .n = zones};
-  const tsr_stages finds = tsr_plan_batch(t, &found);
-  print_stages(out, "a large find", &finds);
 }
 
 static void print_memory(FILE *out, const tsr_composition *t) {
@@ -328,6 +331,7 @@ tsr_status tsr_spec_check(const tsr_spec *spec, const tsr_options *options, char
     if (r.shards) print_devices(out, spec, r.shards, r.capacity);
     print_memory(out, t);
     if (!is_pool(spec)) print_plan(out, t);
+    if (!is_pool(spec)) print_plan_of_finds(out, t);
     if (!is_pool(spec) && !is_filter(t)) print_load(out, t);
     if (!is_pool(spec)) print_constants(out, t);
   }
