@@ -86,6 +86,17 @@ static void link_operations(const tsr_spec *spec, const tsr_options &options) {
   tsr_composition_free(composition);
 }
 
+Table create(const tsr_spec *spec, const tsr_options &options, bool is_elsewhere) {
+  tsr_table *table = nullptr;
+  tsr_error error = {};
+  if (sm_linked_for() && !is_elsewhere) {
+    link_operations(spec, options);
+    return nullptr;
+  }
+  EXPECT_EQ(tsr_table_create(spec, &options, &table, &error), TSR_OK) << error.message;
+  return Table(table);
+}
+
 Table create(const choices::Choice &choice, uint64_t capacity, double load_factor, const std::string &on) {
   choices::Entries entries = choice.entries();
   entries.set("table", "backend", on.empty() ? backend() : on);
@@ -93,14 +104,7 @@ Table create(const choices::Choice &choice, uint64_t capacity, double load_facto
   tsr_options options = {};
   options.plugins = choices::plugin_folders().c_str();
   options.capacity = capacity;
-  tsr_table *table = nullptr;
-  tsr_error error = {};
-  if (sm_linked_for() && on.empty()) {
-    link_operations(entries.parse().get(), options);
-    return nullptr;
-  }
-  EXPECT_EQ(tsr_table_create(entries.parse().get(), &options, &table, &error), TSR_OK) << error.message;
-  return Table(table);
+  return create(entries.parse().get(), options, !on.empty());
 }
 
 // ---- Arrays -------------------------------------------------------------------------------------
