@@ -108,6 +108,7 @@ tsr_status tsr_rebuild(tsr_table *t, const tsr_spec *spec, uint64_t capacity, ui
   if (status == TSR_OK && frees_at_once) status = t->backend->synchronize(t->device, stream, error);
   store.paged_keys = t->store.paged_keys; /* of calls, which moved none of the pairs */
   store.paged_bytes = t->store.paged_bytes;
+  store.zoned_keys = t->store.zoned_keys;
   tsr_store *useless = status ? &store : &t->store;
   tsr_store_free(t, useless, stream);
   if (status == TSR_OK) t->store = store;
