@@ -62,8 +62,7 @@ TSR_INLINE void put_presence(const tsr_bulk *a, uint64_t i, uint32_t mine, uint3
 
 /* What an insert offers: for a counter at most the largest count, and 1 if the call has no values. */
 TSR_INLINE tsr_payload offered(const tsr_ctx *c, tsr_payload payload) {
-  if (!TSR_POLICY_COUNTS(TSR_FACT(c, duplicates))) return payload;
-  return tsr_combine_and_tell(c, TSR_FACT(c, duplicates), 0, payload);
+  return TSR_POLICY_COUNTS(TSR_FACT(c, duplicates)) ? tsr_combine(TSR_FACT(c, duplicates), 0, payload) : payload;
 }
 
 TSR_INLINE tsr_payload offered_at(const tsr_ctx *c, const void *values, uint64_t i, uint32_t mine) {

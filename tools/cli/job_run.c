@@ -466,8 +466,10 @@ static tsr_status put_pairs(tsr_job *job, tsr_error *error) {
     return TSR_OK;
   }
   tsr_status status = tsr_pairs_export(job->table, &pairs, error);
-  if (status == TSR_OK && (stopped || (job->load && tsr_bits_of_stop(job->table))))
-    tsr_say_stopped("", job->table, &pairs);
+  const uint32_t bits = tsr_bits_of_stop(job->table);
+  const bool may_have =
+      bits && (job->load || bits < 32); /* stopped before, or by one value that is larger than a count */
+  if (status == TSR_OK && (stopped || may_have)) tsr_say_stopped("", job->table, &pairs);
   pairs.signed_keys = job->reading.signed_keys;
   pairs.signed_values = job->reading.signed_values;
   pairs.names = &job->names;
