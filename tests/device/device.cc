@@ -12,6 +12,7 @@
 
 #include "core/batch/plan.h"
 #include "core/batch/steps.h"
+#include "core/batch/zones.h"
 #include "core/compose/compose.h"
 #include "core/cuda/link.h"
 #include "core/tessera_tools.h"
@@ -80,6 +81,8 @@ static void link_operations(const tsr_spec *spec, const tsr_options &options) {
   }
   for (uint32_t step = 0; composition && step < TSR_PAGES_STEPS; step++)
     if (tsr_plan_has_step(composition, step)) link(&tsr_pages_steps.step[step]);
+  for (uint32_t step = 0; composition && step < TSR_ZONE_STEP_COUNT; step++)
+    if (tsr_plan_has_zones(composition, TSR_BULK_contains)) link(&tsr_zone_steps.step[step]);
   tsr_composition_free(composition);
 }
 
