@@ -493,7 +493,10 @@ TEST(IndexCalls, AreFoundByKernels) {
   const void *const arguments[] = {&written};
   statements.arguments = arguments;
   statements.count = 1;
-  ASSERT_EQ(tsr_for_each(table, 500, keys.data(), &statements, nullptr, &error), TSR_OK) << error.message;
+  unsetenv("TESSERA_CC"); // which the other tests need not
+  const tsr_status status = tsr_for_each(table, 500, keys.data(), &statements, nullptr, &error);
+  setenv("TESSERA_CC", "", 1);
+  ASSERT_EQ(status, TSR_OK) << error.message;
   for (uint32_t i = 0; i < 500; i++) EXPECT_EQ(numbers[i], i % 250);
   tsr_table_destroy(table);
 }
