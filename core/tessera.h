@@ -153,7 +153,7 @@ TSR_API tsr_status tsr_find_or_insert(tsr_table *table, uint64_t n, const void *
  * bytes of temporary device memory per item, for at most 2^24 items at a time, and 4 more where pairs move or with
  * first_seen. Does not wait, except as an insert does. In reports it is an insert. tsr_insert without values and
  * tsr_find_or_insert are the same call; tsr_find only looks. TSR_UNSUPPORTED for another kind, if 2^31 numbers were given
- * (reuse = no), or if an earlier call failed when keys had no numbers yet: tsr_clear helps then. */
+ * (reuse = no), or if an earlier call failed when keys had no numbers yet. tsr_clear helps then. */
 TSR_API tsr_status tsr_number(tsr_table *table, uint64_t n, const void *keys, uint32_t *numbers, const tsr_call *call,
                               tsr_error *error);
 /* kind = index: writes to keys[i] the key with the number from + i, or call->missing; call->present[i] is 1 if there is one,

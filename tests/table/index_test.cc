@@ -284,6 +284,27 @@ TEST_P(Index, AgreesWithTheModel) {
   }
 }
 
+// What else a table may have: a stash, a filter before it, statistics.
+TEST_P(Index, HasOtherFeatures) {
+  const std::string directories = plugin_directories();
+  tsr_options options = {};
+  options.plugins = directories.c_str();
+  for (const char *more : {"stash = 64\n", "filter = 8\n", "statistics = yes\n", "load_factor = 1\nstash = 200\n"}) {
+    SCOPED_TRACE(more);
+    char *told = nullptr;
+    const tsr_status status = tsr_spec_check(parsed(text_of(GetParam(), 300, more)).get(), &options, &told, nullptr);
+    free(told);
+    if (status) continue;
+    Random random(11);
+    ASSERT_NO_FATAL_FAILURE(create(300, more));
+    for (int call = 0; call < 6; call++) {
+      ASSERT_NO_FATAL_FAILURE(number(some_keys(200, 200, &random)));
+      ASSERT_NO_FATAL_FAILURE(erase(some_keys(60, 200, &random), call % 4));
+      ASSERT_NO_FATAL_FAILURE(expect_all(some_keys(50, 250, &random)));
+    }
+  }
+}
+
 // Whoever has room has a number, and nobody else has one. Evictions take numbers with them, which come back.
 TEST_P(Index, IsFull) {
   Random random(5);
