@@ -34,6 +34,7 @@ from tessera._library import (
 from tessera._program import bench
 from tessera._spec import Parameter, Plugin, Recipe, check, plugins, recipe, recipes
 from tessera._table import Code, Missing, Op, Table
+from tessera._types import Choice, Counter, Filter, Index, Map, MultiMap, Set, choose
 
 __version__ = _version()
 
@@ -42,15 +43,21 @@ __all__ = [
     "BadPlugin",
     "BadSpec",
     "Busy",
+    "Choice",
     "Closed",
     "Code",
+    "Counter",
     "DeviceFailed",
     "Error",
+    "Filter",
     "Full",
     "Incompatible",
+    "Index",
     "IoFailed",
     "LinkFailed",
+    "Map",
     "Missing",
+    "MultiMap",
     "NoDevice",
     "NoMemory",
     "NotFound",
@@ -59,11 +66,13 @@ __all__ = [
     "Parameter",
     "Plugin",
     "Recipe",
+    "Set",
     "Table",
     "Unsupported",
     "WrongType",
     "bench",
     "check",
+    "choose",
     "plugins",
     "prefix",
     "recipe",
