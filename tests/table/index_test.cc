@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "core/tessera_kernels.h"
 #include "tests/table/judged.h"
 
 namespace tessera_test {
@@ -474,6 +475,29 @@ TEST(IndexCalls, NumberByOtherNames) {
   EXPECT_EQ(report.insert_keys, 9u);
   EXPECT_EQ(report.inserted, 4u);
   EXPECT_EQ(report.find_keys, 2u);
+  tsr_table_destroy(table);
+}
+
+// A kernel of a user's own looks numbers up.
+TEST(IndexCalls, AreFoundByKernels) {
+  if (sanitized) return;
+  tsr_error error = {};
+  tsr_table *table = made(parsed(text_of(plain, 1000)).get());
+  std::vector<uint32_t> keys(500), numbers(500);
+  for (uint32_t i = 0; i < 500; i++) keys[i] = 9 * (i % 250);
+  ASSERT_EQ(tsr_number(table, 500, keys.data(), nullptr, nullptr, &error), TSR_OK) << error.message;
+  tsr_statements statements = {};
+  statements.text = "numbers[i] = (uint32_t)value;";
+  statements.parameters = "uint32_t *numbers";
+  uint32_t *written = numbers.data();
+  const void *const arguments[] = {&written};
+  statements.arguments = arguments;
+  statements.count = 1;
+  unsetenv("TESSERA_CC"); // which the other tests need not
+  const tsr_status status = tsr_for_each(table, 500, keys.data(), &statements, nullptr, &error);
+  setenv("TESSERA_CC", "", 1);
+  ASSERT_EQ(status, TSR_OK) << error.message;
+  for (uint32_t i = 0; i < 500; i++) EXPECT_EQ(numbers[i], i % 250);
   tsr_table_destroy(table);
 }
 
