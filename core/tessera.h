@@ -145,6 +145,38 @@ TSR_API tsr_status tsr_insert(tsr_table *table, uint64_t n, const void *keys, co
  * TSR_UNSUPPORTED with promise_unique, and for a multiset, multimap or counter. */
 TSR_API tsr_status tsr_find_or_insert(tsr_table *table, uint64_t n, const void *keys, const void *offered, void *values,
                                       const tsr_call *call, tsr_error *error);
+/* kind = index: writes to numbers[i] the number of keys[i]. A key without one is inserted and gets the lowest numbers that
+ * were never given, from 0 on, or with reuse = yes first those of erased keys. The new keys of a call are numbered in the
+ * order of their first items with numbering = first_seen, otherwise in any order. Equal keys of a call get one number, as do
+ * calls on several streams, which the table orders. numbers may be NULL; it is call->missing for a key without a slot.
+ * Results: TSR_INSERTED, TSR_FOUND or TSR_NOT_PLACED; unplaced_values is not written. With reuse = yes the call takes 13
+ * bytes of temporary device memory per item, for at most 2^24 items at a time, and 4 more where pairs move or with
+ * first_seen. Does not wait, except as an insert does. In reports it is an insert. tsr_insert without values and
+ * tsr_find_or_insert are the same call; tsr_find only looks. TSR_UNSUPPORTED for another kind, if 2^31 numbers were given
+ * (reuse = no), or if an earlier call failed when keys had no numbers yet: tsr_clear helps then. */
+TSR_API tsr_status tsr_number(tsr_table *table, uint64_t n, const void *keys, uint32_t *numbers, const tsr_call *call,
+                              tsr_error *error);
+/* kind = index: writes to keys[i] the key with the number from + i, or call->missing; call->present[i] is 1 if there is one,
+ * otherwise 0. Reads all pairs, so ask for many at once. Waits. TSR_UNSUPPORTED for another kind. */
+TSR_API tsr_status tsr_keys_by_number(tsr_table *table, uint32_t from, uint64_t n, void *keys, const tsr_call *call,
+                                      tsr_error *error);
+/* kind = index: writes to *given how many numbers were given since the table was cleared. All numbers are below it. Waits.
+ * TSR_UNSUPPORTED for another kind. */
+TSR_API tsr_status tsr_numbers_given(tsr_table *table, uint64_t *given, tsr_error *error);
+
+typedef struct tsr_unique_arrays { /* in host or device memory; NULL = not wanted */
+  size_t size;
+  void *stream;
+  void *keys;        /* the distinct keys, in the order of their numbers */
+  uint32_t *inverse; /* n: keys[i] is distinct key number inverse[i] */
+  uint64_t *counts;  /* how often each distinct key occurs */
+  uint64_t room;     /* of keys and counts */
+} tsr_unique_arrays;
+/* kind = index: clears the table, numbers the keys, and writes how many are distinct to *count. TSR_BAD_ARGUMENT if `room` is
+ * too small; then only *count and inverse are written. TSR_UNSUPPORTED for another kind, or if the table is too small for the
+ * keys. Waits. */
+TSR_API tsr_status tsr_unique(tsr_table *table, uint64_t n, const void *keys, const tsr_unique_arrays *arrays,
+                              uint64_t *count, tsr_error *error);
 /* Writes to values[i] the value of keys[i], or call->missing; in a multimap any one of its values. TSR_UNSUPPORTED for a
  * set or multiset: use tsr_contains. */
 TSR_API tsr_status tsr_find(tsr_table *table, uint64_t n, const void *keys, void *values, const tsr_call *call,

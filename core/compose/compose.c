@@ -404,7 +404,7 @@ enum { LOAD_STEPS = 20, LOAD_MIN = 5 /* of these steps */ };
 static void fill_shape(tsr_composition *t, uint32_t sm) {
   const tsr_settings *settings = &t->settings;
   t->shape = (tsr_shape){
-      .kind = (uint32_t)settings->kind,
+      .kind = settings->kind == TSR_KIND_INDEX ? (uint32_t)TSR_KIND_MAP : (uint32_t)settings->kind,
       .key_bits = (uint32_t)settings->key_bits,
       .value_bits = (uint32_t)settings->value_bits,
       .payload_bits = tsr_has_value_lists(&t->settings) ? 0 : (uint32_t)settings->value_bits,

@@ -55,6 +55,7 @@ static void print_parts(FILE *out, const tsr_composition *t) {
 static void print_settings(FILE *out, const tsr_spec *spec, const tsr_composition *t) {
   const tsr_setting_info *rows;
   size_t count = tsr_settings_list(&rows);
+  const bool is_index = t->settings.kind == TSR_KIND_INDEX;
   fprintf(out, "%-12s %s\n", "spec", tsr_spec_name(spec));
   for (size_t i = 0; i < count; i++) {
     const char *value = tsr_spec_get(spec, "table", rows[i].key);
@@ -64,6 +65,8 @@ static void print_settings(FILE *out, const tsr_spec *spec, const tsr_compositio
         (t->shape.kind == TSR_KIND_MULTIMAP || t->shape.duplicates == TSR_DUPLICATES_KEEP ||
          t->shape.kind == TSR_KIND_COUNTER))
       continue;
+    if (strcmp(rows[i].key, "duplicates") == 0 && is_index) continue;
+    if ((strcmp(rows[i].key, "numbering") == 0 || strcmp(rows[i].key, "reuse") == 0) && !is_index) continue;
     if (strcmp(rows[i].key, "overflow") == 0 && !value && !t->shape.tells_overflow) continue; /* there are no sums */
     if (strcmp(rows[i].key, "capacity") == 0)
       fprintf(out, "  %-18s %llu\n", rows[i].key, (unsigned long long)t->shape.capacity);
@@ -140,7 +143,7 @@ static void print_pages(FILE *out, const tsr_composition *t) {
   const uint64_t least = tsr_plan_page_batch(t, 0), of_half = tsr_plan_page_batch(t, s->capacity / 2);
   fprintf(out, "%-12s %llu of %llu buckets each; ", "pages", (unsigned long long)s->pages,
           (unsigned long long)tsr_composition_page_buckets(t));
-  if (least == UINT64_MAX) {
+  if (least == UINT64_MAX || t->settings.kind == TSR_KIND_INDEX) {
     fprintf(out, "inserts go by random access\n");
     return;
   }
@@ -162,7 +165,8 @@ static void print_stages(FILE *out, const char *title, const tsr_stages *stages)
 /* The stages of an insert that is large enough for all of them. Results may make it go another way. */
 static void print_plan(FILE *out, const tsr_composition *t) {
   const uint64_t pages = tsr_plan_page_batch(t, 0), marks = tsr_plan_mark_batch(t);
-  tsr_batch batch = {.op = TSR_BULK_insert, .n = TSR_SPANS_BATCH, .is_clear = true};
+  const uint32_t op = t->settings.kind == TSR_KIND_INDEX ? TSR_BULK_find_or_insert : TSR_BULK_insert;
+  tsr_batch batch = {.op = op, .n = TSR_SPANS_BATCH, .is_clear = true};
   if (pages != UINT64_MAX && pages > batch.n) batch.n = pages;
   if (marks != UINT64_MAX && marks > batch.n) batch.n = marks;
   const tsr_stages stages = tsr_plan_batch(t, &batch);
@@ -220,9 +224,9 @@ static const char *kinds_of(const tsr_composition *t) {
   if (is_filter(t)) return "filter";
   if (t->shape.has_lists) return "multiset, multimap; set and map with duplicates = promise_unique";
   if (t->shape.holds_many && can_list_values)
-    return "set, map, counter, multiset, multimap, its values inline or in buckets";
-  if (can_list_values) return "set, map, counter, multimap with values = buckets";
-  return t->shape.holds_many ? "set, map, counter, multiset, multimap" : "set, map, counter";
+    return "set, map, counter, index, multiset, multimap, its values inline or in buckets";
+  if (can_list_values) return "set, map, counter, index, multimap with values = buckets";
+  return t->shape.holds_many ? "set, map, counter, index, multiset, multimap" : "set, map, counter, index";
 }
 
 static void print_constants(FILE *out, const tsr_composition *t) {

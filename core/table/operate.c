@@ -207,7 +207,7 @@ static tsr_status operate_values(tsr_table *t, const tsr_request *r, tsr_error *
 
 /* A request of a call that has begun. */
 static tsr_status operate_begun(tsr_table *t, const tsr_request *r, tsr_error *error) {
-  if (t->values->are_apart) return tsr_operate_staged(t, r, operate_values, error);
+  if (t->values->operate) return tsr_operate_staged(t, r, operate_values, error);
   return grows(t, r) ? operate_narrow(t, r, error) : tsr_operate_staged(t, r, operate_narrow, error);
 }
 

@@ -11,6 +11,7 @@
 #include "core/table/order.h"
 #include "core/table/single.h"
 #include "core/table/store.h"
+#include "core/table/values.h"
 
 uint64_t tsr_next_seed(uint64_t seed, uint32_t try) {
   uint64_t z = seed + try * 0x9E3779B97F4A7C15u; /* SplitMix64 */
@@ -186,6 +187,7 @@ tsr_status tsr_single_rehash(tsr_table *t, const tsr_rehash_options *options, ts
     spec = old;
   }
   tsr_spec_free(spec);
+  if (status == TSR_OK) status = t->values->reserve(t, 0, error); /* a call may be captured next */
   return status ? status : tsr_table_leave(t, NULL, error);
 }
 

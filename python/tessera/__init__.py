@@ -34,7 +34,7 @@ from tessera._library import (
 from tessera._program import bench
 from tessera._spec import Parameter, Plugin, Recipe, check, plugins, recipe, recipes
 from tessera._table import Code, Missing, Op, Table
-from tessera._types import Choice, Counter, Filter, Map, MultiMap, Set, choose
+from tessera._types import Choice, Counter, Filter, Index, Map, MultiMap, Set, choose
 from tessera._verbs import GroupBy, factorize, group_by, isin, merge, relabel, unique, value_counts
 
 __version__ = _version()
@@ -54,6 +54,7 @@ __all__ = [
     "Full",
     "GroupBy",
     "Incompatible",
+    "Index",
     "IoFailed",
     "LinkFailed",
     "Map",

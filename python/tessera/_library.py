@@ -261,6 +261,17 @@ class PluginInfo(Structure):
     ]
 
 
+class UniqueArrays(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("stream", c_void_p),
+        ("keys", c_void_p),
+        ("inverse", c_void_p),
+        ("counts", c_void_p),
+        ("room", c_uint64),
+    ]
+
+
 class FilterInfo(Structure):
     _fields_ = [
         ("size", c_size_t),
@@ -308,6 +319,10 @@ _DECLARATIONS: Dict[str, List[Any]] = {  # those that return a tsr_status
     "tsr_insert": [_P, _U64, _P, _P, _P, _P],
     "tsr_build": [_P, _U64, _P, _P, _P, c_uint32, _P],
     "tsr_find_or_insert": [_P, _U64, _P, _P, _P, _P, _P],
+    "tsr_number": [_P, _U64, _P, _P, _P, _P],
+    "tsr_keys_by_number": [_P, c_uint32, _U64, _P, _P, _P],
+    "tsr_numbers_given": [_P, _P, _P],
+    "tsr_unique": [_P, _U64, _P, _P, _P, _P],
     "tsr_find": [_P, _U64, _P, _P, _P, _P],
     "tsr_contains": [_P, _U64, _P, _P, _P, _P],
     "tsr_count_all": [_P, _U64, _P, _P, _P, _P],

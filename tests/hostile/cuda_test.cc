@@ -505,6 +505,53 @@ TEST_F(CapturedCalls, OfTablesThatGrowAreRefused) {
   expect_refused(tsr_insert(table_, N, keys_, values_, &plain, &error_), "growth = none");
 }
 
+// An index needs operations and steps of its own; with reuse = no the host counts its numbers.
+TEST_F(CapturedCalls, OfAnIndexAreRecordedOrRefused) {
+  const std::string words = "capacity=300 layout=packed probing=cuckoo kind=index ";
+  ASSERT_NO_FATAL_FAILURE(make(words));
+  uint64_t given = 0;
+  uint32_t *numbers = static_cast<uint32_t *>(found_);
+  const tsr_call numbering = call(false);
+  tsr_unique_arrays unique = {};
+  unique.stream = &stream_;
+  capture();
+  expect_refused(tsr_number(table_, N, keys_, numbers, &numbering, &error_), "tsr_table_prepare");
+  expect_refused(tsr_keys_by_number(table_, 0, N, keys_, &numbering, &error_), "it waits");
+  expect_refused(tsr_unique(table_, N, keys_, &unique, &given, &error_), "it waits");
+  release();
+  ASSERT_EQ(tsr_table_prepare(table_, TSR_PREPARE_FIND_OR_INSERT | TSR_PREPARE_ERASE, &error_), TSR_OK)
+      << error_.message;
+  capture();
+  EXPECT_EQ(tsr_number(table_, N, keys_, numbers, &numbering, &error_), TSR_OK) << error_.message;
+  EXPECT_EQ(tsr_erase(table_, N, keys_, &numbering, &error_), TSR_OK) << error_.message;
+  EXPECT_EQ(fake().unrecordable, 4) << "memory of both calls comes and goes with the graph";
+  EXPECT_GE(recorded.size(), 12u);
+  release();
+  TearDown();
+  table_ = nullptr;
+  ASSERT_NO_FATAL_FAILURE(make(words + "reuse=no"));
+  ASSERT_EQ(tsr_table_prepare(table_, TSR_PREPARE_FIND_OR_INSERT, &error_), TSR_OK) << error_.message;
+  capture();
+  expect_refused(tsr_number(table_, N, keys_, numbers, &numbering, &error_), "reuse = yes");
+}
+
+// The same numbers as on the cpu backend, by the launches that a GPU would get.
+TEST_F(CapturedCalls, OfAnIndexNumberWhenTheyRun) {
+  ASSERT_NO_FATAL_FAILURE(make("capacity=300 layout=packed probing=cuckoo kind=index numbering=first_seen"));
+  uint32_t *keys = static_cast<uint32_t *>(keys_), *numbers = static_cast<uint32_t *>(found_);
+  for (uint32_t round = 0; round < 3; round++) {
+    for (uint32_t i = 0; i < N; i++) keys[i] = 100 - i % 50;
+    ASSERT_EQ(tsr_number(table_, N, keys_, numbers, nullptr, &error_), TSR_OK) << error_.message;
+    for (uint32_t i = 0; i < N; i++) ASSERT_EQ(numbers[i], i % 50);
+    uint64_t given = 0;
+    ASSERT_EQ(tsr_numbers_given(table_, &given, &error_), TSR_OK) << error_.message;
+    ASSERT_EQ(given, 50u);
+    if (round == 1) {
+      ASSERT_EQ(tsr_clear(table_, nullptr, &error_), TSR_OK) << error_.message;
+    }
+  }
+}
+
 TEST_F(CapturedCalls, OfSeveralDevicesAreRefused) {
   fake().devices = 2;
   ASSERT_NO_FATAL_FAILURE(make("capacity=300 layout=packed probing=cuckoo devices=0,1"));

@@ -101,6 +101,8 @@ static tsr_status settle_growth(tsr_job *job, tsr_error *error) {
 static tsr_status check_value(const tsr_job *job, tsr_error *error) {
   const tsr_dataset_options *reading = &job->reading;
   if (reading->value_rule == TSR_VALUE_NATURAL && !reading->value_column) return TSR_OK;
+  if (job->kind.is_index)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "--value: an index gives its keys their numbers: remove the option");
   if (!job->value_bits)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "--value: a %s has no values", tsr_job_setting(job, "kind", "set"));
   if (job->value_bits > 64 && !reading->value_column)
@@ -133,6 +135,7 @@ static tsr_status read_spec(tsr_job *job, tsr_error *error) {
   if (status == TSR_OK) status = tsr_dataset_widths(job->spec, &job->key_bits, &job->value_bits, error);
   if (status) return status;
   job->kind.is_filter = is_setting(job, "kind", "", "filter");
+  job->kind.is_index = is_setting(job, "kind", "", "index");
   job->kind.is_multimap = is_setting(job, "kind", "", "multimap");
   job->kind.keeps_all = job->kind.is_multimap || is_setting(job, "kind", "", "multiset");
   const char *duplicates = job->kind.keeps_all ? "" : tsr_job_setting(job, "duplicates", "first");
@@ -147,6 +150,9 @@ static tsr_status read_spec(tsr_job *job, tsr_error *error) {
   if (status) return status;
   if (job->outputs.has_histogram && job->value_bits > 64 && !job->kind.keeps_all)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "--histogram: a value of value_bytes counts nothing: use a counter");
+  if (job->outputs.has_histogram && job->kind.is_index)
+    return tsr_fail(error, TSR_BAD_ARGUMENT,
+                    "--histogram: an index numbers its keys, and counts nothing: use a counter");
   if (job->outputs.has_histogram && !job->value_bits && !job->kind.keeps_all)
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "--histogram: in a set each key is there once: use a multiset, or a counter");
@@ -162,7 +168,7 @@ static tsr_stream_file file_of(const tsr_job *job, const tsr_job_step *step) {
   tsr_stream_file file = {.path = step->path, .options = job->reading, .is_inserted = step->verb == TSR_JOB_INSERT};
   file.options.key_bits = job->key_bits;
   file.options.value_bits = job->value_bits;
-  file.options.want_values = file.is_inserted && job->value_bits > 0;
+  file.options.want_values = file.is_inserted && job->value_bits > 0 && !job->kind.is_index;
   if (is_natural && counts) {
     file.options.value_rule = TSR_VALUE_CONSTANT;
     file.options.value = 1;
