@@ -301,6 +301,7 @@ typedef struct tsr_report { /* since the table was created or tsr_table_report_r
    * 2^value_bits. 0 means that all sums are right. If an insert was repeated because pairs found no room, some may count
    * twice. */
   uint64_t overflows;
+  uint64_t zoned; /* keys of finds and erases that were sorted by zones first (find_batch) */
 } tsr_report;
 
 /* Waits for the table's work and reads its counters. */

@@ -73,6 +73,7 @@
   R(MIXED, DEVICE_BYTES, NOT_BUILT, "a batch must have its pages to itself", "use phased, or remove device_bytes")     \
   R(DEVICES, DEVICE_BYTES, NOT_BUILT, "such a table is on one device and in host memory", "remove one")                \
   R(PAGE_BATCH, NO_PAGES, MEANING, "there are no pages", "add page_bytes = auto, or remove the line")                  \
+  R(FIND_BATCH, NO_ZONES, MEANING, "there are no pages", "add page_bytes = auto, or remove the line")                  \
   R(GROWTH_LIMIT, NO_GROWTH, MEANING, "there is nothing to limit", "add growth = double, or remove the line")
 
 #define PART_ROWS(R)                                                                                                   \
@@ -201,7 +202,8 @@ bool tsr_incompatible_at(size_t i, tsr_incompatible *pair) {
 /* ---- Places ---------------------------------------------------------------------------------- */
 
 bool tsr_is_key_of_filter(const char *key) {
-  static const char *const keys[] = {"kind", "key_bits", "capacity", "hasher", "seed", "backend", "device"};
+  static const char *const keys[] = {"kind",       "key_bits", "capacity", "hasher",
+                                     "find_batch", "seed",     "backend",  "device"};
   size_t at = 0;
   while (at < sizeof keys / sizeof keys[0] && strcmp(key, keys[at]) != 0) at++;
   return at < sizeof keys / sizeof keys[0];

@@ -52,6 +52,8 @@ extern "C" {
   F(NO_PAGES, "table", "page_bytes", 0, "page_bytes = 0")                                                              \
   F(KEEPS_IN_PAGES, "table", "page_bytes", 1, "pages of a multiset or multimap")                                       \
   F(PAGE_BATCH, "table", "page_batch", 0, "page_batch")                                                                \
+  F(FIND_BATCH, "table", "find_batch", 0, "find_batch")                                                                \
+  F(NO_ZONES, "table", "page_bytes", 0, "a table without pages")                                                       \
   F(GROWTH, "table", "growth", 0, "growth = double")                                                                   \
   F(NO_GROWTH, "table", "growth", 0, "growth = none")                                                                  \
   F(GROWTH_LIMIT, "table", "growth_limit", 0, "growth_limit")                                                          \

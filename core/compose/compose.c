@@ -345,11 +345,12 @@ static tsr_region *spare_region(tsr_composition *t, uint32_t *role, uint32_t *nu
 }
 
 /* Two bits for each bucket, or where buckets link for each unit, are another region (kernels/walk.cuh). Keys that come once
- * need none, nor do lists that are made in bulk. Where pages come to the device in turn, that of key 0 and the tail buckets
- * are there together only if it is the last one, which short keys do not let us choose. */
+ * need none, nor do lists that are made in bulk. Where keys are short and pages come to the device in turn, the seed is one
+ * that puts key 0 into the last page (../table/store.c), unless the hasher has memory that is not filled yet. */
 static void furnish_meanings(tsr_composition *t) {
   const tsr_shape *s = &t->shape;
-  const bool walks = s->has_link || !t->facts.has_place, splits = s->short_keys && t->settings.pages.device_bytes;
+  const bool walks = s->has_link || !t->facts.has_place,
+             splits = s->short_keys && t->settings.pages.device_bytes && t->part[TSR_ROLE_HASHER].plan.regions[0].name;
   uint32_t role, region;
   if (t->is_as_saved || s->duplicates != TSR_DUPLICATES_KEEP || s->has_lists || splits || !walks) return;
   tsr_region *notes = spare_region(t, &role, &region);

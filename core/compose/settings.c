@@ -76,6 +76,10 @@ enum { ROW_WORD_BYTES = 24 };
     "Smallest insert, in pairs, that goes page by page. 0: none does. auto: where that is faster. `check` prints the " \
     "number; `run` and `tsr_table_report` say which inserts did.",                                                     \
     ROW_BATCH, ROW(pages.batch), 0, TSR_CAPACITY_MAX)                                                                  \
+  R("find_batch", "auto | 0 .. 2^40", "auto",                                                                          \
+    "Smallest batch of finds or erases, in keys, that is sorted by zones: runs of pages that fit the L2 cache. "       \
+    "Answers return in the caller's order. 0: none is. auto: where that is faster.",                                   \
+    ROW_BATCH, ROW(pages.find_batch), 0, TSR_CAPACITY_MAX)                                                             \
   R("device_bytes", "0 .. 2^50", "0",                                                                                  \
     "Device memory limit in bytes. A larger table is kept in host memory and streamed through this budget. 0: every "  \
     "table is in device memory.",                                                                                      \
@@ -540,6 +544,8 @@ static void find_traits(const tsr_spec *spec, const tsr_settings *read, tsr_trai
   has[TSR_HAS_PAGES] = read->pages.bytes != 0;
   has[TSR_HAS_NO_PAGES] = read->pages.bytes == 0;
   has[TSR_HAS_PAGE_BATCH] = is_written(spec, "table", "page_batch");
+  has[TSR_HAS_FIND_BATCH] = is_written(spec, "table", "find_batch");
+  has[TSR_HAS_NO_ZONES] = read->pages.bytes == 0 && read->kind != TSR_KIND_FILTER;
   has[TSR_HAS_GROWTH] = read->upkeep.growth != TSR_GROWTH_NONE;
   has[TSR_HAS_NO_GROWTH] = read->upkeep.growth == TSR_GROWTH_NONE;
   has[TSR_HAS_GROWTH_LIMIT] = is_written(spec, "table", "growth_limit");
@@ -596,7 +602,8 @@ static tsr_status make_kind(const tsr_spec *spec, tsr_settings *read, tsr_error 
 
 tsr_status tsr_settings_read(const tsr_spec *spec, const tsr_options *options, tsr_settings *settings,
                              tsr_error *error) {
-  tsr_settings read = {.load_factor = 0.8, .seed = 1, .pages.batch = TSR_PAGE_BATCH_AUTO};
+  tsr_settings read = {
+      .load_factor = 0.8, .seed = 1, .pages = {.batch = TSR_PAGE_BATCH_AUTO, .find_batch = TSR_PAGE_BATCH_AUTO}};
   tsr_status status = read_table(spec, &read, error);
   if (status == TSR_OK) status = check_complete(spec, &read, error);
   if (status == TSR_OK) status = check_sections(spec, &read, error);

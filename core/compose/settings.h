@@ -56,7 +56,7 @@ typedef struct tsr_upkeep_settings {
 } tsr_upkeep_settings;
 
 typedef struct tsr_page_settings {
-  uint64_t bytes, batch, device_bytes;
+  uint64_t bytes, batch, find_batch, device_bytes;
 } tsr_page_settings;
 
 /* [table] devices, [devices] */

@@ -155,11 +155,35 @@ static void print_pages(FILE *out, const tsr_composition *t) {
           2 * pair_bytes, 2 * (pair_bytes + (uint32_t)sizeof(uint32_t)) + 1);
 }
 
+static void print_zones(FILE *out, const tsr_composition *t) {
+  const uint64_t least = tsr_plan_zone_batch(t, 0);
+  const tsr_zones zones = tsr_plan_zones(t, 0);
+  const uint32_t value_bytes = t->shape.payload_bits / 8;
+  if (!tsr_plan_has_zones(t, TSR_BULK_find)) return;
+  if (least == UINT64_MAX)
+    fprintf(out, "%-12s finds and erases go by random access\n", "zones");
+  else
+    fprintf(out,
+            "%-12s %u of %llu bytes; finds and erases of at least %llu keys are sorted by them, and need memory for %u "
+            "bytes per key\n",
+            "zones", zones.count, (unsigned long long)(tsr_composition_store_bytes(t) / zones.count),
+            (unsigned long long)least, t->shape.key_bits / 8 + (uint32_t)sizeof(uint16_t) + value_bytes + 1);
+}
+
 static void print_stages(FILE *out, const char *title, const tsr_stages *stages) {
   tsr_stage_text text[TSR_STAGES_MAX];
   const uint32_t count = tsr_plan_describe(stages, text);
   fprintf(out, "%s\n", title);
   for (uint32_t i = 0; i < count; i++) fprintf(out, "  %-18s %s\n", text[i].stage, text[i].sentence);
+}
+
+static void print_plan_of_finds(FILE *out, const tsr_composition *t) {
+  const uint32_t op = t->facts.is_filter ? TSR_BULK_contains : TSR_BULK_find;
+  const uint64_t zones = tsr_plan_zone_batch(t, 0);
+  if (!tsr_plan_has_zones(t, op) || zones == UINT64_MAX) return;
+  const tsr_batch found = {.op = op, .n = zones};
+  const tsr_stages finds = tsr_plan_batch(t, &found);
+  print_stages(out, "a large find", &finds);
 }
 
 /* The stages of an insert that is large enough for all of them. Results may make it go another way. */
@@ -187,6 +211,7 @@ static void print_memory(FILE *out, const tsr_composition *t) {
             (unsigned long long)(s->buckets * s->bucket_slots), (unsigned long long)s->capacity,
             (unsigned long long)t->tail_buckets);
   if (s->is_paged) print_pages(out, t);
+  print_zones(out, t);
   if (t->window_pages) print_windows(out, t);
   if (t->facts.filter_bits) print_filter_before(out, t);
   if (s->has_lists)
@@ -306,6 +331,7 @@ tsr_status tsr_spec_check(const tsr_spec *spec, const tsr_options *options, char
     if (r.shards) print_devices(out, spec, r.shards, r.capacity);
     print_memory(out, t);
     if (!is_pool(spec)) print_plan(out, t);
+    if (!is_pool(spec)) print_plan_of_finds(out, t);
     if (!is_pool(spec) && !is_filter(t)) print_load(out, t);
     if (!is_pool(spec)) print_constants(out, t);
   }

@@ -111,7 +111,7 @@ static uint64_t *counter_of(tsr_table *t, uint32_t op) {
 }
 
 static tsr_stages plan_of(const tsr_table *t, const tsr_request *r) {
-  return tsr_launch_plan(&t->store, r->op, r->n, r->results || r->unplaced_keys || r->unplaced_values, &r->call);
+  return tsr_launch_plan(t, &t->store, r->op, r->n, r->results || r->unplaced_keys || r->unplaced_values, &r->call);
 }
 
 /* The launches that a request is made of. */

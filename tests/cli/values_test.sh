@@ -182,3 +182,20 @@ refuses '--export x.u32: rows are not written as .u32' "${adds[@]}" --insert key
 refuses '--out x.npy.gz: rows are not written as .npy.gz' "${adds[@]}" --find keys.tsv --out x.npy.gz
 
 finish
+
+case_of "an index numbers the keys of a file in the order in which they come"
+index=(run "$specs/index.ini" "${cpu[@]}" --set table.numbering=first_seen)
+awk '!seen[$1]++ { print $1 "\t" n++ }' keys.tsv >numbers.tsv
+run "${index[@]}" --insert keys.tsv --find keys.tsv --out found.tsv --export all.tsv --save index.tsr
+expect_status 0
+awk 'NR == FNR { number[$1] = $2; next } { print $1 "\t" number[$1] }' numbers.tsv keys.tsv | cmp found.tsv - || fail "other numbers"
+sort -n numbers.tsv | cmp - <(sort -n all.tsv) || fail "other pairs"
+expect_out 'numbered from 0 on, reuse = yes'
+head -3 keys.tsv >some.tsv
+printf '1000000\n' >new.tsv
+run "${index[@]}" --load index.tsr --erase some.tsv --insert new.tsv --find new.tsv --out - --quiet
+expect_status 0
+[[ $(cat "$work/out") =~ ^1000000$'\t'[012]$ ]] || fail "a number of an erased key is not given again: $(cat "$work/out")"
+refuses '--value: an index gives its keys their numbers' "${index[@]}" --insert keys.tsv --value one
+refuses '--histogram: an index numbers its keys' "${index[@]}" --insert keys.tsv --histogram
+refuses 'has kind = index, and no operation of bench' bench "$specs/index.ini" "${cpu[@]}" --n 1000

@@ -43,14 +43,14 @@ device::Table make(const Case &c, uint64_t capacity, const std::string &more = "
   tsr_options options = {};
   options.plugins = choices::plugin_folders().c_str();
   tsr_spec *spec = nullptr;
-  tsr_table *table = nullptr;
   tsr_error error = {};
+  device::Table table;
   EXPECT_EQ(tsr_spec_parse(text.c_str(), "index.ini", &spec, &error), TSR_OK) << error.message;
   if (spec) {
-    EXPECT_EQ(tsr_table_create(spec, &options, &table, &error), TSR_OK) << error.message << "\n" << text;
+    table = device::create(spec, options);
   }
   tsr_spec_free(spec);
-  return device::Table(table);
+  return table;
 }
 
 uint64_t scaled(uint64_t n) { return device::backend() == "cpu" ? n / 40 + 100 : n; }

@@ -4,6 +4,7 @@
 // a sentence; nothing leaks, hangs or crashes; and where memory runs out, the table is as it was.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <functional>
 
 #include "core/batch/steps.h"
@@ -94,8 +95,9 @@ TEST_P(EveryCall, MayFail) {
       EXPECT_EQ(failures, 0);
       break;
     }
-    const std::string failed = fake().failed_call; // a find without memory for its batch reads pages where they are
-    const bool finds_another_way = tsr_spec_get(spec, "table", "device_bytes") && failed == "cuMemAllocFromPoolAsync";
+    const std::string failed = fake().failed_call; // a find without memory for its batch goes as it came
+    const bool orders_finds = tsr_spec_get(spec, "table", "device_bytes") || tsr_spec_get(spec, "table", "find_batch");
+    const bool finds_another_way = orders_finds && failed == "cuMemAllocFromPoolAsync";
     // A rehash of several devices ends the tables of before, which wait for their work with nobody left to hear of it.
     const bool ends_tables = tsr_spec_get(spec, "table", "devices") && failed.find("Synchronize") != std::string::npos;
     const bool may_be = finds_another_way || ends_tables || may_be_silent(failed);
@@ -113,6 +115,7 @@ std::vector<Words> every_composition() {
   for (const char *words :
        {"layout=packed probing=cuckoo", "layout=soa probing=double_hashing",
         "layout=packed probing=cuckoo growth=double", "layout=soa probing=double_hashing growth=double",
+        "layout=packed probing=cuckoo page_bytes=1Ki find_batch=1",
         "layout=packed probing=cuckoo devices=0,1", // the last one: a find of 60 keys has all pages travel
         "layout=soa probing=double_hashing capacity=500 page_bytes=1Ki device_bytes=24Ki"})
     for (bool for_good : {false, true}) all.push_back({words, for_good});
@@ -350,7 +353,8 @@ struct Recorded {
 std::vector<Recorded> recorded;
 
 void record(const char *kernel, void **parameters) {
-  recorded.push_back({kernel, *static_cast<tsr_bulk *>(parameters[0])});
+  const bool is_bulk = strstr(kernel, "_kernel") != nullptr; // others have another argument
+  recorded.push_back({kernel, is_bulk ? *static_cast<tsr_bulk *>(parameters[0]) : tsr_bulk{}});
 }
 
 class Captured : public testing::TestWithParam<const char *> {
@@ -559,6 +563,57 @@ TEST_F(CapturedCalls, OfSeveralDevicesAreRefused) {
   capture();
   expect_refused(tsr_find(table_, N, keys_, found_, &plain, &error_), "one device");
   expect_refused(tsr_clear(table_, &stream_, &error_), "one device");
+}
+
+// ---- Zones --------------------------------------------------------------------------------------
+
+std::vector<std::string> kernels;
+
+class Zones : public Captured {
+protected:
+  void look() {
+    kernels.clear();
+    fake().launch = [](const char *kernel, void **) { kernels.push_back(kernel); };
+  }
+  bool has(const char *word) {
+    for (const std::string &kernel : kernels)
+      if (kernel.find(word) != std::string::npos) return true;
+    return false;
+  }
+};
+
+TEST_F(Zones, OrderFindsWhereThereIsMemory) {
+  ASSERT_NO_FATAL_FAILURE(make("capacity=300 layout=packed probing=cuckoo page_bytes=4Ki find_batch=100"));
+  ASSERT_EQ(tsr_table_prepare(table_, TSR_PREPARE_FIND, &error_), TSR_OK) << error_.message;
+  tsr_call plain = call(false);
+  look();
+  ASSERT_EQ(tsr_find(table_, N, keys_, found_, &plain, &error_), TSR_OK) << error_.message;
+  ASSERT_GE(kernels.size(), 5u);
+  EXPECT_TRUE(has("tsr_zone_count") && has("tsr_zone_scatter") && has("find_kernel") && has("tsr_zone_gather"));
+  const int64_t allocations = fake().allocations;
+  look();
+  fake().allocations_only = fake().for_good = true;
+  fake().calls_left = 0;
+  ASSERT_EQ(tsr_find(table_, N, keys_, found_, &plain, &error_), TSR_OK) << error_.message;
+  fake().calls_left = -1;
+  fake().allocations_only = fake().for_good = false;
+  EXPECT_EQ(kernels.size(), 1u) << "without memory a find goes as it came";
+  EXPECT_TRUE(has("find_kernel"));
+  EXPECT_EQ(fake().allocations, allocations);
+  look();
+  ASSERT_EQ(tsr_find(table_, N - 1, keys_, found_, &plain, &error_), TSR_OK) << error_.message;
+  EXPECT_EQ(kernels.size(), 1u);
+}
+
+// Whether there will be memory when a graph is kernels nobody knows.
+TEST_F(Zones, AreNotRecorded) {
+  ASSERT_NO_FATAL_FAILURE(make("capacity=300 layout=packed probing=cuckoo page_bytes=4Ki find_batch=1"));
+  ASSERT_EQ(tsr_table_prepare(table_, TSR_PREPARE_FIND, &error_), TSR_OK) << error_.message;
+  tsr_call plain = call(false);
+  capture();
+  ASSERT_EQ(tsr_find(table_, N, keys_, found_, &plain, &error_), TSR_OK) << error_.message;
+  EXPECT_EQ(recorded.size(), 1u);
+  EXPECT_EQ(fake().unrecordable, 0);
 }
 
 // ---- The heap of malloc -------------------------------------------------------------------------

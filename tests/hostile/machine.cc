@@ -15,6 +15,7 @@
 #include "core/batch/match.h"
 #include "core/batch/split.h"
 #include "core/batch/steps.h"
+#include "core/batch/zones.h"
 #include "core/compose/backend.h"
 #include "core/compose/compose.h"
 #include "core/kernels/numbering.h"
@@ -181,6 +182,12 @@ void launch(const char *kernel, void **parameters) {
     ASSERT_EQ(tsr_cpu_backend.step(nullptr, running->program, step, p, n, nullptr, nullptr), TSR_OK);
     return;
   }
+  for (const tsr_step *step = tsr_zone_steps.step; step < tsr_zone_steps.step + TSR_ZONE_STEP_COUNT; step++)
+    if (strcmp(kernel, step->kernel) == 0) {
+      const uint64_t n = static_cast<tsr_zone_step *>(parameters[0])->tiles;
+      ASSERT_EQ(tsr_cpu_backend.step(nullptr, running->program, step, parameters[0], n, nullptr, nullptr), TSR_OK);
+      return;
+    }
   for (const tsr_steps *set : {&tsr_split_steps, &tsr_match_steps, &tsr_numbering_steps})
     for (const tsr_step *step = set->step; step < set->step + set->count; step++)
       if (strcmp(kernel, step->kernel) == 0) {

@@ -108,6 +108,8 @@ const std::vector<Feature> &features() {
       {"page_bytes = 0", {{{"table.page_bytes", "-"}}, {{"table.page_bytes", "0"}}}},
       {"pages of a multiset or multimap", {{{"table.page_bytes", "auto"}, {"table.kind", "multimap"}}}},
       {"page_batch", {{{"table.page_batch", "1000"}, {"table.page_bytes", "auto"}}, {{"table.page_batch", "1000"}}}},
+      {"find_batch", {{{"table.find_batch", "1000"}, {"table.page_bytes", "auto"}}, {{"table.find_batch", "1000"}}}},
+      {"a table without pages", {{{"table.page_bytes", "-"}}, {{"table.page_bytes", "0"}}}},
       {"growth = double", {{{"table.growth", "double"}}}},
       {"growth = none", {{{"table.growth", "-"}}, {{"table.growth", "none"}}}},
       {"growth_limit", {{{"table.growth_limit", "1M"}, {"table.growth", "double"}}, {{"table.growth_limit", "1M"}}}},
@@ -511,6 +513,10 @@ const std::map<std::string, std::function<bool(const Settings &)>> &meanings() {
       return is_one_of(get(s, "page_bytes"), {"auto", "4Ki"}) && keeps_all(s) && !has_buckets(s);
     };
     is["page_batch"] = written("page_batch");
+    is["find_batch"] = written("find_batch");
+    is["a table without pages"] = [=](const Settings &s) {
+      return is_one_of(get(s, "page_bytes"), {"", "0"}) && get(s, "kind") != "filter";
+    };
     is["growth = double"] = word("growth", {"double"});
     is["growth = none"] = word("growth", {"", "none"});
     is["growth_limit"] = written("growth_limit");

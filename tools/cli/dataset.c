@@ -314,6 +314,7 @@ tsr_input_facts tsr_input_describe(const tsr_input *input) {
     const tsr_tsv_facts of_rows = tsr_tsv_describe(input->tsv);
     facts.names = of_rows.names;
     facts.rows_skipped = of_rows.rows_skipped;
+    facts.keys_alone = of_rows.keys_alone;
   }
   if (input->text) facts.lacks_end = tsr_text_lacks_end(input->text);
   return facts;

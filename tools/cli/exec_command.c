@@ -252,15 +252,15 @@ static tsr_status insert_file(exec_job *job, const char *word, tsr_error *error)
   tsr_report report = {0};
   tsr_input *input = NULL;
   tsr_table_describe(table, &info);
-  const bool counts = strcmp(tsr_spec_get(tsr_table_spec(table), "table", "kind"), "counter") == 0;
+  const char *kind = tsr_spec_get(tsr_table_spec(table), "table", "kind");
+  const bool counts = strcmp(kind, "counter") == 0, has_values = info.value_bits && strcmp(kind, "index") != 0;
   const tsr_dataset_options options = {.key_bits = info.key_bits,
                                        .value_bits = info.value_bits,
-                                       .want_values = info.value_bits != 0,
+                                       .want_values = has_values,
                                        .value_rule = counts ? TSR_VALUE_CONSTANT : TSR_VALUE_NATURAL,
                                        .value = 1};
-  void *keys = malloc((size_t)CHUNK * 8),
-       *values = info.value_bits ? malloc((size_t)CHUNK * (info.value_bits / 8)) : NULL;
-  tsr_status status = keys && (values || !info.value_bits)
+  void *keys = malloc((size_t)CHUNK * 8), *values = has_values ? malloc((size_t)CHUNK * (info.value_bits / 8)) : NULL;
+  tsr_status status = keys && (values || !has_values)
                           ? tsr_input_open(path, &options, &input, error)
                           : tsr_fail(error, TSR_NO_MEMORY, "%s: no memory for its pairs", path);
   for (uint64_t got = 1; status == TSR_OK && got;) {
