@@ -5,16 +5,15 @@ Each makes a table for one call. One primitive does most of the work: a map from
 groups and all answers follow from these rows. Read next: _columns.py, _table.py.
 """
 
-from typing import Any, Dict, List, Literal, Mapping, NamedTuple, Optional, Sequence, Tuple, Union, overload
-
 import warnings
+from typing import Any, Dict, List, Literal, Mapping, NamedTuple, Optional, Sequence, Tuple, Union, overload
 
 import numpy as np
 
 from tessera._arrays import NumPyArray
 from tessera._columns import Column, Frame, Nulls, coalesced, is_coded, is_frame, library_of, make_frame, module, wrap
-from tessera._library import BadArgument, OverflowWarning, WrongType
-from tessera._table import Table
+from tessera._library import BadArgument, Full, OverflowWarning, WrongType
+from tessera._table import Code, Table
 
 How = Literal["inner", "left", "right", "outer", "semi", "anti"]
 Order = Literal["seen", "any"]
@@ -29,16 +28,17 @@ _LEAST = 1024  # the smallest capacity
 
 
 def _table(kind: str, keys: NumPyArray, capacity: int) -> Table:
-    """A table for these keys, on the CPU, that grows. A map has numbers of rows."""
+    """A table for these keys, on the CPU. A map has numbers of rows."""
     width = 8 * keys.dtype.itemsize
-    own = {"kind": kind, "key_bits": width, "capacity": max(capacity, _LEAST), "growth": "double"}
+    own = {"kind": kind, "key_bits": width, "capacity": max(capacity, _LEAST)}
     if kind == "map":
         own["value_bits"] = width
     return Table({**_TABLE, "table": {**_TABLE["table"], **own}})
 
 
 def _likely_distinct(keys: NumPyArray) -> int:
-    """About how many distinct keys there are, from a sample. A table that is too small grows."""
+    """About how many distinct keys there are, from a sample. Where a table of that size is too small, the caller makes one
+    with room for all keys, which takes half as long as one that grows."""
     n = len(keys)
     if n <= 4 * _SAMPLE:
         return n
@@ -73,7 +73,12 @@ def _row_type(keys: NumPyArray) -> "np.dtype[Any]":
 def _find_rows(keys: NumPyArray) -> _Rows:
     own = np.arange(len(keys), dtype=_row_type(keys))
     table = _table("map", keys, _likely_distinct(keys))
-    rows, inserted = table.find_or_insert(keys, own)
+    try:
+        rows, inserted = table.find_or_insert(keys, own)
+    except Full:
+        table.close()
+        table = _table("map", keys, len(keys))
+        rows, inserted = table.find_or_insert(keys, own)
     rows = rows.view(own.dtype)
     if bool((rows > own).any()):  # threads raced, and a later row came first
         rows, inserted = _lowest_rows(rows, own)
@@ -188,10 +193,21 @@ def unique(
 
 def _distinct_rows(keys: NumPyArray) -> NumPyArray:
     """One row of each key."""
+    table, codes = _set_of(keys)
+    table.close()
+    return np.flatnonzero(codes == Code.INSERTED)
+
+
+def _set_of(keys: NumPyArray) -> Tuple[Table, NumPyArray]:
+    """A set of these keys, and what became of each."""
     codes = np.empty(len(keys), np.uint8)
-    with _table("set", keys, _likely_distinct(keys)) as table:
+    table = _table("set", keys, _likely_distinct(keys))
+    table.insert(keys, wait=False, out=(codes, None, None))
+    if table.report()["not_placed"]:
+        table.close()
+        table = _table("set", keys, len(keys))
         table.insert(keys, wait=False, out=(codes, None, None))
-    return np.flatnonzero(codes == 1)
+    return table, codes
 
 
 def _counts(groups: Groups) -> NumPyArray:
@@ -258,8 +274,7 @@ def isin(x: Any, values: Any, *, invert: bool = False) -> Any:
     """
     column, among = Column(x, "x"), Column(values if not isinstance(values, (set, frozenset)) else list(values), "values")
     keys, others = _common(column, among)
-    with _table("set", others, _likely_distinct(others)) as table:
-        table.insert(others)
+    with _set_of(others)[0] as table:
         mask: NumPyArray = table.contains(keys)
     if column.known is not None:
         mask &= column.known
