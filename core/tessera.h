@@ -145,15 +145,16 @@ TSR_API tsr_status tsr_insert(tsr_table *table, uint64_t n, const void *keys, co
  * TSR_UNSUPPORTED with promise_unique, and for a multiset, multimap or counter. */
 TSR_API tsr_status tsr_find_or_insert(tsr_table *table, uint64_t n, const void *keys, const void *offered, void *values,
                                       const tsr_call *call, tsr_error *error);
-/* kind = index: writes to numbers[i] the number of keys[i]. A key without one is inserted and gets the lowest numbers that
- * were never given, from 0 on, or with reuse = yes first those of erased keys. The new keys of a call are numbered in the
- * order of their first items with numbering = first_seen, otherwise in any order. Equal keys of a call get one number, as do
- * calls on several streams, which the table orders. numbers may be NULL; it is call->missing for a key without a slot.
- * Results: TSR_INSERTED, TSR_FOUND or TSR_NOT_PLACED; unplaced_values is not written. With reuse = yes the call takes 13
- * bytes of temporary device memory per item, for at most 2^24 items at a time, and 4 more where pairs move or with
- * first_seen. Does not wait, except as an insert does. In reports it is an insert. tsr_insert without values and
- * tsr_find_or_insert are the same call; tsr_find only looks. TSR_UNSUPPORTED for another kind, if 2^31 numbers were given
- * (reuse = no), or if an earlier call failed when keys had no numbers yet: tsr_clear helps then. */
+/* kind = index: writes to numbers[i] the number of keys[i]. A key without one is inserted and gets one. With reuse = yes that
+ * is first a number of an erased key, otherwise the lowest that was never given, from 0 on. The new keys of a call are
+ * numbered in the order of their first items with numbering = first_seen, otherwise in any order. Equal keys have one number,
+ * also in calls on several streams, which the table orders. numbers may be NULL. A key without a slot has the number
+ * call->missing. Results: TSR_INSERTED, TSR_FOUND or TSR_NOT_PLACED. unplaced_values is not written.
+ * A call takes 13 bytes of temporary device memory per item, or 9 if numbers is given, and 4 more each where pairs move and
+ * with first_seen, for at most 2^24 items at a time. It waits only where an insert does. In reports it is an insert.
+ * tsr_insert without values and tsr_find_or_insert without values are the same call; tsr_find only looks.
+ * TSR_UNSUPPORTED for another kind, if 2^31 numbers were given (reuse = no), or if an earlier call failed when keys had no
+ * numbers yet: then the table must be cleared. */
 TSR_API tsr_status tsr_number(tsr_table *table, uint64_t n, const void *keys, uint32_t *numbers, const tsr_call *call,
                               tsr_error *error);
 /* kind = index: writes to keys[i] the key with the number from + i, or call->missing; call->present[i] is 1 if there is one,

@@ -90,16 +90,22 @@ tsr_zones tsr_plan_zones(const tsr_composition *c, uint64_t cache_bytes) {
   return zones;
 }
 
-/* The order pays where a look waits for memory, and where most sectors of the table are asked for. Lanes that share a
- * bucket take more instructions than the order saves. */
+/* The order pays if the looks that become hits of the cache are worth the bytes that it moves. So the batch must ask for
+ * a good part of the table's sectors: one key per TABLE_BYTES of the table. Wide pairs move more bytes, and lanes that
+ * share a bucket take more instructions; either needs more keys, and both together never gain. Measured on an H100:
+ * ../design/0032-zones.md. */
 uint64_t tsr_plan_zone_batch(const tsr_composition *c, uint64_t cache_bytes) {
-  enum { BYTES_OF_KEY = 16 };
-  static const uint64_t least = 1u << 23;
+  enum { NARROW_BYTES = 40, TABLE_BYTES = 128, TABLE_BYTES_IF_DEAR = 24 }; /* moved per key; of the table per key */
+  static const uint64_t least = 1u << 23, least_if_dear = 1u << 26;
+  const tsr_shape *s = &c->shape;
   const uint64_t wanted = c->settings.pages.find_batch, bytes = tsr_composition_store_bytes(c);
-  if (wanted == 0) return UINT64_MAX;
-  if (wanted != TSR_PAGE_BATCH_AUTO) return wanted;
-  if (!c->shape.sm || c->shape.tile_lanes > 1 || bytes < cache_of(c, cache_bytes)) return UINT64_MAX;
-  return bytes / BYTES_OF_KEY > least ? bytes / BYTES_OF_KEY : least;
+  const uint32_t moved = 4 * s->key_bits / 8 + 3 * s->payload_bits / 8 + 2 * (uint32_t)sizeof(uint16_t);
+  const bool is_wide = moved > NARROW_BYTES, shares = s->tile_lanes > 1;
+  if (wanted != TSR_PAGE_BATCH_AUTO) return wanted ? wanted : UINT64_MAX;
+  if (!s->sm || bytes < cache_of(c, cache_bytes) || s->tile_lanes > 2 || (is_wide && shares)) return UINT64_MAX;
+  const uint64_t share = bytes / (is_wide || shares ? TABLE_BYTES_IF_DEAR : TABLE_BYTES);
+  const uint64_t floor = is_wide || shares ? least_if_dear : least;
+  return share > floor ? share : floor;
 }
 
 /* ---- Filters, which are the table or stand before it ----------------------------------------- */

@@ -82,7 +82,8 @@ tsr_status tsr_keys_by_number(tsr_table *t, uint32_t from, uint64_t n, void *key
   const uint32_t key_bytes = t->store.composition->shape.key_bits / 8;
   tsr_array arrays[] = {{.callers = keys, .bytes = n * key_bytes, .word = key_bytes, .use = TSR_ARRAY_WRITTEN},
                         {.callers = known.present, .bytes = n, .use = TSR_ARRAY_WRITTEN}};
-  status = tsr_stage_in(t, arrays, 2, known.stream, error);
+  status = tsr_numbering_check(t, error);
+  if (status == TSR_OK) status = tsr_stage_in(t, arrays, 2, known.stream, error);
   const tsr_numbering_run run = {.key_bytes = key_bytes,
                                  .missing = known.missing,
                                  .keys_out = arrays[0].devices,

@@ -23,6 +23,12 @@ tsr_status tsr_numbering_step(const tsr_table *t, uint32_t which, const tsr_numb
   return t->backend->step(t->device, NULL, &tsr_numbering_steps.step[which], &whole, run->n, stream, error);
 }
 
+tsr_status tsr_numbering_check(const tsr_table *t, tsr_error *error) {
+  if (!t->numbering.is_torn) return TSR_OK;
+  return tsr_fail(error, TSR_UNSUPPORTED,
+                  "an earlier call on this index failed and left keys without numbers: call tsr_clear first");
+}
+
 /* ---- Memory of the free numbers -------------------------------------------------------------- */
 
 static uint64_t bytes_for(uint64_t room) { return sizeof(tsr_free_numbers) + room * sizeof(uint32_t); }
@@ -189,9 +195,6 @@ static tsr_status number_batch(numbering *w, uint64_t from, uint64_t n, uint32_t
 /* With reuse = no numbers run out. The host knows how many there are at the most, and asks when that gets near. */
 static tsr_status check_numbers(tsr_table *t, const tsr_request *r, tsr_error *error) {
   tsr_free_numbers numbers;
-  if (t->numbering.is_torn)
-    return tsr_fail(error, TSR_UNSUPPORTED,
-                    "an earlier call on this index failed and left keys without numbers: call tsr_clear first");
   if (reuses(t)) return TSR_OK;
   t->numbering.given_at_most += r->n;
   if (t->numbering.given_at_most <= TSR_NUMBER_MARK) return TSR_OK;
@@ -260,10 +263,12 @@ static tsr_status operate(tsr_table *t, const tsr_request *r, tsr_operation *nar
   uint32_t *own = NULL;
   uint64_t bytes;
   void *memory = NULL;
+  tsr_status status = tsr_numbering_check(t, error);
+  if (status) return status;
   if (!inserts && !(erases && reuses(t))) return narrow(t, r, error);
   const uint64_t n = inserts && r->n > TSR_NUMBERING_ITEMS ? TSR_NUMBERING_ITEMS : r->n;
   divide(&w, NULL, n, &own, &bytes);
-  tsr_status status = t->backend->allocate_in(t->device, bytes, r->call.stream, &memory, error);
+  status = t->backend->allocate_in(t->device, bytes, r->call.stream, &memory, error);
   if (status) return status;
   divide(&w, memory, n, &own, &bytes);
   status = inserts ? number_keys(&w, own, error) : erase_keys(&w, own, error);

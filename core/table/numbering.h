@@ -15,6 +15,8 @@
 #include "core/table/values.h"
 
 bool tsr_is_index(const tsr_table *table);
+/* Fails where a call has failed when keys had marks in place of numbers. */
+tsr_status tsr_numbering_check(const tsr_table *table, tsr_error *error) TSR_MUST_CHECK;
 /* Runs a step on the table's numbers. */
 tsr_status tsr_numbering_step(const tsr_table *table, uint32_t which, const tsr_numbering_run *run, void *stream,
                               tsr_error *error) TSR_MUST_CHECK;

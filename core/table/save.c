@@ -16,13 +16,13 @@
 #include "core/table/create.h"
 #include "core/table/filter.h"
 #include "core/table/launch.h"
+#include "core/table/numbering.h"
 #include "core/table/order.h"
 #include "core/table/rebuild.h"
 #include "core/table/save.h"
 #include "core/table/save_format.h"
 #include "core/table/single.h"
 #include "core/table/store.h"
-#include "core/table/values.h"
 
 enum { BUFFER_BYTES = 1 << 22 }; /* whole words, as the checksum wants them */
 
@@ -186,7 +186,8 @@ static tsr_status take_sample(const stream *s, const tsr_save_head *h, tsr_table
 
 static tsr_status describe(tsr_table *t, front *f, tsr_error *error) {
   const tsr_shape *shape = &t->store.composition->shape;
-  const tsr_status status = t->values->reserve(t, 0, error); /* a rehash may have made more slots than there are rows */
+  tsr_status status = tsr_numbering_check(t, error);
+  if (status == TSR_OK) status = t->values->reserve(t, 0, error); /* a rehash may have made more slots than rows */
   if (status) return status;
   f->head = (tsr_save_head){.version = TSR_SAVE_VERSION,
                             .capacity = shape->capacity,

@@ -283,6 +283,7 @@ tsr_status tsr_export(tsr_table *t, uint64_t room, void *keys, void *values, uin
   if (!t || !size || (room && !keys))
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_export needs a table, keys and a place for the size");
   tsr_status status = tsr_table_admits(t, TSR_HAS_CALL_KEYS, "tsr_export", error);
+  if (status == TSR_OK) status = tsr_numbering_check(t, error);
   if (status == TSR_OK) status = tsr_size(t, size, error);
   if (status || *size == 0) return status;
   if (*size > room)

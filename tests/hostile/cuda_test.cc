@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <functional>
+#include <set>
 
 #include "core/batch/steps.h"
 #include "core/compose/backend.h"
@@ -615,6 +616,85 @@ TEST_F(Zones, AreNotRecorded) {
   EXPECT_EQ(recorded.size(), 1u);
   EXPECT_EQ(fake().unrecordable, 0);
 }
+
+// ---- An index -----------------------------------------------------------------------------------
+
+// Whatever fails, later calls give right numbers, or say that the table must be cleared.
+class FailingIndex : public testing::TestWithParam<const char *> {
+protected:
+  enum : uint32_t { N = 60 };
+
+  tsr_status number(tsr_table *t, uint32_t from, std::vector<uint32_t> *numbers, tsr_error *error) {
+    std::vector<uint32_t> keys(N);
+    for (uint32_t i = 0; i < N; i++) keys[i] = (from + i % 40) * 2654435761u;
+    numbers->assign(N, 12345);
+    *error = {};
+    const tsr_status status = tsr_number(t, N, keys.data(), numbers->data(), nullptr, error);
+    expect_sentence(status, *error);
+    return status;
+  }
+
+  // With nothing that fails any more.
+  void expect_right(tsr_table *t) {
+    std::vector<uint32_t> one, two(1);
+    tsr_error error = {};
+    uint64_t given = 0;
+    if (number(t, 0, &one, &error)) {
+      ASSERT_NE(std::string(error.message).find("tsr_clear"), std::string::npos) << error.message;
+      EXPECT_EQ(tsr_find(t, 1, one.data(), two.data(), nullptr, &error), TSR_UNSUPPORTED);
+      EXPECT_EQ(tsr_export(t, 0, nullptr, nullptr, &given, &error), TSR_UNSUPPORTED);
+      ASSERT_EQ(tsr_clear(t, nullptr, &error), TSR_OK) << error.message;
+      ASSERT_EQ(number(t, 0, &one, &error), TSR_OK) << error.message;
+    }
+    ASSERT_EQ(number(t, 0, &two, &error), TSR_OK) << error.message;
+    EXPECT_EQ(one, two);
+    ASSERT_EQ(tsr_numbers_given(t, &given, &error), TSR_OK) << error.message;
+    EXPECT_EQ(std::set<uint32_t>(one.begin(), one.end()).size(), 40u);
+    for (uint32_t i = 0; i < N; i++) {
+      EXPECT_EQ(one[i], one[i % 40]);
+      EXPECT_LT(one[i], given);
+    }
+  }
+};
+
+TEST_P(FailingIndex, IsRightOrMustBeCleared) {
+  const std::string words = std::string("capacity=200 kind=index ") + GetParam();
+  tsr_spec *spec = spec_of(words);
+  launch_as(spec);
+  uint64_t torn = 0;
+  for (bool for_good : {false, true})
+    for (int64_t k = 0;; k++) {
+      SCOPED_TRACE(k);
+      ASSERT_LT(k, calls_max) << "it never works";
+      heal();
+      tsr_table *t = table_of(words);
+      std::vector<uint32_t> numbers;
+      tsr_error error = {};
+      fake().calls_left = k;
+      fake().for_good = for_good;
+      for (uint32_t round = 0; round < 3; round++) {
+        (void)number(t, round * 20, &numbers, &error);
+        std::vector<uint32_t> gone(30);
+        for (uint32_t i = 0; i < 30; i++) gone[i] = (round * 20 + i) * 2654435761u;
+        tsr_status status = tsr_erase(t, 30, gone.data(), nullptr, &error);
+        status = status ? status : tsr_keys_by_number(t, 0, 30, gone.data(), nullptr, &error);
+        expect_sentence(status, status ? error : tsr_error{});
+      }
+      const bool has_failed = fake().failed_call != nullptr;
+      heal();
+      torn += number(t, 500, &numbers, &error) != TSR_OK;
+      ASSERT_NO_FATAL_FAILURE(expect_right(t));
+      tsr_table_destroy(t);
+      if (!has_failed) break;
+      if (HasFailure()) break;
+    }
+  EXPECT_GT(torn, 0u) << "no failure came when keys had marks";
+  tsr_spec_free(spec);
+  heal();
+}
+INSTANTIATE_TEST_SUITE_P(All, FailingIndex,
+                         testing::Values("probing=cuckoo", "probing=cuckoo numbering=first_seen",
+                                         "layout=soa probing=double_hashing reuse=no"));
 
 // ---- The heap of malloc -------------------------------------------------------------------------
 

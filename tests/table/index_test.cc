@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "core/tessera_kernels.h"
 #include "tests/table/judged.h"
 
 namespace tessera_test {
@@ -284,6 +285,27 @@ TEST_P(Index, AgreesWithTheModel) {
   }
 }
 
+// What else a table may have: a stash, a filter before it, statistics.
+TEST_P(Index, HasOtherFeatures) {
+  const std::string directories = plugin_directories();
+  tsr_options options = {};
+  options.plugins = directories.c_str();
+  for (const char *more : {"stash = 64\n", "filter = 8\n", "statistics = yes\n", "load_factor = 1\nstash = 200\n"}) {
+    SCOPED_TRACE(more);
+    char *told = nullptr;
+    const tsr_status status = tsr_spec_check(parsed(text_of(GetParam(), 300, more)).get(), &options, &told, nullptr);
+    free(told);
+    if (status) continue;
+    Random random(11);
+    ASSERT_NO_FATAL_FAILURE(create(300, more));
+    for (int call = 0; call < 6; call++) {
+      ASSERT_NO_FATAL_FAILURE(number(some_keys(200, 200, &random)));
+      ASSERT_NO_FATAL_FAILURE(erase(some_keys(60, 200, &random), call % 4));
+      ASSERT_NO_FATAL_FAILURE(expect_all(some_keys(50, 250, &random)));
+    }
+  }
+}
+
 // Whoever has room has a number, and nobody else has one. Evictions take numbers with them, which come back.
 TEST_P(Index, IsFull) {
   Random random(5);
@@ -453,6 +475,29 @@ TEST(IndexCalls, NumberByOtherNames) {
   EXPECT_EQ(report.insert_keys, 9u);
   EXPECT_EQ(report.inserted, 4u);
   EXPECT_EQ(report.find_keys, 2u);
+  tsr_table_destroy(table);
+}
+
+// A kernel of a user's own looks numbers up.
+TEST(IndexCalls, AreFoundByKernels) {
+  if (sanitized) return;
+  tsr_error error = {};
+  tsr_table *table = made(parsed(text_of(plain, 1000)).get());
+  std::vector<uint32_t> keys(500), numbers(500);
+  for (uint32_t i = 0; i < 500; i++) keys[i] = 9 * (i % 250);
+  ASSERT_EQ(tsr_number(table, 500, keys.data(), nullptr, nullptr, &error), TSR_OK) << error.message;
+  tsr_statements statements = {};
+  statements.text = "numbers[i] = (uint32_t)value;";
+  statements.parameters = "uint32_t *numbers";
+  uint32_t *written = numbers.data();
+  const void *const arguments[] = {&written};
+  statements.arguments = arguments;
+  statements.count = 1;
+  unsetenv("TESSERA_CC"); // which the other tests need not
+  const tsr_status status = tsr_for_each(table, 500, keys.data(), &statements, nullptr, &error);
+  setenv("TESSERA_CC", "", 1);
+  ASSERT_EQ(status, TSR_OK) << error.message;
+  for (uint32_t i = 0; i < 500; i++) EXPECT_EQ(numbers[i], i % 250);
   tsr_table_destroy(table);
 }
 
