@@ -133,7 +133,7 @@ typedef struct tsr_call {
 /* Inserts n pairs. The spec's `duplicates` decides what happens to a present key; a multiset or multimap keeps every pair.
  * values: NULL for a set or multiset, otherwise TSR_BAD_ARGUMENT. A counter adds 1 per key where values is NULL, otherwise
  * values[i]; a count stops at 2^value_bits - 1. With duplicates = add values are unsigned. The spec's `overflow` decides
- * what a sum past the largest value becomes, and tsr_report.overflows counts them.
+ * what a sum past the largest value becomes. tsr_report.overflows counts additions past the largest value.
  * A full table is not an error: see results, unplaced_keys and tsr_table_report. If values are combined
  * and the scheme moves pairs, a call without results takes n bytes of temporary device memory. */
 TSR_API tsr_status tsr_insert(tsr_table *table, uint64_t n, const void *keys, const void *values, const tsr_call *call,
@@ -298,9 +298,10 @@ typedef struct tsr_report { /* since the table was created or tsr_table_report_r
   uint64_t insert_scratch_bytes; /* the most temporary device memory of one insert page by page */
   uint64_t cleanings;            /* inserts that first rebuilt the table without its erased slots (clean = auto) */
   uint64_t erased_slots;         /* an upper bound of erased slots now; tsr_table_usage counts them */
-  /* duplicates = add with overflow = report: how often a sum passed the largest value, which is for each key the true sum /
-   * 2^value_bits. 0 means that all sums are right. If an insert was repeated because pairs found no room, some may count
-   * twice. */
+  /* 0: all sums and counts are right. With duplicates = add and overflow = report: how often a sum passed the largest
+   * value, which is for each key the true sum / 2^value_bits. If an insert was repeated because pairs found no room, some
+   * may count twice. In a counter and with overflow = saturate: how many additions met the largest value and stopped there,
+   * at least 1 per key that stopped. One value that is larger than a count of 8 or 16 bits is cut and not counted. */
   uint64_t overflows;
   uint64_t zoned; /* keys of finds and erases that were sorted by zones first (find_batch) */
 } tsr_report;

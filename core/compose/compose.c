@@ -412,7 +412,8 @@ static void fill_shape(tsr_composition *t, uint32_t sm) {
       .sm = sm,
       .duplicates = (uint32_t)settings->policy.duplicates,
       .tells_overflow =
-          settings->policy.duplicates == TSR_DUPLICATES_ADD && settings->policy.overflow == TSR_OVERFLOW_REPORT,
+          TSR_POLICY_COUNTS(settings->policy.duplicates) ||
+          (settings->policy.duplicates == TSR_DUPLICATES_ADD && settings->policy.overflow == TSR_OVERFLOW_REPORT),
       .concurrency = (uint32_t)settings->concurrency,
       .statistics = (uint32_t)settings->statistics,
       .capacity = settings->capacity,

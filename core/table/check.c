@@ -67,7 +67,8 @@ static void print_settings(FILE *out, const tsr_spec *spec, const tsr_compositio
       continue;
     if (strcmp(rows[i].key, "duplicates") == 0 && is_index) continue;
     if ((strcmp(rows[i].key, "numbering") == 0 || strcmp(rows[i].key, "reuse") == 0) && !is_index) continue;
-    if (strcmp(rows[i].key, "overflow") == 0 && !value && !t->shape.tells_overflow) continue; /* there are no sums */
+    if (strcmp(rows[i].key, "overflow") == 0 && !value && t->shape.duplicates != TSR_DUPLICATES_ADD)
+      continue; /* there are no sums */
     if (strcmp(rows[i].key, "capacity") == 0)
       fprintf(out, "  %-18s %llu\n", rows[i].key, (unsigned long long)t->shape.capacity);
     else if (strcmp(rows[i].key, "load_factor") == 0 && !value && !is_pool(spec) && !is_filter(t))

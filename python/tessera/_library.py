@@ -114,7 +114,7 @@ class Full(Error):
 
 
 class OverflowWarning(RuntimeWarning):
-    """Sums passed the largest value of their width; those values are wrong."""
+    """Sums passed the largest value of their width, so those values are wrong; or counts stopped there."""
 
 
 _EXCEPTIONS: Dict[int, Type[Error]] = {

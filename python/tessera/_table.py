@@ -1555,14 +1555,25 @@ class Table:
             self._fail()
         self._not_placed = report.not_placed
         before, self._overflows = self._overflows, report.overflows
-        if self._overflows > before and not self._is_signed:
-            warnings.warn(
-                f"{_sums(self._overflows - before)} passed 2^{8 * self._value_width} - 1; these values are wrong. Use "
-                "overflow = saturate, which stops sums there",
-                OverflowWarning,
-                stacklevel=level,
-            )
+        if self._overflows > before:
+            text = self._overflow_text(self._overflows - before)
+            if text:
+                warnings.warn(text, OverflowWarning, stacklevel=level)
         return report
+
+    def _overflow_text(self, number: int) -> str:
+        """Empty where it was asked for: overflow = saturate, and signed values, which are right modulo 2^bits."""
+        if self._kind == "counter":
+            bits = int(self._setting("value_bits", "32"))
+            return f"counts passed the largest that fits, 2^{bits} - 1, and stopped there" + (
+                ". Use a larger value_bits" if bits < 64 else ""
+            )
+        if self._saturates or self._is_signed:
+            return ""
+        return (
+            f"{_sums(number)} passed 2^{8 * self._value_width} - 1; these values are wrong. Use overflow = saturate, which "
+            "stops sums there"
+        )
 
 
 def _unpickled(

@@ -382,6 +382,15 @@ expect_out '^  place +inserts by random access$'
 run check "$specs/hashgraph_v2.ini" --set table.backend=cpu
 expect_out '^  order +sorts the items by the lists of their keys$'
 
+case_of "check says which finds are sorted by zones, and which stages they pass"
+run check "$specs/pages.ini" --set table.backend=cpu --set table.find_batch=1000
+expect_out '^zones .*; finds and erases of at least 1000 keys are sorted by them'
+expect_out '^a large find$'
+expect_out '^  order +sorts the keys by zones'
+run check "$specs/pages.ini" --set table.backend=cpu
+expect_out '^zones +finds and erases go by random access$'
+! grep -q '^a large find$' out || fail "tells the stages of a find that has none"
+
 case_of "check says what it takes a missing capacity for"
 run check "$specs/demo.ini"
 expect_err 'no capacity, which .run. takes from its input'

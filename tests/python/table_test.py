@@ -490,8 +490,22 @@ class OperationsTest(unittest.TestCase):
         with Table(sums) as table:
             table.insert(keys, values)
             self.assertEqual((table[1], table[2]), (2**64 - 1, 2**64 - 1))
+            self.assertEqual(table.report()["overflows"], 1)
             with self.assertRaisesRegex(tessera.WrongType, "overflow = saturate adds unsigned numbers"):
                 table.insert(keys.astype(np.int64), np.array([-1, -2, 3, -4]))
+
+    def test_counts_that_stop_are_told(self):
+        with Table(spec(kind="counter", value_bits=8)) as counts:
+            keys = np.full(255, 7, np.uint32)
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                counts.insert(keys)
+            self.assertEqual(counts.report()["overflows"], 0)
+            with self.assertWarnsRegex(
+                tessera.OverflowWarning, r"^counts passed the largest that fits, 2\^8 - 1, and .* larger value_bits$"
+            ):
+                counts.insert(keys[:1])
+            self.assertEqual((counts[7], counts.report()["overflows"]), (255, 1))
 
     def test_sums_of_a_join_that_overflow_are_told(self):
         keys = np.array([1, 1, 2, 2], np.uint64)

@@ -578,6 +578,24 @@ static void free_job(exec_job *job) {
   free(job->text);
 }
 
+/* *wrong grows by the pairs without room and the sums that came out wrong. */
+static tsr_status say_report(const exec_table *t, uint64_t *wrong, tsr_error *error) {
+  char of[NAME_BYTES + sizeof "table "];
+  tsr_report report = {0};
+  const tsr_status status = tsr_table_report(t->table, &report, error);
+  const bool stops = tsr_bits_of_stop(t->table);
+  snprintf(of, sizeof of, "table %s", t->name);
+  if (status == TSR_OK && report.overflows && stops)
+    tsr_say_stopped(of, t->table, NULL);
+  else if (status == TSR_OK && report.overflows)
+    tsr_say("%s: %" PRIu64
+            " sum%s passed the largest value; these values are wrong. Use overflow = saturate in its spec, "
+            "which stops sums there",
+            of, report.overflows, report.overflows == 1 ? "" : "s");
+  *wrong += report.not_placed + (stops ? 0 : report.overflows);
+  return status;
+}
+
 static tsr_exit run_exec(const tsr_arguments *arguments) {
   exec_job job = {.arguments = arguments};
   tsr_error error;
@@ -593,14 +611,7 @@ static tsr_exit run_exec(const tsr_arguments *arguments) {
   if (status == TSR_OK) status = fetch_arrays(&job, &error);
   if (status == TSR_OK && !tsr_arguments_has(arguments, "--quiet")) status = print_facts(&job, &error);
   for (size_t i = 0; status == TSR_OK && i < job.table_count; i++) {
-    tsr_report report = {0};
-    status = tsr_table_report(job.tables[i].table, &report, &error);
-    wrong += report.not_placed + report.overflows;
-    if (status == TSR_OK && report.overflows)
-      tsr_say("table %s: %" PRIu64
-              " sum%s passed the largest value; these values are wrong. Use overflow = saturate in "
-              "its spec, which stops sums there",
-              job.tables[i].name, report.overflows, report.overflows == 1 ? "" : "s");
+    if (!job.tables[i].is_other) status = say_report(&job.tables[i], &wrong, &error);
   }
   if (status == TSR_OK) status = each(&job, "--out", write_out, &error);
   free_job(&job);

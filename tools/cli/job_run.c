@@ -385,7 +385,7 @@ static tsr_status run_step(running *r, size_t index, tsr_chunk *chunk, tsr_error
   tsr_report_step(job, step);
   tsr_say_what_was_read(step->path, &job->reading, &step->facts, job->is_quiet);
   if (step->report.not_placed) tsr_say_not_placed(job, step);
-  if (step->report.overflows) tsr_say_overflows(job, step);
+  if (step->report.overflows && !tsr_bits_of_stop(job->table)) tsr_say_overflows(job, step);
   job->totals.unplaced += step->report.not_placed;
   job->totals.overflows += step->report.overflows;
   return check_sums(r, step, error);
@@ -459,10 +459,17 @@ static tsr_status close_rows(running *r, tsr_status former, tsr_error *error) {
 }
 
 static tsr_status put_pairs(tsr_job *job, tsr_error *error) {
+  const bool stopped = job->totals.overflows && tsr_bits_of_stop(job->table);
   tsr_pairs pairs = {.count = 0};
-  if (!job->outputs.pairs && !job->outputs.has_histogram) return TSR_OK;
+  if (!job->outputs.pairs && !job->outputs.has_histogram) {
+    if (stopped) tsr_say_stopped("", job->table, NULL);
+    return TSR_OK;
+  }
   tsr_status status = tsr_pairs_export(job->table, &pairs, error);
-  if (status == TSR_OK) tsr_pairs_say_stopped(&pairs, job->spec);
+  const uint32_t bits = tsr_bits_of_stop(job->table);
+  const bool may_have =
+      bits && (job->load || bits < 32); /* stopped before, or by one value that is larger than a count */
+  if (status == TSR_OK && (stopped || may_have)) tsr_say_stopped("", job->table, &pairs);
   pairs.signed_keys = job->reading.signed_keys;
   pairs.signed_values = job->reading.signed_values;
   pairs.names = &job->names;
@@ -538,7 +545,8 @@ tsr_exit tsr_job_run(tsr_job *job) {
   tsr_stream_close(r.stream);
   free(r.files);
   if (status) return failed;
-  return job->totals.unplaced || job->totals.overflows ? TSR_EXIT_UNPLACED : TSR_EXIT_OK;
+  const bool is_wrong = job->totals.overflows && !tsr_bits_of_stop(job->table);
+  return job->totals.unplaced || is_wrong ? TSR_EXIT_UNPLACED : TSR_EXIT_OK;
 }
 
 void tsr_job_free(tsr_job *job) {

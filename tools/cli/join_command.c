@@ -93,8 +93,10 @@ static tsr_status fill(join_job *job, tsr_stream *stream, tsr_gather *gather, co
     status = tsr_fail(error, TSR_NO_MEMORY,
                       "%s: %" PRIu64 " pairs found no room in the table, so that rows would be missing: %s", path,
                       report.not_placed, tsr_advice_when_full(table, "let it grow: --set table.growth=double", advice));
-  job->overflows += report.overflows;
-  if (status == TSR_OK && report.overflows)
+  const bool stops = tsr_bits_of_stop(table);
+  if (status == TSR_OK && report.overflows && stops) tsr_say_stopped(path, table, NULL);
+  if (!stops) job->overflows += report.overflows;
+  if (status == TSR_OK && report.overflows && !stops)
     tsr_say("%s: %" PRIu64 " sum%s of duplicates = add passed the largest value; these values are wrong. Use --set "
             "table.overflow=saturate, which stops sums there",
             path, report.overflows, report.overflows == 1 ? "" : "s");
