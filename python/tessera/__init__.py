@@ -35,6 +35,7 @@ from tessera._program import bench
 from tessera._spec import Parameter, Plugin, Recipe, check, plugins, recipe, recipes
 from tessera._table import Code, Missing, Op, Table
 from tessera._types import Choice, Counter, Filter, Index, Map, MultiMap, Set, choose
+from tessera._verbs import GroupBy, factorize, group_by, isin, merge, relabel, unique, value_counts
 
 __version__ = _version()
 
@@ -51,6 +52,7 @@ __all__ = [
     "Error",
     "Filter",
     "Full",
+    "GroupBy",
     "Incompatible",
     "Index",
     "IoFailed",
@@ -73,10 +75,17 @@ __all__ = [
     "bench",
     "check",
     "choose",
+    "factorize",
+    "group_by",
+    "isin",
+    "merge",
     "plugins",
     "prefix",
     "recipe",
     "recipes",
+    "relabel",
+    "unique",
+    "value_counts",
 ]
 
 for _name in __all__:  # they are called by this module's name, in tracebacks too
