@@ -34,7 +34,8 @@ from tessera._library import (
 from tessera._program import bench
 from tessera._spec import Parameter, Plugin, Recipe, check, plugins, recipe, recipes
 from tessera._table import Code, Missing, Op, Table
-from tessera._types import Choice, Counter, Filter, Map, MultiMap, Set, choose
+from tessera._types import Choice, Counter, Filter, Index, Map, MultiMap, Set, choose
+from tessera._verbs import GroupBy, factorize, group_by, isin, merge, relabel, unique, value_counts
 
 __version__ = _version()
 
@@ -51,7 +52,9 @@ __all__ = [
     "Error",
     "Filter",
     "Full",
+    "GroupBy",
     "Incompatible",
+    "Index",
     "IoFailed",
     "LinkFailed",
     "Map",
@@ -72,10 +75,17 @@ __all__ = [
     "bench",
     "check",
     "choose",
+    "factorize",
+    "group_by",
+    "isin",
+    "merge",
     "plugins",
     "prefix",
     "recipe",
     "recipes",
+    "relabel",
+    "unique",
+    "value_counts",
 ]
 
 for _name in __all__:  # they are called by this module's name, in tracebacks too

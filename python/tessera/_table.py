@@ -351,13 +351,15 @@ class Table:
         """What is offered for keys: the array, to keep it alive, and its address; None and 0 for a set, and where a
         counter counts each key once. stored: whether the table will keep them."""
         if values is None:
-            if self._value_width and self._kind != "counter":
+            if self._value_width and self._kind not in ("counter", "index"):
                 raise BadArgument(f"{name}: a {self._kind} needs a value for each key: pass an array like keys")
             if len(memory.shape) > 1:
                 raise _not_one_axis(memory.shape)
             return None, 0
         if not self._value_width:
             raise BadArgument(f"{name}: a {self._kind} has no values: leave them out")
+        if self._kind == "index":
+            raise BadArgument(f"{name}: an index gives its keys their numbers: leave them out")
         if self._row:
             return self._rows(values, name, memory)
         fits_all = False  # whether the bits are the same as a signed and as an unsigned number
@@ -636,7 +638,8 @@ class Table:
             (("u", "u", 1), ("ui", memory.kind, self._key_width), ("uif", of_values, self._value_width))
         ):
             mine = out[i] if out is not None else None
-            if not width or (out is not None and mine is None):
+            is_number = self._kind == "index" and i == 2  # which nobody else has a use for
+            if not width or is_number or (out is not None and mine is None):
                 made.append(None)
                 places.append(0)
                 continue
@@ -749,6 +752,106 @@ class Table:
                 self._fail()
             self._raise_full(handle, adapter, *made)
             return self._decoded(results, out), adapter.is_code(made[0], int(Code.INSERTED))
+        finally:
+            self._end()
+
+    # ---- An index ----------------------------------------------------------------------------------------------------
+
+    def _need_index(self, operation: str) -> None:
+        if self._kind != "index":
+            raise lib.Unsupported(f"{operation}: a {self._kind} gives its keys no numbers: make a table of kind = index")
+
+    @overload
+    def number(self, keys: Numbers, *, wait: bool = True, missing: int = -1, out: Any = None) -> NumPyArray: ...
+    @overload
+    def number(self, keys: ArrayT, *, wait: bool = True, missing: int = -1, out: Any = None) -> ArrayT: ...
+    def number(self, keys: Any, *, wait: bool = True, missing: int = -1, out: Any = None) -> Any:
+        """Of an index: the number of each key, (...) int32 or uint32, as keys are; keys that have none get one.
+
+        wait = True: raises `Full` where keys found no room. wait = False: does not wait for a GPU, and such keys have
+        the number `missing`. out: an array for the numbers."""
+        handle = self._begin()
+        try:
+            self._need_index("number")
+            adapter, keys, memory = self._keys(keys)
+            numbers, at, _ = self._beside(out, "out", adapter, keys, memory, "ui", self._kind_of_values(memory), 4)
+            made, places = self._handed_back(None, adapter, keys, memory) if wait else ((), [0, 0, 0])
+            self._set_call(*places, missing=missing & 0xFFFFFFFF)
+            if library.tsr_number(handle, memory.size, memory.pointer, at, self._call_at, self._error_at):
+                self._fail()
+            if wait:
+                self._raise_full(handle, adapter, *made)
+            else:
+                self._finish()
+            return numbers
+        finally:
+            self._end()
+
+    @overload
+    def keys_by_number(
+        self, start: int = 0, count: Optional[int] = None, *, missing: int = 0, like: Optional[NumPyArray] = None
+    ) -> Tuple[NumPyArray, NumPyArray]: ...
+    @overload
+    def keys_by_number(
+        self, start: int = 0, count: Optional[int] = None, *, missing: int = 0, like: ArrayT
+    ) -> Tuple[ArrayT, ArrayT]: ...
+    def keys_by_number(
+        self, start: int = 0, count: Optional[int] = None, *, missing: int = 0, like: Any = None
+    ) -> Tuple[Any, Any]:
+        """Of an index: (keys, mask), the keys with the numbers start, start + 1, ..., as far as numbers were given, or
+        `count` of them. keys (n) uint, `missing` where a number has no key; mask (n) bool, whether it has one. It reads
+        all pairs, so ask for many at once. like: as of `items`. Waits."""
+        handle = self._begin()
+        try:
+            self._need_index("keys_by_number")
+            if start < 0 or start >> 32 or (count is not None and count < 0):
+                raise BadArgument(f"start = {start}, count = {count}: pass numbers from 0 on")
+            adapter, like = self._like(like)
+            sign, device = self._sign_of(like, adapter)
+            given = c_uint64()
+            if library.tsr_numbers_given(handle, byref(given), self._error_at):
+                self._fail()
+            n = max(given.value - start, 0) if count is None else count
+            keys, keys_at, _ = self._result(None, "keys", adapter, like, (n,), "ui", sign, self._key_width)
+            mask, mask_at, _ = self._result(None, "mask", adapter, like, (n,), "bu", "b", 1)
+            adapter.synchronize(device)
+            self._set_call(missing=_bits(missing, sign, self._key_width, "missing"), present=mask_at)
+            if library.tsr_keys_by_number(handle, start, n, keys_at or None, self._call_at, self._error_at):
+                self._fail()
+            return keys, mask
+        finally:
+            self._end()
+
+    def numbers_given(self) -> int:
+        """Of an index: how many numbers were given since the table was cleared; all are below it. Waits."""
+        handle = self._begin()
+        try:
+            given = c_uint64()
+            if library.tsr_numbers_given(handle, byref(given), self._error_at):
+                self._fail()
+            return given.value
+        finally:
+            self._end()
+
+    def unique(self, keys: Any) -> Tuple[Any, Any, Any]:
+        """Of an index, which is cleared first: (unique, inverse, counts). unique (d): the distinct keys in the order of
+        their numbers, which with numbering = first_seen is that of their first items. inverse (...) int32 or uint32:
+        unique[inverse] are the keys. counts (d) int64: how often each occurs. Waits."""
+        handle = self._begin()
+        try:
+            self._need_index("unique")
+            adapter, keys, memory = self._keys(keys)
+            shape = (memory.size,)
+            unique, unique_at, _ = self._result(None, "keys", adapter, keys, shape, "ui", memory.kind, self._key_width)
+            inverse, inverse_at, _ = self._beside(None, "inverse", adapter, keys, memory, "ui", self._kind_of_values(memory), 4)
+            counts, counts_at, _ = self._result(None, "counts", adapter, keys, shape, "i", "i", 8)
+            arrays = lib.UniqueArrays(
+                ctypes.sizeof(lib.UniqueArrays), self._stream, unique_at, inverse_at, counts_at, memory.size
+            )
+            count = c_uint64()
+            if library.tsr_unique(handle, memory.size, memory.pointer, byref(arrays), byref(count), self._error_at):
+                self._fail()
+            return unique[: count.value], inverse, counts[: count.value]
         finally:
             self._end()
 
@@ -1193,7 +1296,7 @@ class Table:
     def _dtype_of_values(self, dtype: Any) -> "np.dtype[Any]":
         """What the bits of this table's values are, for a join that calculates with them."""
         width = self._value_width
-        if self._row or not width or self._kind == "counter":
+        if self._row or not width or self._kind in ("counter", "index"):
             return _UNSIGNED
         names = [name_of(kind, width) for kind in "uif"]
         choice = " or ".join(map(repr, names))
@@ -1452,14 +1555,25 @@ class Table:
             self._fail()
         self._not_placed = report.not_placed
         before, self._overflows = self._overflows, report.overflows
-        if self._overflows > before and not self._is_signed:
-            warnings.warn(
-                f"{_sums(self._overflows - before)} passed 2^{8 * self._value_width} - 1; these values are wrong. Use "
-                "overflow = saturate, which stops sums there",
-                OverflowWarning,
-                stacklevel=level,
-            )
+        if self._overflows > before:
+            text = self._overflow_text(self._overflows - before)
+            if text:
+                warnings.warn(text, OverflowWarning, stacklevel=level)
         return report
+
+    def _overflow_text(self, number: int) -> str:
+        """Empty where it was asked for: overflow = saturate, and signed values, which are right modulo 2^bits."""
+        if self._kind == "counter":
+            bits = int(self._setting("value_bits", "32"))
+            return f"counts passed the largest that fits, 2^{bits} - 1, and stopped there" + (
+                ". Use a larger value_bits" if bits < 64 else ""
+            )
+        if self._saturates or self._is_signed:
+            return ""
+        return (
+            f"{_sums(number)} passed 2^{8 * self._value_width} - 1; these values are wrong. Use overflow = saturate, which "
+            "stops sums there"
+        )
 
 
 def _unpickled(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables that know the dtypes of their keys and values: Map, Set, MultiMap, Counter, Filter.
+"""Tables that know the dtypes of their keys and values: Map, Set, MultiMap, Counter, Index, Filter.
 
 A need chooses the recipe, and the dtypes its widths. Results come in the dtype of the values. Where the library would
 compare bits, signed and float values are stored in a form whose unsigned order is theirs. Read next: _table.py.
@@ -55,6 +55,7 @@ _NEEDS: Dict[str, Dict[str, Tuple[str, str, Dict[str, object]]]] = {
         "join": ("join", "join", {}),
     },
     "counter": {"count": ("best_count", "best_count", {})},
+    "index": {"number": ("index", "index", {})},
     "filter": {"contains": ("filter", "filter", {})},
 }
 _START = 1024  # capacity of a table that grows
@@ -64,7 +65,7 @@ Duplicates = Literal["first", "replace", "add", "min", "max", "promise_unique"]
 
 
 def choose(
-    kind: Literal["map", "set", "multimap", "counter", "filter"],
+    kind: Literal["map", "set", "multimap", "counter", "index", "filter"],
     key: Any = "int64",
     value: Any = None,
     *,
@@ -454,6 +455,40 @@ class Counter(Typed):
         **options: Any,
     ) -> None:
         super().__init__(key, None, capacity, None, None, backend, settings, **options)
+
+    def _learn(self, key: Any, value: Any) -> None:
+        super()._learn(key, None)
+        self._value_kind = "i"
+
+
+class Index(Typed):
+    """A number for each distinct key of a dtype, from 0 on, as int32. numbering: "any" or "first_seen", the order of the new
+    keys of a call. reuse: whether numbers of erased keys are given again.
+
+    >>> rows = tessera.Index("int64", numbering="first_seen", backend="cpu")
+    >>> rows.number([70, -30, 70])
+    array([0, 1, 0], dtype=int32)
+    >>> rows.get([-30, 5], missing=-1)
+    array([ 1, -1], dtype=int32)
+    >>> rows.keys_by_number()[0]
+    array([ 70, -30])
+    """
+
+    _table_kind = "index"
+
+    def __init__(
+        self,
+        key: Any = "int64",
+        *,
+        capacity: Optional[int] = None,
+        numbering: Literal["any", "first_seen"] = "any",
+        reuse: bool = True,
+        backend: Optional[Literal["auto", "cuda", "cpu"]] = None,
+        settings: Optional[Mapping[str, object]] = None,
+        **options: Any,
+    ) -> None:
+        own = {"table.numbering": numbering, "table.reuse": "yes" if reuse else "no", **flat(settings)}
+        super().__init__(key, None, capacity, None, None, backend, own, **options)
 
     def _learn(self, key: Any, value: Any) -> None:
         super()._learn(key, None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Map, Set, MultiMap, Counter and Filter against a dict, for all dtypes and needs, and what they refuse."""
+"""Map, Set, MultiMap, Counter, Index and Filter against a dict, for all dtypes and needs, and what they refuse."""
 
 import pickle
 import tempfile
@@ -10,7 +10,7 @@ from collections import defaultdict
 import numpy as np
 
 import tessera
-from tessera import Counter, Filter, Map, MultiMap, Set
+from tessera import Counter, Filter, Index, Map, MultiMap, Set
 
 KEYS = ("int32", "int64", "uint32", "uint64")
 VALUES = (*KEYS, "float32", "float64")
@@ -213,6 +213,20 @@ class OthersTest(unittest.TestCase):
                 self.assertEqual(table.get(keys).tolist(), [want[k] for k in keys.tolist()])
                 self.assertEqual(table.get(keys).dtype, np.int64)
                 self.assertEqual(pickle.loads(pickle.dumps(table)).get(keys[:1])[0], want[int(keys[0])])
+            with Index(key, numbering="first_seen", **CPU) as table:
+                firsts = keys[np.sort(np.unique(keys, return_index=True)[1])]
+                numbers = table.number(keys)
+                self.assertEqual(numbers.dtype, np.int32)
+                np.testing.assert_array_equal(firsts[numbers], keys)
+                self.assertEqual(table.get(absent, missing=-1).tolist(), [-1] * absent.size)
+                by_number, mask = table.keys_by_number()
+                self.assertEqual(by_number.dtype, keys.dtype)
+                np.testing.assert_array_equal(by_number, firsts)
+                self.assertTrue(mask.all())
+                unique, inverse, counts = pickle.loads(pickle.dumps(table)).unique(keys)
+                np.testing.assert_array_equal(unique, firsts)
+                np.testing.assert_array_equal(inverse, numbers)
+                np.testing.assert_array_equal(counts, np.bincount(numbers))
             with Filter(key, capacity=keys.size, **CPU) as table:
                 table.insert(keys)
                 self.assertTrue(table.contains(keys).all())
