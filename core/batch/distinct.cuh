@@ -6,19 +6,19 @@
 #ifndef TSR_BATCH_DISTINCT_CUH
 #define TSR_BATCH_DISTINCT_CUH
 
-#include "core/batch/group.cuh"
+#include "core/batch/offers.cuh"
 #include "core/batch/order.cuh"
 
 /* A page has any number of items, so blocks share it in pieces. `distinct` makes one pair per key of each piece,
  * and `merge` one pair per key of all pieces of a page. These pairs begin at the first item of the piece, or of the
  * page. */
 
-static __device__ __forceinline__ group_set set_in(const tsr_group_step *a) {
-  return group_in(tsr_page_memory, a->set_room);
+static __device__ __forceinline__ offers_set set_in(const tsr_group_step *a) {
+  return offers_in(tsr_page_memory, a->set_room);
 }
 
 /* Adds items to the set, and sets their `results`; *fails: a key is reserved, or has no place in it. */
-static __device__ __forceinline__ void set_take(const tsr_ctx *c, group_set set, const tsr_bulk *bulk, uint64_t begin,
+static __device__ __forceinline__ void set_take(const tsr_ctx *c, offers_set set, const tsr_bulk *bulk, uint64_t begin,
                                                 uint64_t end, uint8_t *results, uint32_t *fails) {
   enum { ROWS = TSR_SET_ROWS };
 #pragma unroll 1
@@ -38,7 +38,7 @@ static __device__ __forceinline__ void set_take(const tsr_ctx *c, group_set set,
         *fails = 1;
         rows &= ~(1u << r);
       }
-    rows = group_add<group_far, ROWS>(c, set, key, payload, rows, [&](uint32_t r, uint32_t, uint32_t is_new) {
+    rows = offers_add<offers_far, ROWS>(c, set, key, payload, rows, [&](uint32_t r, uint32_t, uint32_t is_new) {
       if (results)
         results[row + threadIdx.x + r * TSR_SET_THREADS] =
             (uint8_t)(is_new ? TSR_RESULT_INSERTED : result_for_present(TSR_FACT(c, duplicates)));
@@ -48,7 +48,7 @@ static __device__ __forceinline__ void set_take(const tsr_ctx *c, group_set set,
 }
 
 /* Writes the pairs of the set from item `begin` on. *count: 0 at first; after a barrier, their number. */
-static __device__ __forceinline__ void set_write(const tsr_group_step *a, group_set set, uint64_t begin,
+static __device__ __forceinline__ void set_write(const tsr_group_step *a, offers_set set, uint64_t begin,
                                                  uint32_t *count) {
   for (uint32_t at = threadIdx.x; at < set.room; at += TSR_SET_THREADS) {
     const io_key key = set.keys[at];
@@ -80,14 +80,14 @@ extern "C" __global__ void __launch_bounds__(TSR_SET_THREADS, TSR_SET_BLOCKS)
   __shared__ set_block block;
   tsr_scratch scratch;
   const tsr_ctx c = batch_context(&a.bulk, &scratch);
-  const group_set set = set_in(&a);
+  const offers_set set = set_in(&a);
   const uint64_t piece = blockIdx.x, found = segment_of(a.pages.tiles, a.pages.count, piece),
                  page = found < a.pages.count ? found : 0;
   const uint64_t begin = a.pages.begins[page] + (piece - a.pages.tiles[page]) * a.piece_items;
   uint64_t end = found < a.pages.count ? a.pages.begins[page + 1] : begin;
   if (end - begin > a.piece_items) end = begin + a.piece_items;
   if (threadIdx.x == 0) block.count = block.fails = 0;
-  group_clear(&c, set);
+  offers_clear(&c, set);
   __syncthreads();
   set_take(&c, set, &a.bulk, begin, end, a.bulk.results, &block.fails);
   __syncthreads();
@@ -101,7 +101,7 @@ extern "C" __global__ void __launch_bounds__(TSR_SET_THREADS, TSR_SET_BLOCKS)
   __shared__ set_block block;
   tsr_scratch scratch;
   const tsr_ctx c = batch_context(&a.bulk, &scratch);
-  const group_set set = set_in(&a);
+  const offers_set set = set_in(&a);
   const uint64_t page = blockIdx.x, first = a.pages.tiles[page];
   tsr_bulk made = a.bulk;
   made.keys = a.to.keys;
@@ -110,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(TSR_SET_THREADS, TSR_SET_BLOCKS)
   uint64_t pieces = a.pages.tiles[page + 1] - first;
   if (pieces < 2) return;
   if (threadIdx.x == 0) block.count = block.fails = 0;
-  group_clear(&c, set);
+  offers_clear(&c, set);
   __syncthreads();
   for (uint64_t piece = 0; piece < pieces; piece++) {
     const uint64_t begin = a.pages.begins[page] + piece * a.piece_items;

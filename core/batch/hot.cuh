@@ -7,7 +7,7 @@
 #ifndef TSR_BATCH_HOT_CUH
 #define TSR_BATCH_HOT_CUH
 
-#include "core/batch/group.cuh"
+#include "core/batch/offers.cuh"
 
 /* Whether offers are combined: only then can all that a batch offers for a key be one offer. With `first` and `replace`
  * the item whose result is "inserted" expects its own value there. */
@@ -103,13 +103,13 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 1)
 
 /* The hot keys and what the tile offers for each, in memory that later holds the tile's items. */
 struct hot_tile {
-  group_set set;
+  offers_set set;
   uint32_t has_keys;
 };
 
 /* To be followed by a barrier. */
 static __device__ __forceinline__ hot_tile hot_begin(const tsr_ctx *c, const tsr_hot *all, unsigned char *memory) {
-  hot_tile hot = {group_in(memory, TSR_HOT_SLOTS), 0};
+  hot_tile hot = {offers_in(memory, TSR_HOT_SLOTS), 0};
   hot.has_keys = hot_load(c, all, hot.set.keys);
   for (uint32_t slot = threadIdx.x; hot.has_keys && slot < TSR_HOT_SLOTS; slot += blockDim.x)
     hot.set.sums[slot] = tsr_identity(TSR_FACT(c, duplicates));
@@ -122,7 +122,7 @@ static __device__ __forceinline__ bool hot_takes(const tsr_ctx *c, hot_tile hot,
                                                  const void *values, uint64_t i) {
   const uint32_t slot = hot_find(hot.set.keys, key);
   if (slot == TSR_SET_NONE) return false;
-  group_offer(c, hot.set, slot, TILE_IS_WIDE || !values ? offered_at(c, values, i, 1) : offered(c, payload), 0);
+  offers_put(c, hot.set, slot, TILE_IS_WIDE || !values ? offered_at(c, values, i, 1) : offered(c, payload), 0);
   return true;
 }
 

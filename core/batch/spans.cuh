@@ -7,7 +7,7 @@
 #ifndef TSR_BATCH_SPANS_CUH
 #define TSR_BATCH_SPANS_CUH
 
-#include "core/batch/group.cuh"
+#include "core/batch/offers.cuh"
 
 /* A block works on a span of the batch. The first items show whether keys repeat enough there; if not, the span stays
  * as it came. The set takes the keys that come first. Those without a place in it go on alone: they are mostly rare
@@ -16,12 +16,12 @@
 
 #if TSR_PAYLOAD_BITS > 0
 struct span_set {
-  group_set keys;
+  offers_set keys;
   uint32_t *items; /* of each key */
 };
 
 static __device__ __forceinline__ span_set span_set_in() {
-  const group_set keys = group_in(tsr_page_memory, TSR_SPAN_ROOM);
+  const offers_set keys = offers_in(tsr_page_memory, TSR_SPAN_ROOM);
   const span_set set = {keys, (uint32_t *)(keys.sums + TSR_SPAN_ROOM)};
   return set;
 }
@@ -109,13 +109,13 @@ static __device__ __forceinline__ void span_take(const tsr_ctx *c, const tsr_spa
     span_rows own;
     uint32_t at[SPAN_ROWS], reserved = 0, firsts = 0, repeats = 0;
     uint32_t rows = span_read(c, a, row, end, combines, &own, &reserved);
-    rows = group_add<group_near, SPAN_ROWS>(c, set.keys, own.key, own.payload, rows,
-                                            [&](uint32_t r, uint32_t place, uint32_t is_new) {
-                                              at[r] = place;
-                                              atomicAdd(&set.items[place], own.items[r]);
-                                              repeats += own.items[r] - is_new;
-                                              firsts |= is_new << r;
-                                            });
+    rows = offers_add<offers_near, SPAN_ROWS>(c, set.keys, own.key, own.payload, rows,
+                                              [&](uint32_t r, uint32_t place, uint32_t is_new) {
+                                                at[r] = place;
+                                                atomicAdd(&set.items[place], own.items[r]);
+                                                repeats += own.items[r] - is_new;
+                                                firsts |= is_new << r;
+                                              });
 #pragma unroll
     for (uint32_t r = 0; r < SPAN_ROWS; r++) {
       const uint32_t puts = (rows | reserved) >> r & 1u;
@@ -140,7 +140,7 @@ static __device__ __forceinline__ void span_work(const tsr_spans_step *a, uint32
   const uint64_t end = after < a->bulk.n ? after : a->bulk.n;
   const uint64_t judged = end - begin < TSR_SPAN_JUDGED ? end : begin + TSR_SPAN_JUDGED;
   if (threadIdx.x == 0) block.made = block.repeats = 0;
-  group_clear(&c, set.keys);
+  offers_clear(&c, set.keys);
   for (uint32_t at = threadIdx.x; at < TSR_SPAN_ROOM; at += TSR_SPAN_THREADS) set.items[at] = 0;
   __syncthreads();
   span_take(&c, a, set, &block, begin, begin, judged, tells);
