@@ -133,7 +133,7 @@ typedef struct tsr_call {
 /* Inserts n pairs. The spec's `duplicates` decides what happens to a present key; a multiset or multimap keeps every pair.
  * values: NULL for a set or multiset, otherwise TSR_BAD_ARGUMENT. A counter adds 1 per key where values is NULL, otherwise
  * values[i]; a count stops at 2^value_bits - 1. With duplicates = add values are unsigned. The spec's `overflow` decides
- * what a sum past the largest value becomes, and tsr_report.overflows counts them.
+ * what a sum past the largest value becomes. tsr_report.overflows counts additions past the largest value.
  * A full table is not an error: see results, unplaced_keys and tsr_table_report. If values are combined
  * and the scheme moves pairs, a call without results takes n bytes of temporary device memory. */
 TSR_API tsr_status tsr_insert(tsr_table *table, uint64_t n, const void *keys, const void *values, const tsr_call *call,
@@ -145,6 +145,39 @@ TSR_API tsr_status tsr_insert(tsr_table *table, uint64_t n, const void *keys, co
  * TSR_UNSUPPORTED with promise_unique, and for a multiset, multimap or counter. */
 TSR_API tsr_status tsr_find_or_insert(tsr_table *table, uint64_t n, const void *keys, const void *offered, void *values,
                                       const tsr_call *call, tsr_error *error);
+/* kind = index: writes to numbers[i] the number of keys[i]. A key without one is inserted and gets one. With reuse = yes that
+ * is first a number of an erased key, otherwise the lowest that was never given, from 0 on. The new keys of a call are
+ * numbered in the order of their first items with numbering = first_seen, otherwise in any order. Equal keys have one number,
+ * also in calls on several streams, which the table orders. numbers may be NULL. A key without a slot has the number
+ * call->missing. Results: TSR_INSERTED, TSR_FOUND or TSR_NOT_PLACED. unplaced_values is not written.
+ * A call takes 13 bytes of temporary device memory per item, or 9 if numbers is given, and 4 more each where pairs move and
+ * with first_seen, for at most 2^24 items at a time. It waits only where an insert does. In reports it is an insert.
+ * tsr_insert without values and tsr_find_or_insert without values are the same call; tsr_find only looks.
+ * TSR_UNSUPPORTED for another kind, if 2^31 numbers were given (reuse = no), or if an earlier call failed when keys had no
+ * numbers yet: then the table must be cleared. */
+TSR_API tsr_status tsr_number(tsr_table *table, uint64_t n, const void *keys, uint32_t *numbers, const tsr_call *call,
+                              tsr_error *error);
+/* kind = index: writes to keys[i] the key with the number from + i, or call->missing; call->present[i] is 1 if there is one,
+ * otherwise 0. Reads all pairs, so ask for many at once. Waits. TSR_UNSUPPORTED for another kind. */
+TSR_API tsr_status tsr_keys_by_number(tsr_table *table, uint32_t from, uint64_t n, void *keys, const tsr_call *call,
+                                      tsr_error *error);
+/* kind = index: writes to *given how many numbers were given since the table was cleared. All numbers are below it. Waits.
+ * TSR_UNSUPPORTED for another kind. */
+TSR_API tsr_status tsr_numbers_given(tsr_table *table, uint64_t *given, tsr_error *error);
+
+typedef struct tsr_unique_arrays { /* in host or device memory; NULL = not wanted */
+  size_t size;
+  void *stream;
+  void *keys;        /* the distinct keys, in the order of their numbers */
+  uint32_t *inverse; /* n: keys[i] is distinct key number inverse[i] */
+  uint64_t *counts;  /* how often each distinct key occurs */
+  uint64_t room;     /* of keys and counts */
+} tsr_unique_arrays;
+/* kind = index: clears the table, numbers the keys, and writes how many are distinct to *count. TSR_BAD_ARGUMENT if `room` is
+ * too small; then only *count and inverse are written. TSR_UNSUPPORTED for another kind, or if the table is too small for the
+ * keys. Waits. */
+TSR_API tsr_status tsr_unique(tsr_table *table, uint64_t n, const void *keys, const tsr_unique_arrays *arrays,
+                              uint64_t *count, tsr_error *error);
 /* Writes to values[i] the value of keys[i], or call->missing; in a multimap any one of its values. TSR_UNSUPPORTED for a
  * set or multiset: use tsr_contains. */
 TSR_API tsr_status tsr_find(tsr_table *table, uint64_t n, const void *keys, void *values, const tsr_call *call,
@@ -265,10 +298,12 @@ typedef struct tsr_report { /* since the table was created or tsr_table_report_r
   uint64_t insert_scratch_bytes; /* the most temporary device memory of one insert page by page */
   uint64_t cleanings;            /* inserts that first rebuilt the table without its erased slots (clean = auto) */
   uint64_t erased_slots;         /* an upper bound of erased slots now; tsr_table_usage counts them */
-  /* duplicates = add with overflow = report: how often a sum passed the largest value, which is for each key the true sum /
-   * 2^value_bits. 0 means that all sums are right. If an insert was repeated because pairs found no room, some may count
-   * twice. */
+  /* 0: all sums and counts are right. With duplicates = add and overflow = report: how often a sum passed the largest
+   * value, which is for each key the true sum / 2^value_bits. If an insert was repeated because pairs found no room, some
+   * may count twice. In a counter and with overflow = saturate: how many additions met the largest value and stopped there,
+   * at least 1 per key that stopped. One value that is larger than a count of 8 or 16 bits is cut and not counted. */
   uint64_t overflows;
+  uint64_t zoned; /* keys of finds and erases that were sorted by zones first (find_batch) */
 } tsr_report;
 
 /* Waits for the table's work and reads its counters. */

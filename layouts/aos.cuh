@@ -68,7 +68,10 @@ TSR_INLINE void aos_combine(const tsr_ctx *c, uint64_t ref, uint32_t slot, uint3
   if (TSR_POLICY_COUNTS(policy)) { /* as tsr_combine_at does it */
     const tsr_payload seen = (tsr_payload)~tsr_add_payload(address, (tsr_payload)(0 - payload));
     const tsr_payload count = tsr_combine(policy, seen, payload);
-    if (count != (tsr_payload)(seen + payload)) tsr_exchange_payload(address, (tsr_payload)~count);
+    if (count != (tsr_payload)(seen + payload)) {
+      tsr_exchange_payload(address, (tsr_payload)~count);
+      tsr_tell_overflow(c, policy, seen, payload);
+    }
     return;
   }
   switch (policy) {

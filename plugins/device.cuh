@@ -955,9 +955,17 @@ TSR_INLINE uint32_t tsr_overflows(uint32_t policy, tsr_payload present, tsr_payl
   return policy == TSR_DUPLICATES_ADD && (tsr_payload)(present + offered) < offered;
 }
 
-/* To be called wherever a value has been combined with another one: counts a sum that passed the largest value. */
+/* Whether a count stops at the largest one. In any order and groups, at least one addition of a key does so if their sum
+ * passes it. */
+TSR_INLINE uint32_t tsr_stops(uint32_t policy, tsr_payload present, tsr_payload offered) {
+  return TSR_POLICY_COUNTS(policy) && tsr_combine(policy, present, offered) != (tsr_payload)(present + offered);
+}
+
+/* To be called wherever a value has been combined with another one, or would have been, had its count not stopped before:
+ * counts a sum that passed the largest value. */
 TSR_INLINE void tsr_tell_overflow(const tsr_ctx *c, uint32_t policy, tsr_payload present, tsr_payload offered) {
   if (TSR_FACT(c, tells_overflow)) c->scratch->overflows += tsr_overflows(policy, present, offered);
+  if (TSR_POLICY_COUNTS(TSR_FACT(c, duplicates))) c->scratch->overflows += tsr_stops(policy, present, offered);
 }
 
 /* tsr_combine, and tells of an overflow. */
@@ -999,7 +1007,10 @@ TSR_INLINE void tsr_combine_at(const tsr_ctx *c, tsr_payload *address, uint32_t 
 #if TSR_PAYLOAD_BITS > 0
   if (TSR_POLICY_COUNTS(policy)) {
     const tsr_payload seen = tsr_add_payload(address, offered), sum = (tsr_payload)(seen + offered);
-    if (tsr_combine(policy, seen, offered) != sum) tsr_exchange_payload(address, tsr_value_max(policy));
+    if (tsr_combine(policy, seen, offered) != sum) {
+      tsr_exchange_payload(address, tsr_value_max(policy));
+      tsr_tell_overflow(c, policy, seen, offered);
+    }
     return;
   }
   if (policy == TSR_DUPLICATES_ADD) { /* where nobody asks what was there, the GPU's atomic does not return it */

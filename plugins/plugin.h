@@ -88,7 +88,7 @@ typedef struct tsr_shape {
   uint32_t payload_bits;   /* bits stored beside a key: 0, 32 or 64 */
   uint32_t sm;             /* compute capability, 90 for Hopper; 0 = the cpu backend */
   uint32_t duplicates;     /* TSR_DUPLICATES_ */
-  uint32_t tells_overflow; /* 1: sums of TSR_DUPLICATES_ADD that pass the largest value are counted */
+  uint32_t tells_overflow; /* 1: sums and counts that pass the largest value are counted */
   uint32_t concurrency;    /* TSR_CONCURRENCY_ */
   uint32_t statistics;     /* 1: count probes */
   uint64_t capacity;       /* pairs to store */

@@ -363,6 +363,7 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
   tile_order(&a, &t, &bins, key, payload, position, &copy);
   __syncthreads();
   tile_write(&c, &a, &t, &bins, &copy, placed, spills);
+  bulk_tell_overflows(&c, a.bulk.tally, 1); /* of hot keys */
 }
 
 /* ---- Answers --------------------------------------------------------------------------------- */

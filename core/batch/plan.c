@@ -6,6 +6,7 @@
 #include "core/batch/plan.h"
 
 #include "core/batch/steps.h"
+#include "core/compose/value_list.h"
 
 /* ---- Pages ----------------------------------------------------------------------------------- */
 
@@ -59,6 +60,52 @@ uint64_t tsr_plan_travel_batch(const tsr_composition *c) {
   const uint64_t wanted = c->settings.pages.batch;
   if (!c->window_pages || wanted == 0) return UINT64_MAX;
   return wanted != TSR_PAGE_BATCH_AUTO ? wanted : 1 + tsr_composition_host_bytes(c) / READ_BYTES;
+}
+
+/* ---- Zones ----------------------------------------------------------------------------------- */
+
+/* All that a find reads of its key must be in one zone: the page of a table, or the block of a filter. */
+bool tsr_plan_has_zones(const tsr_composition *c, uint32_t op) {
+  const bool is_local = c->facts.is_filter || (c->shape.is_paged && !c->window_pages);
+  const bool looks = op == TSR_BULK_find || op == TSR_BULK_contains || op == TSR_BULK_count || op == TSR_BULK_note ||
+                     op == TSR_BULK_erase;
+  return looks && is_local && !c->shape.has_lists && !tsr_has_value_lists(&c->settings);
+}
+
+/* The cache of the device, or of a usual one. */
+static uint64_t cache_of(const tsr_composition *c, uint64_t cache_bytes) {
+  static const uint64_t of_gpu = 50u << 20, of_cpu = 32u << 20;
+  return cache_bytes ? cache_bytes : c->shape.sm ? of_gpu : of_cpu;
+}
+
+/* A zone takes at most this share of the cache, because the keys and the answers pass through it as well. */
+tsr_zones tsr_plan_zones(const tsr_composition *c, uint64_t cache_bytes) {
+  enum { LEAST = 16, SHARE = 2, OF = 5 };
+  const uint64_t zone_bytes = cache_of(c, cache_bytes) / OF * SHARE;
+  const uint64_t wanted = tsr_composition_store_bytes(c) / zone_bytes + 1, least = wanted < LEAST ? LEAST : wanted;
+  tsr_zones zones = {.pages = c->shape.is_paged ? c->shape.pages : TSR_ZONES_MAX};
+  while (((zones.pages - 1) >> zones.shift) + 1 > TSR_ZONES_MAX) zones.shift++;
+  while (((zones.pages - 1) >> (zones.shift + 1)) + 1 >= least) zones.shift++;
+  zones.count = (uint32_t)((zones.pages - 1) >> zones.shift) + 1;
+  return zones;
+}
+
+/* The order pays if the looks that become hits of the cache are worth the bytes that it moves. So the batch must ask for
+ * a good part of the table's sectors: one key per TABLE_BYTES of the table. Wide pairs move more bytes, and lanes that
+ * share a bucket take more instructions; either needs more keys, and both together never gain. Measured on an H100:
+ * ../design/0032-zones.md. */
+uint64_t tsr_plan_zone_batch(const tsr_composition *c, uint64_t cache_bytes) {
+  enum { NARROW_BYTES = 40, TABLE_BYTES = 128, TABLE_BYTES_IF_DEAR = 24 }; /* moved per key; of the table per key */
+  static const uint64_t least = 1u << 23, least_if_dear = 1u << 26;
+  const tsr_shape *s = &c->shape;
+  const uint64_t wanted = c->settings.pages.find_batch, bytes = tsr_composition_store_bytes(c);
+  const uint32_t moved = 4 * s->key_bits / 8 + 3 * s->payload_bits / 8 + 2 * (uint32_t)sizeof(uint16_t);
+  const bool is_wide = moved > NARROW_BYTES, shares = s->tile_lanes > 1;
+  if (wanted != TSR_PAGE_BATCH_AUTO) return wanted ? wanted : UINT64_MAX;
+  if (!s->sm || bytes < cache_of(c, cache_bytes) || s->tile_lanes > 2 || (is_wide && shares)) return UINT64_MAX;
+  const uint64_t share = bytes / (is_wide || shares ? TABLE_BYTES_IF_DEAR : TABLE_BYTES);
+  const uint64_t floor = is_wide || shares ? least_if_dear : least;
+  return share > floor ? share : floor;
 }
 
 /* ---- Filters, which are the table or stand before it ----------------------------------------- */
@@ -128,6 +175,11 @@ static bool goes_by_pages(const tsr_composition *c, const tsr_batch *b) {
          !(b->has_answers && has_few_pages(c));
 }
 
+/* A host that records a graph does not know whether there will be memory when it is replayed. */
+static bool goes_by_zones(const tsr_composition *c, const tsr_batch *b) {
+  return tsr_plan_has_zones(c, b->op) && !b->is_recorded && b->n >= tsr_plan_zone_batch(c, b->cache_bytes);
+}
+
 /* Items can become one if their offers are combined, since it then does not matter which of them gets which answer. */
 static uint32_t groups_of(const tsr_composition *c, const tsr_batch *b, tsr_batch_order order) {
   if (b->op != TSR_BULK_insert || b->is_recorded) return 0;
@@ -151,11 +203,14 @@ tsr_stages tsr_plan_batch(const tsr_composition *c, const tsr_batch *b) {
   } else if (goes_by_pages(c, b)) {
     stages.order = TSR_ORDER_PAGES;
     stages.place = TSR_PLACE_PAGES;
+  } else if (goes_by_zones(c, b)) {
+    stages.order = TSR_ORDER_ZONES;
   }
   stages.mark = mark_of(c, b, stages.order);
   if (c->facts.is_filter && stages.mark == TSR_MARK_BLOCKS) stages.place = TSR_PLACE_BITS;
   if (!stages.travels && stages.place != TSR_PLACE_LISTS) stages.group = groups_of(c, b, stages.order);
-  stages.answers = stages.order != TSR_ORDER_NONE && b->has_answers;
+  stages.answers =
+      stages.order != TSR_ORDER_NONE && (b->has_answers || (stages.order == TSR_ORDER_ZONES && finds(b->op)));
   return stages;
 }
 
@@ -163,7 +218,8 @@ tsr_stages tsr_plan_batch(const tsr_composition *c, const tsr_batch *b) {
 
 uint32_t tsr_plan_describe(const tsr_stages *s, tsr_stage_text text[TSR_STAGES_MAX]) {
   static const char *const orders[] = {NULL, "sorts the items by the pages of their keys",
-                                       "sorts the items by the lists of their keys"};
+                                       "sorts the items by the lists of their keys",
+                                       "sorts the keys by zones, runs of pages that fit the L2 cache"};
   static const char *const marks[] = {NULL, "sets the bits of each key by random access",
                                       "sorts the keys by the blocks of the filter and sets the bits of neighbours",
                                       "sets the bits of the keys of one page together"};
@@ -178,7 +234,7 @@ uint32_t tsr_plan_describe(const tsr_stages *s, tsr_stage_text text[TSR_STAGES_M
       {"group", s->group & TSR_GROUP_HOT ? "combines the items of keys that are frequent in a sample" : NULL},
       {"group", s->group & TSR_GROUP_PAGES ? "combines the items of one key in a page" : NULL},
       {"filter", marks[s->mark]},
-      {"place", places[s->place]},
+      {"place", s->order == TSR_ORDER_ZONES ? "works on one zone after the other" : places[s->place]},
       {"rest", s->place == TSR_PLACE_PAGES ? "inserts what has no room in its page by random access" : NULL},
       {"combine", s->combines ? "combines the values that were offered for keys that were present" : NULL},
       {"answer", s->answers ? "returns results in the order of the keys, if they are wanted" : NULL}};

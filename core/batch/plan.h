@@ -15,16 +15,18 @@ extern "C" {
 
 /* A batch, as far as its plan depends on it. */
 typedef struct tsr_batch {
-  uint32_t op;      /* TSR_BULK_ */
-  uint64_t n;       /* items */
-  uint64_t held;    /* pairs that are in the table */
-  bool is_clear;    /* nothing was inserted since the table was cleared */
-  bool has_answers; /* the caller asks what became of each item */
-  bool is_recorded; /* recorded into a graph: no stage may wait for the host, or choose by what it sees */
+  uint32_t op;          /* TSR_BULK_ */
+  uint64_t n;           /* items */
+  uint64_t held;        /* pairs that are in the table */
+  bool is_clear;        /* nothing was inserted since the table was cleared */
+  bool has_answers;     /* the caller asks what became of each item */
+  bool is_recorded;     /* recorded into a graph: no stage may wait for the host, or choose by what it sees */
+  uint64_t cache_bytes; /* of the device's L2; 0: unknown */
 } tsr_batch;
 
-/* The order in which items are worked on: as they came, or by the page, or the list, of their keys. */
-typedef enum tsr_batch_order { TSR_ORDER_NONE, TSR_ORDER_PAGES, TSR_ORDER_LISTS } tsr_batch_order;
+/* The order in which items are worked on: as they came; by the page, or the list, of their keys; or by zones, which are
+ * runs of pages that fit the cache. */
+typedef enum tsr_batch_order { TSR_ORDER_NONE, TSR_ORDER_PAGES, TSR_ORDER_LISTS, TSR_ORDER_ZONES } tsr_batch_order;
 
 /* How the bits of a filter before the table are set: by random access; in the order of the filter's blocks, for which
  * the keys are sorted; or in the order of pages, which the items have already. */
@@ -53,7 +55,7 @@ tsr_stages tsr_plan_batch(const tsr_composition *composition, const tsr_batch *b
 
 /* Whether nothing else may work on the table meanwhile. */
 static inline bool tsr_works_alone(const tsr_stages *stages) {
-  return stages->order != TSR_ORDER_NONE || stages->place == TSR_PLACE_LISTS;
+  return stages->order == TSR_ORDER_PAGES || stages->place == TSR_PLACE_LISTS;
 }
 
 /* A sentence for each stage that is not empty, in their order; returns how many there are, at most TSR_STAGES_MAX. The
@@ -70,6 +72,17 @@ uint32_t tsr_plan_describe(const tsr_stages *stages, tsr_stage_text text[TSR_STA
 uint64_t tsr_plan_page_batch(const tsr_composition *composition, uint64_t held);
 /* The smallest find for which pages come from host memory; a smaller one reads over the bus what it needs. */
 uint64_t tsr_plan_travel_batch(const tsr_composition *composition);
+/* The zones of a table: a key's zone is its page >> shift. */
+typedef struct tsr_zones {
+  uint64_t pages; /* of page_of_item */
+  uint32_t count, shift;
+} tsr_zones;
+enum { TSR_ZONES_MAX = 256 };
+tsr_zones tsr_plan_zones(const tsr_composition *composition, uint64_t cache_bytes);
+/* The smallest batch of finds or erases that is worked on in the order of zones; UINT64_MAX: none is. */
+uint64_t tsr_plan_zone_batch(const tsr_composition *composition, uint64_t cache_bytes);
+/* Whether an operation can be worked on in this order, if the table has zones. */
+bool tsr_plan_has_zones(const tsr_composition *composition, uint32_t op);
 /* The smallest batch that is sorted for the filter's blocks alone; UINT64_MAX: none is. */
 uint64_t tsr_plan_mark_batch(const tsr_composition *composition);
 /* The smallest insert whose neighbouring items of one key become one. */

@@ -29,6 +29,7 @@ typedef struct tsr_store {
   uint64_t may_erase, may_insert, slack, erased_slots;
   uint64_t paged_keys;         /* that were inserted page by page, */
   uint64_t paged_bytes;        /* ... and the most scratch memory that one call took for it */
+  uint64_t zoned_keys;         /* of finds and erases that were worked on in the order of zones */
   struct tsr_windows *windows; /* NULL: all regions are on the device; otherwise those with pages are in host memory */
 } tsr_store;
 

@@ -53,6 +53,15 @@
   R(OVERFLOW, COUNTER, MEANING, "a counter's counts always stop at the largest number", "remove the line")             \
   R(OVERFLOW, NO_SUMS, MEANING, "only sums can overflow", "use duplicates = add, or remove the line")                  \
   R(COMBINES, NO_VALUES, MEANING, "a set has no values to combine", "use first or promise_unique")                     \
+  R(NUMBERING, NO_INDEX, MEANING, "only an index numbers its keys", "remove the line")                                 \
+  R(REUSE, NO_INDEX, MEANING, "only an index numbers its keys", "remove the line")                                     \
+  R(VALUE_BITS, INDEX, MEANING, "the value of a key is its number, which has 32 bits", "remove the line")              \
+  R(POLICY, INDEX, MEANING, "a key that is present keeps its number", "remove the line")                               \
+  R(MIXED, INDEX, NOT_BUILT, "a key gets its number after it is inserted, and a find could come between",              \
+    "use phased")                                                                                                      \
+  R(DEVICES, INDEX, NOT_BUILT, "the free numbers are on one device", "use device")                                     \
+  R(DEVICE_BYTES, INDEX, NOT_BUILT, "numbers are written to slots that are on the device", "remove one")               \
+  R(PAGES, INDEX, NOT_BUILT, "its keys are inserted by random access", "remove the line")                              \
   R(DEVICE, DEVICES, MEANING, "both say where the table is", "remove one")                                             \
   R(INDEPENDENT, LOOKS, ONCE, "a key could be on two devices",                                                         \
     "use hash, a multiset or multimap, or duplicates = promise_unique")                                                \
@@ -64,6 +73,7 @@
   R(MIXED, DEVICE_BYTES, NOT_BUILT, "a batch must have its pages to itself", "use phased, or remove device_bytes")     \
   R(DEVICES, DEVICE_BYTES, NOT_BUILT, "such a table is on one device and in host memory", "remove one")                \
   R(PAGE_BATCH, NO_PAGES, MEANING, "there are no pages", "add page_bytes = auto, or remove the line")                  \
+  R(FIND_BATCH, NO_ZONES, MEANING, "there are no pages", "add page_bytes = auto, or remove the line")                  \
   R(GROWTH_LIMIT, NO_GROWTH, MEANING, "there is nothing to limit", "add growth = double, or remove the line")
 
 #define PART_ROWS(R)                                                                                                   \
@@ -123,6 +133,7 @@
     "use tsr_insert, then tsr_find")                                                                                   \
   R(CALL_FIND_OR_INSERT, KEEPS_ALL, MEANING, "it keeps every pair, so that no key counts as present",                  \
     "use tsr_insert, or kind = set or map")                                                                            \
+  R(CALL_NUMBER, NO_INDEX, MEANING, "its keys have no numbers", "make a table of kind = index")                        \
   R(CALL_ERASE_PAIRS, BUCKETS, NOT_BUILT, "a key's values are erased together", "use tsr_erase, or values = inline")   \
   R(CALL_ERASE_VALUES, VALUE_BYTES, BYTES, "no two rows are compared",                                                 \
     "pass values = NULL, which erases any one pair of a key, or use tsr_erase")                                        \
@@ -143,6 +154,8 @@
     "make this call before or after")                                                                                  \
   R(CALL_CAPTURED, LISTS, NO_WAIT, "the host allocates memory for lists of whole batches", "insert before it")         \
   R(CALL_CAPTURED, HOST_PAGES, NOT_BUILT, "the host copies the pages", "use a table that the device holds")            \
+  R(CALL_CAPTURED, KEEPS_NUMBERS, NO_WAIT, "the host counts numbers that never come back", "use reuse = yes")          \
+  R(CALL_GROUP, INDEX, NOT_BUILT, "the free numbers are on one device", "number the keys in one process")              \
   R(CALL_GROUP, SEVERAL_DEVICES, NOT_BUILT, "each process of a group has one device", "name one")                      \
   R(CALL_GROUP, INDEPENDENT, NOT_BUILT, "pairs of a group are dealt by their keys", "use split = hash")                \
   R(CALL_GROUP, REPLICATED, NOT_BUILT, "pairs of a group are dealt by their keys", "use split = hash")                 \
@@ -156,7 +169,9 @@
   R(KERNEL_INSERTS, LISTS, NOT_BUILT, "lists of whole batches take no single pair",                                    \
     "insert by tsr_insert, or use another scheme")                                                                     \
   R(KERNEL_INSERTS, REPLACES_LATE, NOT_BUILT, "a kernel could write a row that another one has not named yet",         \
-    "use a layout that stores pairs whole, or duplicates = first")
+    "use a layout that stores pairs whole, or duplicates = first")                                                     \
+  R(KERNEL_INSERTS, INDEX, NOT_BUILT, "a single insert takes no number", "use tsr_number")                             \
+  R(KERNEL_ERASES, INDEX, NOT_BUILT, "the number would not come back", "use tsr_erase")
 
 typedef struct feature {
   const char *section, *key;
@@ -187,7 +202,8 @@ bool tsr_incompatible_at(size_t i, tsr_incompatible *pair) {
 /* ---- Places ---------------------------------------------------------------------------------- */
 
 bool tsr_is_key_of_filter(const char *key) {
-  static const char *const keys[] = {"kind", "key_bits", "capacity", "hasher", "seed", "backend", "device"};
+  static const char *const keys[] = {"kind",       "key_bits", "capacity", "hasher",
+                                     "find_batch", "seed",     "backend",  "device"};
   size_t at = 0;
   while (at < sizeof keys / sizeof keys[0] && strcmp(key, keys[at]) != 0) at++;
   return at < sizeof keys / sizeof keys[0];

@@ -23,6 +23,8 @@ extern "C" {
   F(COUNTER, "table", "kind", 0, "kind = counter")                                                                     \
   F(FILTER, "table", "kind", 0, "kind = filter")                                                                       \
   F(NO_FILTER, "table", "kind", 0, "any kind but filter")                                                              \
+  F(INDEX, "table", "kind", 0, "kind = index")                                                                         \
+  F(NO_INDEX, "table", "kind", 0, "any kind but index")                                                                \
   F(NO_MULTIMAP, "table", "kind", 0, "any kind but multimap")                                                          \
   F(NO_MAP, "table", "kind", 0, "any kind but map or multimap")                                                        \
   F(NO_COUNTER, "table", "kind", 0, "any kind but counter")                                                            \
@@ -38,6 +40,9 @@ extern "C" {
   F(SATURATES, "table", "overflow", 0, "overflow = saturate")                                                          \
   F(PROMISE, "table", "duplicates", 0, "duplicates = promise_unique")                                                  \
   F(LOOKS, "table", "duplicates", 1, "an insert that looks for its key")                                               \
+  F(NUMBERING, "table", "numbering", 0, "numbering")                                                                   \
+  F(REUSE, "table", "reuse", 0, "reuse")                                                                               \
+  F(KEEPS_NUMBERS, "table", "reuse", 0, "reuse = no")                                                                  \
   F(MIXED, "table", "concurrency", 0, "concurrency = mixed")                                                           \
   F(PHASED, "table", "concurrency", 0, "concurrency = phased")                                                         \
   F(BUCKETS, "table", "values", 0, "values = buckets")                                                                 \
@@ -47,6 +52,8 @@ extern "C" {
   F(NO_PAGES, "table", "page_bytes", 0, "page_bytes = 0")                                                              \
   F(KEEPS_IN_PAGES, "table", "page_bytes", 1, "pages of a multiset or multimap")                                       \
   F(PAGE_BATCH, "table", "page_batch", 0, "page_batch")                                                                \
+  F(FIND_BATCH, "table", "find_batch", 0, "find_batch")                                                                \
+  F(NO_ZONES, "table", "page_bytes", 0, "a table without pages")                                                       \
   F(GROWTH, "table", "growth", 0, "growth = double")                                                                   \
   F(NO_GROWTH, "table", "growth", 0, "growth = none")                                                                  \
   F(GROWTH_LIMIT, "table", "growth_limit", 0, "growth_limit")                                                          \
@@ -88,6 +95,7 @@ extern "C" {
   F(CALL_FIND, "", "", 0, "tsr_find")                                                                                  \
   F(CALL_FIND_ALL, "", "", 0, "tsr_find_all")                                                                          \
   F(CALL_FIND_OR_INSERT, "", "", 0, "tsr_find_or_insert")                                                              \
+  F(CALL_NUMBER, "", "", 1, "a call for an index")                                                                     \
   F(CALL_ERASE_PAIRS, "", "", 0, "tsr_erase_pairs")                                                                    \
   F(CALL_ERASE_VALUES, "", "", 1, "a call that erases pairs by value")                                                 \
   F(CALL_APPLY, "", "", 0, "tsr_apply")                                                                                \
@@ -98,7 +106,8 @@ extern "C" {
   F(CALL_OF_FILTERS, "", "", 1, "a call for filters")                                                                  \
   F(CALL_KERNEL, "", "", 1, "a kernel of a user's own")                                                                \
   F(KERNEL_ALL, "", "", 1, "a kernel that finds, inserts and erases at once")                                          \
-  F(KERNEL_INSERTS, "", "", 1, "a kernel that inserts")
+  F(KERNEL_INSERTS, "", "", 1, "a kernel that inserts")                                                                \
+  F(KERNEL_ERASES, "", "", 1, "a kernel that erases")
 
 #define TSR_FEATURE_NUMBER(name, section, key, is_class, text) TSR_HAS_##name,
 typedef enum tsr_feature {

@@ -345,11 +345,12 @@ static tsr_region *spare_region(tsr_composition *t, uint32_t *role, uint32_t *nu
 }
 
 /* Two bits for each bucket, or where buckets link for each unit, are another region (kernels/walk.cuh). Keys that come once
- * need none, nor do lists that are made in bulk. Where pages come to the device in turn, that of key 0 and the tail buckets
- * are there together only if it is the last one, which short keys do not let us choose. */
+ * need none, nor do lists that are made in bulk. Where keys are short and pages come to the device in turn, the seed is one
+ * that puts key 0 into the last page (../table/store.c), unless the hasher has memory that is not filled yet. */
 static void furnish_meanings(tsr_composition *t) {
   const tsr_shape *s = &t->shape;
-  const bool walks = s->has_link || !t->facts.has_place, splits = s->short_keys && t->settings.pages.device_bytes;
+  const bool walks = s->has_link || !t->facts.has_place,
+             splits = s->short_keys && t->settings.pages.device_bytes && t->part[TSR_ROLE_HASHER].plan.regions[0].name;
   uint32_t role, region;
   if (t->is_as_saved || s->duplicates != TSR_DUPLICATES_KEEP || s->has_lists || splits || !walks) return;
   tsr_region *notes = spare_region(t, &role, &region);
@@ -404,14 +405,15 @@ enum { LOAD_STEPS = 20, LOAD_MIN = 5 /* of these steps */ };
 static void fill_shape(tsr_composition *t, uint32_t sm) {
   const tsr_settings *settings = &t->settings;
   t->shape = (tsr_shape){
-      .kind = (uint32_t)settings->kind,
+      .kind = settings->kind == TSR_KIND_INDEX ? (uint32_t)TSR_KIND_MAP : (uint32_t)settings->kind,
       .key_bits = (uint32_t)settings->key_bits,
       .value_bits = (uint32_t)settings->value_bits,
       .payload_bits = tsr_has_value_lists(&t->settings) ? 0 : (uint32_t)settings->value_bits,
       .sm = sm,
       .duplicates = (uint32_t)settings->policy.duplicates,
       .tells_overflow =
-          settings->policy.duplicates == TSR_DUPLICATES_ADD && settings->policy.overflow == TSR_OVERFLOW_REPORT,
+          TSR_POLICY_COUNTS(settings->policy.duplicates) ||
+          (settings->policy.duplicates == TSR_DUPLICATES_ADD && settings->policy.overflow == TSR_OVERFLOW_REPORT),
       .concurrency = (uint32_t)settings->concurrency,
       .statistics = (uint32_t)settings->statistics,
       .capacity = settings->capacity,

@@ -30,7 +30,7 @@ uint64_t tsr_composition_store_bytes(const tsr_composition *t) {
 }
 
 uint64_t tsr_composition_bytes(const tsr_composition *t) {
-  return tsr_composition_store_bytes(t) + tsr_composition_row_bytes(t);
+  return tsr_composition_store_bytes(t) + tsr_composition_row_bytes(t) + tsr_composition_number_bytes(t);
 }
 
 tsr_state tsr_composition_state(const tsr_composition *t) {
@@ -76,7 +76,28 @@ uint64_t tsr_composition_row_bytes(const tsr_composition *t) {
   return tsr_composition_rows(t) * (t->settings.value_bytes + sizeof(uint32_t));
 }
 
+/* As many numbers can be free as there are slots for keys (../table/numbering.c). */
+uint64_t tsr_composition_spares(const tsr_composition *t) {
+  const bool keeps = t->settings.kind == TSR_KIND_INDEX && t->settings.numbers.reuse == TSR_REUSE_YES;
+  return keeps ? tsr_composition_refs(t) * t->shape.bucket_slots : 0;
+}
+
+uint64_t tsr_composition_number_bytes(const tsr_composition *t) {
+  return t->settings.kind == TSR_KIND_INDEX ? 2 * sizeof(uint64_t) + tsr_composition_spares(t) * sizeof(uint32_t) : 0;
+}
+
+static tsr_status check_numbers(const tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
+  const uint64_t slots = tsr_composition_refs(t) * t->shape.bucket_slots;
+  if (t->settings.kind != TSR_KIND_INDEX || slots <= 1ull << 31) return TSR_OK;
+  return tsr_spec_refuse(spec, "table", "capacity", error,
+                         "the index would have %llu slots, and there are 2^31 numbers: lower capacity, or use several "
+                         "tables",
+                         (unsigned long long)slots);
+}
+
 tsr_status tsr_composition_check(const tsr_composition *t, const tsr_spec *spec, tsr_error *error) {
+  const tsr_status status = check_numbers(t, spec, error);
+  if (status) return status;
   if (tsr_composition_rows(t) <= 0xFFFFFFFE) return TSR_OK;
   return tsr_spec_refuse(
       spec, "table", "value_bytes", error,
@@ -86,6 +107,7 @@ tsr_status tsr_composition_check(const tsr_composition *t, const tsr_spec *spec,
 
 const char *tsr_composition_overlap(const tsr_composition *t) {
   if (t->shape.kind == TSR_KIND_FILTER) return "inserts may overlap inserts, finds finds; the table orders the classes";
+  if (t->settings.kind == TSR_KIND_INDEX) return "finds may overlap finds; the table orders all other calls";
   if (TSR_TAKES_TURNS(&t->shape))
     return "finds may overlap inserts or erases, inserts inserts, erases erases; the table orders inserts and erases";
   if (t->shape.concurrency == TSR_CONCURRENCY_MIXED)

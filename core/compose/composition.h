@@ -78,7 +78,10 @@ uint32_t tsr_composition_value_bytes(const tsr_composition *composition);
 /* With value_bytes: the rows of values, and what they and the list of the spare ones take. 0 without. */
 uint64_t tsr_composition_rows(const tsr_composition *composition);
 uint64_t tsr_composition_row_bytes(const tsr_composition *composition);
-/* Refuses more rows than 32 bits can number. */
+/* Of an index: how many numbers can be free that were given before, and the memory of the free ones. 0 otherwise. */
+uint64_t tsr_composition_spares(const tsr_composition *composition);
+uint64_t tsr_composition_number_bytes(const tsr_composition *composition);
+/* Refuses more rows than 32 bits can number, and more keys of an index than there are numbers. */
 tsr_status tsr_composition_check(const tsr_composition *composition, const tsr_spec *spec, tsr_error *error)
     TSR_MUST_CHECK;
 /* What may overlap with what, one sentence. It lives as long as the process. */

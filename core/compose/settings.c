@@ -37,9 +37,10 @@ enum { ROW_WORD_BYTES = 24 };
 /* R(key, values, default, doc, type, place, minimum, maximum): what is shown of a key, and then what it means. `values` of
  * a choice lists its words in the order of the enum of plugins/table.h. */
 #define SETTINGS(R)                                                                                                    \
-  R("kind", "set | map | multiset | multimap | counter | filter", NULL,                                                \
+  R("kind", "set | map | multiset | multimap | counter | filter | index", NULL,                                        \
     "What the table stores. set: keys. map: one value per key. multiset and multimap: every pair that is inserted. "   \
-    "counter: how often each key was inserted. filter: a Bloom filter, see [filter].",                                 \
+    "counter: how often each key was inserted. filter: a Bloom filter, see [filter]. index: a number for each key, "   \
+    "from 0 on.",                                                                                                      \
     ROW_CHOICE, ROW(kind), 0, 0)                                                                                       \
   R("key_bits", "32 | 64", NULL, "Width of a key in bits.", ROW_NUMBER, ROW(key_bits), 32, 64)                         \
   R("value_bits", "8 | 16 | 32 | 64", "",                                                                              \
@@ -75,6 +76,10 @@ enum { ROW_WORD_BYTES = 24 };
     "Smallest insert, in pairs, that goes page by page. 0: none does. auto: where that is faster. `check` prints the " \
     "number; `run` and `tsr_table_report` say which inserts did.",                                                     \
     ROW_BATCH, ROW(pages.batch), 0, TSR_CAPACITY_MAX)                                                                  \
+  R("find_batch", "auto | 0 .. 2^40", "auto",                                                                          \
+    "Smallest batch of finds or erases, in keys, that is sorted by zones: runs of pages that fit the L2 cache. "       \
+    "Answers return in the caller's order. 0: none is. auto: where that is faster.",                                   \
+    ROW_BATCH, ROW(pages.find_batch), 0, TSR_CAPACITY_MAX)                                                             \
   R("device_bytes", "0 .. 2^50", "0",                                                                                  \
     "Device memory limit in bytes. A larger table is kept in host memory and streamed through this budget. 0: every "  \
     "table is in device memory.",                                                                                      \
@@ -101,6 +106,14 @@ enum { ROW_WORD_BYTES = 24 };
     "is counted; `run` prints the count and ends with status 3. saturate: it stops at the largest value. wrap: it "    \
     "wraps and is not counted, as sums of signed values need.",                                                        \
     ROW_CHOICE, ROW(policy.overflow), 0, 0)                                                                            \
+  R("numbering", "any | first_seen", "any",                                                                            \
+    "Order in which an index numbers the new keys of a call. any: in no order. first_seen: in the order of their "     \
+    "first items, so that equal calls give equal numbers.",                                                            \
+    ROW_CHOICE, ROW(numbers.numbering), 0, 0)                                                                          \
+  R("reuse", "yes | no", "yes",                                                                                        \
+    "yes: an index gives the number of an erased key to a new one, so its numbers stay below its slots. no: a number " \
+    "is given once, until the table is cleared.",                                                                      \
+    ROW_CHOICE, ROW(numbers.reuse), 0, 0)                                                                              \
   R("concurrency", "phased | mixed", "phased",                                                                         \
     "Which operations on the table may overlap. phased: only those of one class (inserts, finds or erases). mixed: "   \
     "all, but in open addressing inserts and erases take turns.",                                                      \
@@ -495,6 +508,11 @@ static void find_traits_of_kind(const tsr_spec *spec, const tsr_settings *read, 
   has[TSR_HAS_NO_COUNTER] = kind != TSR_KIND_COUNTER;
   has[TSR_HAS_FILTER] = kind == TSR_KIND_FILTER;
   has[TSR_HAS_NO_FILTER] = kind != TSR_KIND_FILTER;
+  has[TSR_HAS_INDEX] = kind == TSR_KIND_INDEX;
+  has[TSR_HAS_NO_INDEX] = kind != TSR_KIND_INDEX;
+  has[TSR_HAS_NUMBERING] = is_written(spec, "table", "numbering");
+  has[TSR_HAS_REUSE] = is_written(spec, "table", "reuse");
+  has[TSR_HAS_KEEPS_NUMBERS] = kind == TSR_KIND_INDEX && read->numbers.reuse == TSR_REUSE_NO;
   has[TSR_HAS_NO_MULTIMAP] = kind != TSR_KIND_MULTIMAP;
   has[TSR_HAS_NO_MAP] = kind != TSR_KIND_MAP && kind != TSR_KIND_MULTIMAP;
   for (size_t i = 0; i < tsr_spec_count(spec); i++)
@@ -526,6 +544,8 @@ static void find_traits(const tsr_spec *spec, const tsr_settings *read, tsr_trai
   has[TSR_HAS_PAGES] = read->pages.bytes != 0;
   has[TSR_HAS_NO_PAGES] = read->pages.bytes == 0;
   has[TSR_HAS_PAGE_BATCH] = is_written(spec, "table", "page_batch");
+  has[TSR_HAS_FIND_BATCH] = is_written(spec, "table", "find_batch");
+  has[TSR_HAS_NO_ZONES] = read->pages.bytes == 0 && read->kind != TSR_KIND_FILTER;
   has[TSR_HAS_GROWTH] = read->upkeep.growth != TSR_GROWTH_NONE;
   has[TSR_HAS_NO_GROWTH] = read->upkeep.growth == TSR_GROWTH_NONE;
   has[TSR_HAS_GROWTH_LIMIT] = is_written(spec, "table", "growth_limit");
@@ -556,6 +576,13 @@ static tsr_status make_wide(const tsr_spec *spec, tsr_settings *read, tsr_error 
   return TSR_OK;
 }
 
+/* To parts and walk an index is a map whose values are numbers. Nobody but the table writes them, and it replaces marks by
+ * them (../table/numbering.h). */
+static void make_index(tsr_settings *read) {
+  read->value_bits = 32;
+  read->policy.duplicates = TSR_DUPLICATES_REPLACE;
+}
+
 /* What the kind needs, and its policy: a multiset, a multimap and a counter have one of their own. */
 static tsr_status make_kind(const tsr_spec *spec, tsr_settings *read, tsr_error *error) {
   const bool counts = read->kind == TSR_KIND_COUNTER;
@@ -568,13 +595,15 @@ static tsr_status make_kind(const tsr_spec *spec, tsr_settings *read, tsr_error 
     /* to the walk keys with buckets of values are a set */
     read->policy.duplicates = read->values.kind == TSR_VALUES_BUCKETS ? TSR_DUPLICATES_FIRST : TSR_DUPLICATES_KEEP;
   if (counts) make_counter(read);
+  if (read->kind == TSR_KIND_INDEX) make_index(read);
   make_sums(read);
   return TSR_OK;
 }
 
 tsr_status tsr_settings_read(const tsr_spec *spec, const tsr_options *options, tsr_settings *settings,
                              tsr_error *error) {
-  tsr_settings read = {.load_factor = 0.8, .seed = 1, .pages.batch = TSR_PAGE_BATCH_AUTO};
+  tsr_settings read = {
+      .load_factor = 0.8, .seed = 1, .pages = {.batch = TSR_PAGE_BATCH_AUTO, .find_batch = TSR_PAGE_BATCH_AUTO}};
   tsr_status status = read_table(spec, &read, error);
   if (status == TSR_OK) status = check_complete(spec, &read, error);
   if (status == TSR_OK) status = check_sections(spec, &read, error);

@@ -35,6 +35,11 @@ typedef struct tsr_devices {
   uint8_t numbers[TSR_DEVICES_MAX];
 } tsr_devices;
 
+/* The kinds of the core's own: parts see another one (composition.h). */
+enum { TSR_KIND_INDEX = TSR_KINDS };
+enum { TSR_NUMBERING_ANY, TSR_NUMBERING_FIRST_SEEN };
+enum { TSR_REUSE_YES, TSR_REUSE_NO };
+
 /* What inserting a present key does. */
 typedef struct tsr_policy_settings {
   uint64_t duplicates;
@@ -51,7 +56,7 @@ typedef struct tsr_upkeep_settings {
 } tsr_upkeep_settings;
 
 typedef struct tsr_page_settings {
-  uint64_t bytes, batch, device_bytes;
+  uint64_t bytes, batch, find_batch, device_bytes;
 } tsr_page_settings;
 
 /* [table] devices, [devices] */
@@ -71,6 +76,11 @@ typedef struct tsr_value_settings {
   double growth;
 } tsr_value_settings;
 
+/* Of an index. */
+typedef struct tsr_number_settings {
+  uint64_t numbering, reuse;
+} tsr_number_settings;
+
 typedef struct tsr_settings {
   uint64_t kind, key_bits, value_bits, value_bytes, concurrency, statistics, capacity, seed, stash;
   double load_factor;
@@ -81,6 +91,7 @@ typedef struct tsr_settings {
   tsr_sharing_settings sharing;
   tsr_filter_settings filter;
   tsr_value_settings values;
+  tsr_number_settings numbers;
   const char *part[TSR_ROLES]; /* plugin names, NULL = absent; point into the spec */
   tsr_traits traits;           /* of [table] and its sections; compose.h adds those of the parts */
 } tsr_settings;

@@ -47,7 +47,8 @@ tsr_status tsr_user_code_take(tsr_user_code *code, size_t i, const tsr_compositi
   } wishes[] = {{true, TSR_HAS_CALL_KERNEL},
                 {table->does == TSR_DOES_ALL, TSR_HAS_KERNEL_ALL},
                 {(table->does & (TSR_DOES_SCANS | TSR_DOES_ERASES)) != 0, TSR_HAS_CALL_KEYS},
-                {(table->does & TSR_DOES_INSERTS) != 0, TSR_HAS_KERNEL_INSERTS}};
+                {(table->does & TSR_DOES_INSERTS) != 0, TSR_HAS_KERNEL_INSERTS},
+                {(table->does & TSR_DOES_ERASES) != 0, TSR_HAS_KERNEL_ERASES}};
   char name[160];
   tsr_status status = TSR_OK;
   snprintf(name, sizeof name, "%s on table %s", code->facts.name, table->name);

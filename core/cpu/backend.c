@@ -155,13 +155,7 @@ static tsr_status cpu_program_create(tsr_device *device, const tsr_composition *
   if (!created) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a program of the cpu backend");
   created->composition = composition;
   created->bulk = tsr_cpu_bulk_for(composition->shape.key_bits, composition->shape.payload_bits);
-  created->cpu.shape = &composition->shape;
-  created->cpu.core = &composition->facts;
-  for (uint32_t role = 0; role < TSR_ROLES; role++) {
-    const tsr_part *part = &composition->part[role];
-    created->cpu.config[role] = part->config;
-    created->cpu.functions[role] = part->image ? part->image->functions : NULL;
-  }
+  created->cpu = tsr_cpu_of(composition);
   *program = created;
   return TSR_OK;
 }

@@ -45,6 +45,10 @@ struct tsr_cpu_table {
   void (*launch)(struct tsr_program *program, uint32_t op, const tsr_bulk *bulk); /* over all its items */
 };
 
+/* The function tables of a composition's parts; it has to stay. */
+struct tsr_composition;
+tsr_cpu tsr_cpu_of(const struct tsr_composition *composition);
+
 /* The table of these widths; every pair that settings admit has one. */
 const tsr_cpu_bulk *tsr_cpu_bulk_for(uint32_t key_bits, uint32_t payload_bits);
 

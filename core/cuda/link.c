@@ -209,9 +209,14 @@ static tsr_status glue_compile(glue_module *module, uint32_t sm, tsr_error *erro
 
 static tsr_status link_fail(jitlink_handle handle, const char *doing, const char *what, tsr_error *error) {
   size_t bytes = 0;
+  unsigned major = 0, minor = 0;
+  jitlink.version(&major, &minor);
   char *log = jitlink.error_size(handle, &bytes) == 0 ? calloc(1, bytes + 1) : NULL;
   if (log && jitlink.error(handle, log) != 0) *log = 0;
-  tsr_status status = tsr_fail(error, TSR_LINK_FAILED, "nvJitLink failed to %s %s: %s", doing, what, one_line(log));
+  const char *advice =
+      strcmp(doing, "add") ? "" : " (what a newer toolkit has built needs that toolkit: point CUDA_PATH to it)";
+  tsr_status status = tsr_fail(error, TSR_LINK_FAILED, "nvJitLink of CUDA %u.%u failed to %s %s%s: %s", major, minor,
+                               doing, what, advice, one_line(log));
   free(log);
   return status;
 }

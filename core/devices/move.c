@@ -12,6 +12,7 @@
 #include "core/table/create.h"
 #include "core/table/rebuild.h"
 #include "core/table/single.h"
+#include "core/table/store.h"
 #include "core/tessera_devices.h"
 
 /* ---- Building -------------------------------------------------------------------------------- */

@@ -14,7 +14,8 @@
  * what others have added to the pair, which may have been in the table for a while before it was evicted. */
 TSR_INLINE tsr_payload merge_share(uint32_t policy, tsr_payload offered, tsr_payload made, tsr_payload in_hand) {
   if (in_hand == made) return offered;
-  return policy == TSR_DUPLICATES_ADD ? (tsr_payload)(offered + (tsr_payload)(in_hand - made)) : in_hand;
+  const uint32_t adds = policy == TSR_DUPLICATES_ADD || TSR_POLICY_COUNTS(policy);
+  return adds ? (tsr_payload)(offered + (tsr_payload)(in_hand - made)) : in_hand;
 }
 
 #if defined(__CUDACC__) && TSR_PAYLOAD_BITS > 0

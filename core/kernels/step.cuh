@@ -31,6 +31,11 @@ TSR_INLINE uint64_t place_of(const tsr_ctx *c, uint64_t ref, uint32_t slot) {
 
 /* ---- Writes ---------------------------------------------------------------------------------- */
 
+/* Tells of a count that had stopped before, which is not written again. */
+TSR_INLINE void tell_if_stopped(const tsr_ctx *c, uint32_t policy, tsr_payload seen, tsr_payload payload, bool writes) {
+  if (!writes && c->active && c->lane == 0) tsr_tell_overflow(c, policy, seen, payload);
+}
+
 /* Combines *payload into a slot that holds the key, as the policy says; returns false if the slot has changed. A value
  * that the policy would leave alone needs no write. An old look is enough to know that: with `max` a value only grows,
  * with `min` it only falls, with `first` it stays. With POLICY_FIND_OR_INSERT *payload becomes that of the slot.
@@ -43,6 +48,7 @@ TSR_INLINE uint32_t combine(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot
                          ? layout_payload(c, b, slot)
                          : 0;
   bool writes = policy < POLICY_FIND_OR_INSERT && tsr_combine(policy, seen, *payload) != seen;
+  if (TSR_POLICY_COUNTS(TSR_FACT(c, duplicates))) tell_if_stopped(c, policy, seen, *payload, writes);
   tsr_ctx writing = tsr_masked(c, writes && c->active);
   bool updated = layout_update(&writing, b, slot, policy, *payload);
   if (policy == POLICY_FIND_OR_INSERT && c->active) *payload = seen;
@@ -98,7 +104,8 @@ TSR_INLINE uint32_t write_mixed(const tsr_ctx *c, tsr_op *op, tsr_action a, cons
     swapped = layout_cas(&writing, b, slot, a.erases ? TSR_ERASED_KEY : walk_stored_key(op->key), desired) && swaps;
   }
   const uint32_t done = swaps ? swapped : is_present;
-  if (swapped && a.combines && c->lane == 0) tsr_tell_overflow(c, op->policy, seen, op->payload);
+  const uint32_t adds = TSR_POLICY_COUNTS(TSR_FACT(c, duplicates)) ? done : swapped; /* a count may have stopped */
+  if (adds && a.combines && c->lane == 0) tsr_tell_overflow(c, op->policy, seen, op->payload);
   op->payload = done ? seen : op->payload;
   if (TSR_FACT(c, duplicates) == TSR_DUPLICATES_KEEP) {
     op->pairs += a.erases && swapped;

@@ -27,6 +27,11 @@ static bool uses_rows(const tsr_table *t, const tsr_request *r) {
   return t->values->are_apart && (!is_bulk || r->values || r->values_out);
 }
 
+static bool counts_numbers(const tsr_table *t, const tsr_request *r) {
+  (void)r;
+  return t->store.composition->settings.traits.has[TSR_HAS_KEEPS_NUMBERS];
+}
+
 static bool makes_lists(const tsr_table *t, const tsr_request *r) {
   (void)r;
   return t->store.composition->shape.has_lists;
@@ -49,13 +54,26 @@ static bool has_host_arrays(const tsr_table *t, const tsr_request *r) {
   return false;
 }
 
+/* The same for what its values need in addition. A set of steps is loaded whole. */
+static bool lacks_further_code(const tsr_table *t, uint32_t op) {
+  bool (*is_prepared)(tsr_device *, tsr_program *, const tsr_step *) = t->backend->is_prepared;
+  uint32_t count = 0;
+  const uint32_t *further = t->values->further ? t->values->further(op, &count) : NULL;
+  bool lacks = false;
+  for (uint32_t i = 0; i < count; i++)
+    lacks = lacks || !is_prepared(t->device, t->store.code->program, TSR_BULK_STEP(further[i]));
+  for (uint32_t i = 0; count && i < TSR_VALUE_SETS_MAX; i++)
+    lacks = lacks || (t->values->sets[i] && !is_prepared(t->device, NULL, t->values->sets[i]->step));
+  return lacks;
+}
+
 /* Whether an operation that the request is made of has not been linked. */
 static bool lacks_code(const tsr_table *t, const tsr_request *r) {
   const bool combines = r->op == TSR_BULK_insert && t->store.composition->facts.combines_later;
   if (r->op >= TSR_BULKS) return false;
   bool (*is_prepared)(tsr_device *, tsr_program *, const tsr_step *) = t->backend->is_prepared;
   tsr_program *p = t->store.code->program;
-  return !is_prepared(t->device, p, TSR_BULK_STEP(r->op)) ||
+  return lacks_further_code(t, r->op) || !is_prepared(t->device, p, TSR_BULK_STEP(r->op)) ||
          (r->op == TSR_BULK_retrieve && !is_prepared(t->device, NULL, &tsr_scan_steps.step[TSR_SCAN_tiles])) ||
          (r->op == TSR_BULK_retrieve && !is_prepared(t->device, p, TSR_BULK_STEP(TSR_BULK_note))) ||
          (combines && !is_prepared(t->device, p, TSR_BULK_STEP(TSR_BULK_combine))) ||
@@ -82,6 +100,9 @@ static const obstacle obstacles[] = {
     {ANY_CALL, has_devices, NULL, TSR_HAS_DEVICES},
     {ANY_CALL, grows, NULL, TSR_HAS_GROWTH},
     {ANY_CALL, uses_rows, NULL, TSR_HAS_VALUE_BYTES},
+    {TSR_CALL_NUMBERS, NULL, "it waits, to see which numbers there are: call it before or after", TSR_HAS_NOTHING},
+    {TSR_BULK_insert, counts_numbers, NULL, TSR_HAS_KEEPS_NUMBERS},
+    {TSR_BULK_find_or_insert, counts_numbers, NULL, TSR_HAS_KEEPS_NUMBERS},
     {TSR_BULK_insert, makes_lists, NULL, TSR_HAS_LISTS},
     {TSR_BULK_insert, combines_unasked,
      "an insert that combines values where pairs move needs a result for each key: pass call->results",

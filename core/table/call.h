@@ -16,6 +16,7 @@ enum {
   TSR_CALL_FUNCTION,
   TSR_CALL_BUILD,
   TSR_CALL_PARTS,
+  TSR_CALL_NUMBERS, /* that waits for an index */
   TSR_CALLS
 };
 

@@ -55,6 +55,7 @@ static void print_parts(FILE *out, const tsr_composition *t) {
 static void print_settings(FILE *out, const tsr_spec *spec, const tsr_composition *t) {
   const tsr_setting_info *rows;
   size_t count = tsr_settings_list(&rows);
+  const bool is_index = t->settings.kind == TSR_KIND_INDEX;
   fprintf(out, "%-12s %s\n", "spec", tsr_spec_name(spec));
   for (size_t i = 0; i < count; i++) {
     const char *value = tsr_spec_get(spec, "table", rows[i].key);
@@ -64,7 +65,10 @@ static void print_settings(FILE *out, const tsr_spec *spec, const tsr_compositio
         (t->shape.kind == TSR_KIND_MULTIMAP || t->shape.duplicates == TSR_DUPLICATES_KEEP ||
          t->shape.kind == TSR_KIND_COUNTER))
       continue;
-    if (strcmp(rows[i].key, "overflow") == 0 && !value && !t->shape.tells_overflow) continue; /* there are no sums */
+    if (strcmp(rows[i].key, "duplicates") == 0 && is_index) continue;
+    if ((strcmp(rows[i].key, "numbering") == 0 || strcmp(rows[i].key, "reuse") == 0) && !is_index) continue;
+    if (strcmp(rows[i].key, "overflow") == 0 && !value && t->shape.duplicates != TSR_DUPLICATES_ADD)
+      continue; /* there are no sums */
     if (strcmp(rows[i].key, "capacity") == 0)
       fprintf(out, "  %-18s %llu\n", rows[i].key, (unsigned long long)t->shape.capacity);
     else if (strcmp(rows[i].key, "load_factor") == 0 && !value && !is_pool(spec) && !is_filter(t))
@@ -140,7 +144,7 @@ static void print_pages(FILE *out, const tsr_composition *t) {
   const uint64_t least = tsr_plan_page_batch(t, 0), of_half = tsr_plan_page_batch(t, s->capacity / 2);
   fprintf(out, "%-12s %llu of %llu buckets each; ", "pages", (unsigned long long)s->pages,
           (unsigned long long)tsr_composition_page_buckets(t));
-  if (least == UINT64_MAX) {
+  if (least == UINT64_MAX || t->settings.kind == TSR_KIND_INDEX) {
     fprintf(out, "inserts go by random access\n");
     return;
   }
@@ -152,6 +156,21 @@ static void print_pages(FILE *out, const tsr_composition *t) {
           2 * pair_bytes, 2 * (pair_bytes + (uint32_t)sizeof(uint32_t)) + 1);
 }
 
+static void print_zones(FILE *out, const tsr_composition *t) {
+  const uint64_t least = tsr_plan_zone_batch(t, 0);
+  const tsr_zones zones = tsr_plan_zones(t, 0);
+  const uint32_t value_bytes = t->shape.payload_bits / 8;
+  if (!tsr_plan_has_zones(t, TSR_BULK_find)) return;
+  if (least == UINT64_MAX)
+    fprintf(out, "%-12s finds and erases go by random access\n", "zones");
+  else
+    fprintf(out,
+            "%-12s %u of %llu bytes; finds and erases of at least %llu keys are sorted by them, and need memory for %u "
+            "bytes per key\n",
+            "zones", zones.count, (unsigned long long)(tsr_composition_store_bytes(t) / zones.count),
+            (unsigned long long)least, t->shape.key_bits / 8 + (uint32_t)sizeof(uint16_t) + value_bytes + 1);
+}
+
 static void print_stages(FILE *out, const char *title, const tsr_stages *stages) {
   tsr_stage_text text[TSR_STAGES_MAX];
   const uint32_t count = tsr_plan_describe(stages, text);
@@ -159,10 +178,20 @@ static void print_stages(FILE *out, const char *title, const tsr_stages *stages)
   for (uint32_t i = 0; i < count; i++) fprintf(out, "  %-18s %s\n", text[i].stage, text[i].sentence);
 }
 
+static void print_plan_of_finds(FILE *out, const tsr_composition *t) {
+  const uint32_t op = t->facts.is_filter ? TSR_BULK_contains : TSR_BULK_find;
+  const uint64_t zones = tsr_plan_zone_batch(t, 0);
+  if (!tsr_plan_has_zones(t, op) || zones == UINT64_MAX) return;
+  const tsr_batch found = {.op = op, .n = zones};
+  const tsr_stages finds = tsr_plan_batch(t, &found);
+  print_stages(out, "a large find", &finds);
+}
+
 /* The stages of an insert that is large enough for all of them. Results may make it go another way. */
 static void print_plan(FILE *out, const tsr_composition *t) {
   const uint64_t pages = tsr_plan_page_batch(t, 0), marks = tsr_plan_mark_batch(t);
-  tsr_batch batch = {.op = TSR_BULK_insert, .n = TSR_SPANS_BATCH, .is_clear = true};
+  const uint32_t op = t->settings.kind == TSR_KIND_INDEX ? TSR_BULK_find_or_insert : TSR_BULK_insert;
+  tsr_batch batch = {.op = op, .n = TSR_SPANS_BATCH, .is_clear = true};
   if (pages != UINT64_MAX && pages > batch.n) batch.n = pages;
   if (marks != UINT64_MAX && marks > batch.n) batch.n = marks;
   const tsr_stages stages = tsr_plan_batch(t, &batch);
@@ -183,6 +212,7 @@ static void print_memory(FILE *out, const tsr_composition *t) {
             (unsigned long long)(s->buckets * s->bucket_slots), (unsigned long long)s->capacity,
             (unsigned long long)t->tail_buckets);
   if (s->is_paged) print_pages(out, t);
+  print_zones(out, t);
   if (t->window_pages) print_windows(out, t);
   if (t->facts.filter_bits) print_filter_before(out, t);
   if (s->has_lists)
@@ -220,9 +250,9 @@ static const char *kinds_of(const tsr_composition *t) {
   if (is_filter(t)) return "filter";
   if (t->shape.has_lists) return "multiset, multimap; set and map with duplicates = promise_unique";
   if (t->shape.holds_many && can_list_values)
-    return "set, map, counter, multiset, multimap, its values inline or in buckets";
-  if (can_list_values) return "set, map, counter, multimap with values = buckets";
-  return t->shape.holds_many ? "set, map, counter, multiset, multimap" : "set, map, counter";
+    return "set, map, counter, index, multiset, multimap, its values inline or in buckets";
+  if (can_list_values) return "set, map, counter, index, multimap with values = buckets";
+  return t->shape.holds_many ? "set, map, counter, index, multiset, multimap" : "set, map, counter, index";
 }
 
 static void print_constants(FILE *out, const tsr_composition *t) {
@@ -302,6 +332,7 @@ tsr_status tsr_spec_check(const tsr_spec *spec, const tsr_options *options, char
     if (r.shards) print_devices(out, spec, r.shards, r.capacity);
     print_memory(out, t);
     if (!is_pool(spec)) print_plan(out, t);
+    if (!is_pool(spec)) print_plan_of_finds(out, t);
     if (!is_pool(spec) && !is_filter(t)) print_load(out, t);
     if (!is_pool(spec)) print_constants(out, t);
   }

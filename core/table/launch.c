@@ -8,6 +8,7 @@
 #include "core/batch/mark.h"
 #include "core/batch/place.h"
 #include "core/batch/travel.h"
+#include "core/batch/zones.h"
 
 /* Sets the bits of a filter before the table, or of the table that is one. *began: this was all that there was to
  * do. */
@@ -30,20 +31,22 @@ static tsr_status place(const tsr_work *work, const tsr_stages *stages, uint32_t
     *began = true;
     return tsr_lists_insert(work, bulk);
   }
+  if (stages->order == TSR_ORDER_ZONES) return tsr_zones_work(work, op, bulk, began);
   return stages->travels ? tsr_travel(work, stages, op, bulk, began) : TSR_OK;
 }
 
-tsr_stages tsr_launch_plan(const tsr_store *store, uint32_t op, uint64_t n, bool has_answers,
+tsr_stages tsr_launch_plan(const tsr_table *t, const tsr_store *store, uint32_t op, uint64_t n, bool has_answers,
                            const tsr_call_state *call) {
   tsr_batch batch = tsr_store_batch(store, op, n, has_answers);
   batch.is_recorded = call->is_recorded;
+  batch.cache_bytes = t->device->info.l2_bytes;
   return tsr_plan_batch(store->composition, &batch);
 }
 
 tsr_status tsr_launch(const tsr_table *t, tsr_store *store, uint32_t op, const tsr_bulk *bulk,
                       const tsr_call_state *call, tsr_error *error) {
   const tsr_work work = tsr_work_on(t, store, call->stream, error);
-  const tsr_stages stages = tsr_launch_plan(store, op, bulk->n, tsr_wants_answers(bulk), call);
+  const tsr_stages stages = tsr_launch_plan(t, store, op, bulk->n, tsr_wants_answers(bulk), call);
   const bool by_pages = stages.order == TSR_ORDER_PAGES, inserts = op == TSR_BULK_insert;
   bool began = false;
   tsr_status status = TSR_OK;
@@ -53,6 +56,7 @@ tsr_status tsr_launch(const tsr_table *t, tsr_store *store, uint32_t op, const t
   if (status) return status;
   if (!began) status = place(&work, &stages, op, bulk, &began);
   if (status == TSR_OK && began && inserts && by_pages) store->paged_keys += bulk->n;
+  if (status == TSR_OK && began && stages.order == TSR_ORDER_ZONES) store->zoned_keys += bulk->n;
   if (inserts || op == TSR_BULK_find_or_insert || op == TSR_BULK_apply || op == TSR_BULK_apply_inserts)
     store->is_clear = false;
   if (inserts) store->held += bulk->n;
@@ -81,7 +85,7 @@ tsr_status tsr_launch_alone(const tsr_table *t, tsr_store *store, uint32_t op, c
   if (status == TSR_OK) status = tsr_launch(t, store, op, &whole, &call, error);
   tsr_status told = read_tally(t, whole.tally, stream, tally, status ? NULL : error);
   if (status == TSR_OK) status = told;
-  const tsr_stages stages = tsr_launch_plan(store, op, bulk->n, tsr_wants_answers(bulk), &call);
+  const tsr_stages stages = tsr_launch_plan(t, store, op, bulk->n, tsr_wants_answers(bulk), &call);
   const bool may_leave = stages.combines && bulk->results && !tsr_works_alone(&stages);
   if (status || !may_leave || tally->hits + tally->not_placed == bulk->n) return status;
   const tsr_work work = tsr_work_on(t, store, stream, error);

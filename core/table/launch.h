@@ -16,7 +16,7 @@ uint32_t tsr_counts_by(const tsr_store *store);
 void tsr_launch_expect(const tsr_table *table, const uint32_t *ops, uint32_t count, uint64_t n);
 
 /* The stages of an operation on n items. */
-tsr_stages tsr_launch_plan(const tsr_store *store, uint32_t op, uint64_t n, bool has_answers,
+tsr_stages tsr_launch_plan(const tsr_table *table, const tsr_store *store, uint32_t op, uint64_t n, bool has_answers,
                            const tsr_call_state *call);
 
 /* Enqueues an operation; of none items nothing. bulk: with state and tally. Page by page, an insert also combines what it

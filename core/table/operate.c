@@ -111,7 +111,7 @@ static uint64_t *counter_of(tsr_table *t, uint32_t op) {
 }
 
 static tsr_stages plan_of(const tsr_table *t, const tsr_request *r) {
-  return tsr_launch_plan(&t->store, r->op, r->n, r->results || r->unplaced_keys || r->unplaced_values, &r->call);
+  return tsr_launch_plan(t, &t->store, r->op, r->n, r->results || r->unplaced_keys || r->unplaced_values, &r->call);
 }
 
 /* The launches that a request is made of. */
@@ -207,7 +207,7 @@ static tsr_status operate_values(tsr_table *t, const tsr_request *r, tsr_error *
 
 /* A request of a call that has begun. */
 static tsr_status operate_begun(tsr_table *t, const tsr_request *r, tsr_error *error) {
-  if (t->values->are_apart) return tsr_operate_staged(t, r, operate_values, error);
+  if (t->values->operate) return tsr_operate_staged(t, r, operate_values, error);
   return grows(t, r) ? operate_narrow(t, r, error) : tsr_operate_staged(t, r, operate_narrow, error);
 }
 

@@ -4,6 +4,7 @@
  */
 #include "core/batch/plan.h"
 #include "core/batch/steps.h"
+#include "core/batch/zones.h"
 #include "core/compose/compose.h"
 #include "core/cpu/fuse.h"
 #include "core/cuda/link.h"
@@ -11,6 +12,7 @@
 #include "core/sized.h"
 #include "core/table/launch.h"
 #include "core/table/single.h"
+#include "core/table/values.h"
 #include "core/tessera_tools.h"
 
 typedef struct call {
@@ -64,6 +66,18 @@ static tsr_status prepare_insert(tsr_table *t, tsr_program *program, tsr_error *
   return status;
 }
 
+/* What the values need in addition. A set of steps is loaded whole. */
+static tsr_status prepare_further(tsr_table *t, uint32_t op, tsr_error *error) {
+  uint32_t count = 0;
+  const uint32_t *further = t->values->further ? t->values->further(op, &count) : NULL;
+  tsr_status status = TSR_OK;
+  for (uint32_t i = 0; status == TSR_OK && i < count; i++)
+    status = t->backend->prepare(t->device, t->store.code->program, TSR_BULK_STEP(further[i]), error);
+  for (uint32_t i = 0; status == TSR_OK && count && i < TSR_VALUE_SETS_MAX; i++)
+    if (t->values->sets[i]) status = t->backend->prepare(t->device, NULL, t->values->sets[i]->step, error);
+  return status;
+}
+
 tsr_status tsr_table_prepare(tsr_table *t, uint32_t wanted, tsr_error *error) {
   if (!t) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_prepare: the table is NULL");
   if (wanted >> CALLS)
@@ -81,8 +95,14 @@ static uint32_t operation_of(const tsr_table *t, uint32_t operation) {
   return operation == TSR_BULK_note ? tsr_counts_by(&t->store) : operation;
 }
 
+/* Whether a large batch of this call is worked on in the order of zones. */
+static bool uses_zones(const tsr_composition *t, const call *c) {
+  return tsr_plan_has_zones(t, c->operations[0]) && tsr_plan_zone_batch(t, 0) != UINT64_MAX;
+}
+
 tsr_status tsr_single_prepare(tsr_table *t, uint32_t wanted, tsr_error *error) {
   tsr_program *program = t->store.code->program;
+  const tsr_composition *composition = t->store.composition;
   tsr_status status = TSR_OK;
   for (uint32_t i = 0; status == TSR_OK && i < CALLS; i++) {
     if (!(wanted & calls[i].bit)) continue;
@@ -92,9 +112,13 @@ tsr_status tsr_single_prepare(tsr_table *t, uint32_t wanted, tsr_error *error) {
       status = t->backend->prepare(t->device, program, TSR_BULK_STEP(operation_of(t, calls[i].operations[j])), error);
     if (status == TSR_OK && tsr_plan_marks(t->store.composition, calls[i].operations[0]))
       status = t->backend->prepare(t->device, program, TSR_BULK_STEP(TSR_BULK_mark), error);
+    for (uint32_t step = 0; status == TSR_OK && step < TSR_ZONE_STEP_COUNT && uses_zones(composition, &calls[i]);
+         step++)
+      status = t->backend->prepare(t->device, program, &tsr_zone_steps.step[step], error);
     if (status == TSR_OK && calls[i].bit == TSR_PREPARE_FIND_ALL) /* it sums up counts */
       status = t->backend->prepare(t->device, NULL, &tsr_scan_steps.step[TSR_SCAN_tiles], error);
     if (status == TSR_OK && calls[i].bit == TSR_PREPARE_INSERT) status = prepare_insert(t, program, error);
+    if (status == TSR_OK) status = prepare_further(t, calls[i].operations[0], error);
     if (status == TSR_OK && calls[i].bit == TSR_PREPARE_APPLY && TSR_TAKES_TURNS(&t->store.composition->shape))
       status = t->backend->prepare(t->device, program, TSR_BULK_STEP(TSR_BULK_apply_inserts), error);
   }
@@ -122,6 +146,12 @@ static tsr_status link_call(const tsr_composition *t, const call *c, tsr_code_co
     status = link_step(t, TSR_BULK_STEP(TSR_BULK_apply_inserts), cost, error);
   if (status == TSR_OK && tsr_plan_marks(t, c->operations[0]))
     status = link_step(t, TSR_BULK_STEP(TSR_BULK_mark), cost, error);
+  for (uint32_t step = 0; status == TSR_OK && step < TSR_ZONE_STEP_COUNT && uses_zones(t, c); step++)
+    status = link_step(t, &tsr_zone_steps.step[step], cost, error);
+  uint32_t count = 0;
+  const uint32_t *further = tsr_values_of(t)->further ? tsr_values_of(t)->further(c->operations[0], &count) : NULL;
+  for (uint32_t j = 0; status == TSR_OK && j < count; j++)
+    status = link_step(t, TSR_BULK_STEP(further[j]), cost, error);
   if (!inserts) return status;
   if (status == TSR_OK && t->facts.combines_later) status = link_step(t, TSR_BULK_STEP(TSR_BULK_combine), cost, error);
   for (uint32_t step = 0; status == TSR_OK && step < TSR_PAGES_STEPS; step++)
@@ -160,6 +190,9 @@ static tsr_status fuse_call(const tsr_composition *t, const call *c, const char 
     status = tsr_fuse_ahead(t, c->operations[j], folder, error);
   if (status == TSR_OK && c->bit == TSR_PREPARE_INSERT && t->facts.combines_later)
     status = tsr_fuse_ahead(t, TSR_BULK_combine, folder, error);
+  uint32_t count = 0;
+  const uint32_t *further = tsr_values_of(t)->further ? tsr_values_of(t)->further(c->operations[0], &count) : NULL;
+  for (uint32_t j = 0; status == TSR_OK && j < count; j++) status = tsr_fuse_ahead(t, further[j], folder, error);
   return status;
 }
 

@@ -11,13 +11,7 @@
 #include "core/table/order.h"
 #include "core/table/single.h"
 #include "core/table/store.h"
-
-uint64_t tsr_next_seed(uint64_t seed, uint32_t try) {
-  uint64_t z = seed + try * 0x9E3779B97F4A7C15u; /* SplitMix64 */
-  z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-  return ((z ^ z >> 31) >> 1) + 1; /* what [table] seed may be: 1 to 2^63 */
-}
+#include "core/table/values.h"
 
 /* ---- The pairs ------------------------------------------------------------------------------- */
 
@@ -114,6 +108,7 @@ tsr_status tsr_rebuild(tsr_table *t, const tsr_spec *spec, uint64_t capacity, ui
   if (status == TSR_OK && frees_at_once) status = t->backend->synchronize(t->device, stream, error);
   store.paged_keys = t->store.paged_keys; /* of calls, which moved none of the pairs */
   store.paged_bytes = t->store.paged_bytes;
+  store.zoned_keys = t->store.zoned_keys;
   tsr_store *useless = status ? &store : &t->store;
   tsr_store_free(t, useless, stream);
   if (status == TSR_OK) t->store = store;
@@ -186,6 +181,7 @@ tsr_status tsr_single_rehash(tsr_table *t, const tsr_rehash_options *options, ts
     spec = old;
   }
   tsr_spec_free(spec);
+  if (status == TSR_OK) status = t->values->reserve(t, 0, error); /* a call may be captured next */
   return status ? status : tsr_table_leave(t, NULL, error);
 }
 

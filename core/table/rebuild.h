@@ -27,7 +27,5 @@ tsr_status tsr_rebuild_in_place(tsr_table *table, void *stream, tsr_error *error
 /* What tsr_rehash refuses: another kind, other widths, sizes out of range. */
 tsr_status tsr_rehash_check(const tsr_table *table, const tsr_spec *spec, const tsr_options *options, tsr_error *error)
     TSR_MUST_CHECK;
-/* The seed of the try-th build, from 1. */
-uint64_t tsr_next_seed(uint64_t seed, uint32_t try);
 
 #endif

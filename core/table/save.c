@@ -16,14 +16,13 @@
 #include "core/table/create.h"
 #include "core/table/filter.h"
 #include "core/table/launch.h"
+#include "core/table/numbering.h"
 #include "core/table/order.h"
 #include "core/table/rebuild.h"
 #include "core/table/save.h"
 #include "core/table/save_format.h"
 #include "core/table/single.h"
 #include "core/table/store.h"
-#include "core/table/values.h"
-#include "core/table/wide.h"
 
 enum { BUFFER_BYTES = 1 << 22 }; /* whole words, as the checksum wants them */
 
@@ -106,10 +105,11 @@ static void describe_regions(const tsr_table *t, front *f) {
     *r = (tsr_save_row){.role = at.role, .index = at.i, .bytes = tsr_region_bytes(composition, at.region)};
     snprintf(r->name, sizeof r->name, "%.*s", (int)sizeof r->name - 1, at.region->name);
   }
-  if (!tsr_is_wide(t)) return;
-  const uint64_t least = tsr_composition_rows(composition), count = t->wide.count > least ? t->wide.count : least;
-  f->rows[f->head.region_count++] = (tsr_save_row){
-      .role = TSR_SAVE_ROWS, .name = "rows of values", .bytes = count * composition->settings.value_bytes};
+  const tsr_saved_values *saved = t->values->saved;
+  if (!saved) return;
+  tsr_save_row *r = &f->rows[f->head.region_count++];
+  *r = (tsr_save_row){.role = TSR_SAVE_VALUES, .bytes = saved->bytes(t)};
+  snprintf(r->name, sizeof r->name, "%s", saved->name);
 }
 
 static uint64_t file_bytes(const front *f) {
@@ -119,7 +119,7 @@ static uint64_t file_bytes(const front *f) {
 }
 
 static void *region_of(const tsr_table *t, const tsr_save_row *r) {
-  return r->role == TSR_SAVE_ROWS ? t->wide.rows : t->store.state.part[r->role].region[r->index];
+  return r->role == TSR_SAVE_VALUES ? t->values->saved->memory(t) : t->store.state.part[r->role].region[r->index];
 }
 
 /* ---- A sample of the pairs ------------------------------------------------------------------- */
@@ -186,7 +186,8 @@ static tsr_status take_sample(const stream *s, const tsr_save_head *h, tsr_table
 
 static tsr_status describe(tsr_table *t, front *f, tsr_error *error) {
   const tsr_shape *shape = &t->store.composition->shape;
-  const tsr_status status = t->values->reserve(t, 0, error); /* a rehash may have made more slots than there are rows */
+  tsr_status status = tsr_numbering_check(t, error);
+  if (status == TSR_OK) status = t->values->reserve(t, 0, error); /* a rehash may have made more slots than rows */
   if (status) return status;
   f->head = (tsr_save_head){.version = TSR_SAVE_VERSION,
                             .capacity = shape->capacity,
@@ -375,8 +376,7 @@ static bool has_regions(const front *f, const tsr_table *t) {
               f->head.buckets == tsr_composition_buckets(t->store.composition);
   for (uint64_t i = 0; same && i < f->head.region_count; i++) {
     here.rows[i].checksum = f->rows[i].checksum;
-    if (here.rows[i].role == TSR_SAVE_ROWS && f->rows[i].bytes > here.rows[i].bytes &&
-        f->rows[i].bytes % t->store.composition->settings.value_bytes == 0)
+    if (here.rows[i].role == TSR_SAVE_VALUES && t->values->saved->may_be(t, f->rows[i].bytes))
       here.rows[i].bytes = f->rows[i].bytes; /* the table has had more slots */
     same = memcmp(&here.rows[i], &f->rows[i], sizeof(tsr_save_row)) == 0;
   }
@@ -472,9 +472,8 @@ static tsr_status fill_table(const stream *s, const front *f, tsr_table *t) {
   uint64_t pairs = 0;
   tsr_status status = tsr_table_furnish(t, s->error);
   if (status == TSR_OK) status = t->backend->synchronize(t->device, NULL, s->error);
-  if (status == TSR_OK && tsr_is_wide(t))
-    status = tsr_wide_reserve(t, f->rows[f->head.region_count - 1].bytes / t->store.composition->settings.value_bytes,
-                              s->error);
+  if (status == TSR_OK && t->values->saved)
+    status = t->values->saved->make(t, f->rows[f->head.region_count - 1].bytes, s->error);
   for (uint64_t i = 0; status == TSR_OK && i < f->head.region_count; i++) status = read_region(s, t, &f->rows[i]);
   if (status) return status;
   t->store.is_clear = false;
@@ -483,8 +482,8 @@ static tsr_status fill_table(const stream *s, const front *f, tsr_table *t) {
   if (tsr_is_filter(t)) return TSR_OK; /* its blocks are all, and have their checksum */
   status = tsr_size(t, &pairs, s->error);
   if (status == TSR_OK && pairs != f->head.pairs) status = damaged(s, "it holds another number of pairs than it says");
-  if (status == TSR_OK && tsr_is_wide(t) && tsr_wide_collect(t, NULL, NULL))
-    status = damaged(s, "its pairs name no rows of their own");
+  if (status == TSR_OK && t->values->saved && t->values->saved->check(t, pairs, NULL))
+    status = damaged(s, t->values->saved->damage);
   return status ? status : check_sample(s, f, t);
 }
 

@@ -38,9 +38,9 @@
 
 enum {
   TSR_SAVE_VERSION = 3,
-  TSR_SAVE_OLDEST = 2, /* that is read */
-  TSR_SAVE_ROWS =
-      TSR_ROLES, /* the role of what belongs to no part: the rows of values of value_bytes, behind all regions */
+  TSR_SAVE_OLDEST = 2,         /* that is read */
+  TSR_SAVE_VALUES = TSR_ROLES, /* the role of what belongs to no part, behind all regions: rows of value_bytes, or which
+                                  numbers of an index are free */
   TSR_SAVE_REGIONS_MAX = TSR_ROLES * TSR_REGIONS_MAX + 1,
   TSR_SAVE_TEXT_MAX = 1 << 18,
   TSR_SAVE_SAMPLE_PAIRS = 4096

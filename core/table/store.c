@@ -10,12 +10,63 @@
 
 #include "core/batch/windows.h"
 #include "core/compose/compose.h"
+#include "core/cpu/bulk.h"
+
+/* ---- Seeds ----------------------------------------------------------------------------------- */
+
+uint64_t tsr_next_seed(uint64_t seed, uint32_t try) {
+  uint64_t z = seed + try * 0x9E3779B97F4A7C15u; /* SplitMix64 */
+  z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+  return ((z ^ z >> 31) >> 1) + 1; /* what [table] seed may be: 1 to 2^63 */
+}
+
+/* Where keys are short, the pairs of a reserved key are in the page of key 0 and in a bucket behind all pages. If pages
+ * come to the device in turn, both are there together only if that page is the last one. */
+static bool needs_key_0_last(const tsr_composition *c) {
+  return c->facts.has_meanings && c->shape.short_keys && c->window_pages;
+}
+
+/* A seed by which key 0 is in the last page: the composition's, or one of the next. On average as many are tried as there
+ * are pages, which takes some 10 ns each. 0: there is none, because the hasher makes nothing of its seed. */
+static uint64_t seed_with_key_0_last(const tsr_composition *c) {
+  enum { TRIES_PER_PAGE = 64 };
+  const tsr_part *hasher = &c->part[TSR_ROLE_HASHER];
+  const tsr_cpu_bulk *bulk = tsr_cpu_bulk_for(c->shape.key_bits, c->shape.payload_bits);
+  const tsr_cpu cpu = tsr_cpu_of(c);
+  const uint64_t key = 0, tries = c->shape.pages * TRIES_PER_PAGE;
+  tsr_state state = tsr_composition_state(c);
+  tsr_shape shape = c->shape;
+  for (uint32_t try = 0; try < tries && try < UINT32_MAX; try++) {
+    tsr_plan plan = {0};
+    uint32_t page;
+    if (try) shape.seed = tsr_next_seed(c->shape.seed, try);
+    if (hasher->plugin->plan(hasher->config, &shape, &plan, NULL)) return 0;
+    memcpy(state.part[TSR_ROLE_HASHER].word, plan.state, sizeof plan.state);
+    bulk->pages(&cpu, &state, c->shape.pages, &key, 0, 1, &page);
+    if (page == c->shape.pages - 1) return shape.seed;
+  }
+  return 0;
+}
+
+/* ---- Compositions ---------------------------------------------------------------------------- */
 
 tsr_status tsr_store_compose(const tsr_table *t, const tsr_spec *spec, const tsr_options *options,
                              tsr_composition **composition, tsr_error *error) {
   tsr_composition *composed;
   tsr_status status = tsr_compose(spec, options, t->device->info.sm, 1, &composed, error);
   if (status) return status;
+  if (needs_key_0_last(composed)) {
+    tsr_options seeded = *options;
+    seeded.seed = seed_with_key_0_last(composed);
+    tsr_composition_free(composed);
+    if (!seeded.seed)
+      return tsr_fail(error, TSR_UNSUPPORTED,
+                      "no seed of this hasher puts key 0 into the last page, where a multimap with short keys and "
+                      "device_bytes needs it: use another hasher");
+    status = tsr_compose(spec, &seeded, t->device->info.sm, 1, &composed, error);
+    if (status) return status;
+  }
   status = tsr_composition_check_code(composed, error);
   if (status) {
     tsr_composition_free(composed);

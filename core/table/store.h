@@ -7,7 +7,10 @@
 
 #include "core/table/table_struct.h"
 
-/* Composes for the table's device, which must have code for it; the caller frees *composition. */
+/* The seed of the try-th try, from 1. */
+uint64_t tsr_next_seed(uint64_t seed, uint32_t try);
+/* Composes for the table's device, which must have code for it, if need be with another seed; the caller frees
+ * *composition. */
 tsr_status tsr_store_compose(const tsr_table *table, const tsr_spec *spec, const tsr_options *options,
                              tsr_composition **composition, tsr_error *error) TSR_MUST_CHECK;
 /* Gives a composed store memory, uncleared, and code, the table's own where that serves. The caller frees the store,

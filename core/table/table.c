@@ -7,6 +7,7 @@
 
 #include "core/sized.h"
 #include "core/table/filter.h"
+#include "core/table/numbering.h"
 #include "core/table/operate.h"
 
 _Static_assert((int)TSR_INSERTED == (int)TSR_RESULT_INSERTED && (int)TSR_PRESENT == (int)TSR_RESULT_PRESENT &&
@@ -65,7 +66,7 @@ static tsr_status take_asking(const tsr_table *t, const char *name, uint64_t n, 
 /* An insert of a counter without values counts each key once. */
 static bool needs_values(const tsr_table *t) {
   const tsr_shape *shape = &t->store.composition->shape;
-  return shape->value_bits && shape->kind != TSR_KIND_COUNTER;
+  return shape->value_bits && shape->kind != TSR_KIND_COUNTER && !tsr_is_index(t);
 }
 
 tsr_status tsr_check_insert(const tsr_table *t, const char *call, uint64_t n, const void *keys, const void *values,
@@ -76,6 +77,9 @@ tsr_status tsr_check_insert(const tsr_table *t, const char *call, uint64_t n, co
   if (status == TSR_OK && !t->store.composition->shape.value_bits && values)
     status = tsr_fail(error, TSR_BAD_ARGUMENT,
                       "%s: the table is a set or multiset and would drop the values: pass NULL, or make a map", call);
+  if (status == TSR_OK && values && tsr_is_index(t))
+    status =
+        tsr_fail(error, TSR_BAD_ARGUMENT, "%s: an index gives its keys their numbers: pass NULL, or make a map", call);
   return status;
 }
 
@@ -279,6 +283,7 @@ tsr_status tsr_export(tsr_table *t, uint64_t room, void *keys, void *values, uin
   if (!t || !size || (room && !keys))
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_export needs a table, keys and a place for the size");
   tsr_status status = tsr_table_admits(t, TSR_HAS_CALL_KEYS, "tsr_export", error);
+  if (status == TSR_OK) status = tsr_numbering_check(t, error);
   if (status == TSR_OK) status = tsr_size(t, size, error);
   if (status || *size == 0) return status;
   if (*size > room)

@@ -3,7 +3,7 @@
  * What a table is made of: data only. Each file that works on it has a header of its own and includes only the
  * headers before it. Read next: store.h.
  *
- *   store <- launch <- order <- call <- filter <- values <- wide <- create <- rebuild <- clean, enlarge <- piece
+ *   store <- launch <- order <- call <- filter <- values <- wide, numbering <- create <- rebuild <- clean, enlarge <- piece
  *     <- growth <- operate <- table <- build, save
  *   order <- match <- join
  *
@@ -84,6 +84,14 @@ typedef struct tsr_wide {
   bool is_in_bits;       /* they say which rows are spare, and the list is empty */
 } tsr_wide;
 
+/* Which numbers of an index are free (numbering.h); all zero where the table is none. */
+typedef struct tsr_numbering {
+  struct tsr_free_numbers *all; /* device memory, with room for a list of `room` numbers */
+  uint64_t room;
+  uint64_t given_at_most; /* with reuse = no: what the host knows of how many were given */
+  bool is_torn;           /* a call failed when keys had marks in place of numbers */
+} tsr_numbering;
+
 /* How a table does what it is asked for, once the arguments have been judged: in one store (single.c), or in shards, which
  * are tables of one store each (../devices/). Only create.c chooses. */
 typedef struct tsr_methods {
@@ -152,6 +160,7 @@ struct tsr_table {
   char *plugins;
   tsr_store store;
   tsr_wide wide;
+  tsr_numbering numbering;
   tsr_order order;
   tsr_tally *tallies; /* device memory: one for each operation, then TSR_TALLY_ */
   tsr_done done;

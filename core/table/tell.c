@@ -153,6 +153,7 @@ tsr_status tsr_single_report(tsr_table *t, tsr_report *report, tsr_error *error)
                          .insert_lost_claims = insert->lost_claims + apply->lost_claims,
                          .insert_stashed = insert->stashed + apply->stashed,
                          .insert_paged = t->store.paged_keys,
+                         .zoned = t->store.zoned_keys,
                          .apply_probes = apply->probes,
                          .apply_probes_max = apply->probes_max,
                          .insert_scratch_bytes = t->store.paged_bytes,
@@ -174,6 +175,7 @@ tsr_status tsr_single_report_reset(tsr_table *t, tsr_error *error) {
   if (status == TSR_OK) status = t->backend->synchronize(t->device, NULL, error);
   if (status) return status;
   t->done.insert_keys = t->done.find_keys = t->done.erase_keys = t->store.paged_keys = t->store.paged_bytes = 0;
+  t->store.zoned_keys = 0;
   t->known.erased_then = t->known.erase_keys_then = t->done.cleanings = 0;
   t->done.counted = (tsr_tally){.hits = 0};
   t->known.is_known = false;

@@ -4,6 +4,8 @@
  */
 #include "core/table/values.h"
 
+#include "core/table/launch.h"
+
 static tsr_status reserve(tsr_table *t, uint64_t count, tsr_error *error) {
   (void)t, (void)count, (void)error;
   return TSR_OK;
@@ -14,10 +16,6 @@ static void ignore(tsr_table *t) { (void)t; }
 static tsr_status do_nothing(tsr_table *t, void *stream, tsr_error *error) {
   (void)t, (void)stream, (void)error;
   return TSR_OK;
-}
-
-static tsr_status operate(tsr_table *t, const tsr_request *r, tsr_operation *narrow, tsr_error *error) {
-  return narrow(t, r, error);
 }
 
 static tsr_status copy(tsr_table *to, const tsr_table *from, tsr_error *error) {
@@ -38,7 +36,6 @@ const tsr_values tsr_values_in_slots = {.reserve = reserve,
                                         .free = ignore,
                                         .clear = do_nothing,
                                         .note_erased = ignore,
-                                        .operate = operate,
                                         .copy = copy,
                                         .open = do_nothing,
                                         .view = see_nothing,
@@ -47,5 +44,24 @@ const tsr_values tsr_values_in_slots = {.reserve = reserve,
                                         .memory = none};
 
 const tsr_values *tsr_values_of(const tsr_composition *c) {
+  if (c->settings.kind == TSR_KIND_INDEX) return &tsr_values_are_numbers;
   return c->settings.value_bytes ? &tsr_values_in_rows : &tsr_values_in_slots;
+}
+
+tsr_status tsr_take_held(tsr_table *t, tsr_held *held, void *stream, tsr_error *error) {
+  const uint64_t key_bytes = t->store.composition->shape.key_bits / 8;
+  tsr_bulk bulk = {.n = tsr_composition_refs(t->store.composition)};
+  tsr_tally tally = {.hits = 0};
+  void *memory = NULL;
+  tsr_status status = TSR_OK;
+  *held = (tsr_held){.pairs = 0};
+  if (!t->store.is_clear) status = tsr_launch_alone(t, &t->store, TSR_BULK_size, &bulk, stream, &tally, error);
+  if (status || tally.hits == 0) return status;
+  const uint64_t keys_begin = (tally.hits + 1) / 2 * 2 * sizeof(uint32_t); /* where 64 bits are aligned */
+  status = t->backend->allocate_in(t->device, keys_begin + tally.hits * key_bytes, stream, &memory, error);
+  if (status) return status;
+  *held = (tsr_held){.pairs = tally.hits, .numbers = memory, .keys = (char *)memory + keys_begin};
+  bulk.values_out = held->numbers;
+  bulk.keys_out = held->keys;
+  return tsr_launch_alone(t, &t->store, TSR_BULK_export, &bulk, stream, &tally, error);
 }

@@ -8,8 +8,6 @@
 #include "core/table/order.h"
 #include "core/table/stage.h"
 
-bool tsr_is_wide(const tsr_table *t) { return t->store.composition->settings.value_bytes != 0; }
-
 /* ---- Steps ----------------------------------------------------------------------------------- */
 
 /* The largest word that divides a row and the address of the values. */
@@ -83,24 +81,6 @@ static tsr_status clear(tsr_table *t, void *stream, tsr_error *error) {
   return step(t, TSR_WIDE_list, &(tsr_wide_run){.n = t->wide.count, .numbers = t->wide.spare}, stream, error);
 }
 
-/* The numbers of all pairs, at the beginning of memory of the stream's that the caller frees. Their keys, which an
- * export writes as well, are behind them. */
-static tsr_status take_numbers(tsr_table *t, uint64_t *pairs, void **numbers, void *stream, tsr_error *error) {
-  const uint64_t key_bytes = t->store.composition->shape.key_bits / 8;
-  tsr_bulk bulk = {.n = tsr_composition_refs(t->store.composition)};
-  tsr_tally tally = {.hits = 0};
-  tsr_status status = TSR_OK;
-  if (!t->store.is_clear) status = tsr_launch_alone(t, &t->store, TSR_BULK_size, &bulk, stream, &tally, error);
-  *pairs = tally.hits;
-  if (status || *pairs == 0) return status;
-  const uint64_t keys_begin = (*pairs + 1) / 2 * 2 * sizeof(uint32_t); /* where 64 bits are aligned */
-  status = t->backend->allocate_in(t->device, keys_begin + *pairs * key_bytes, stream, numbers, error);
-  if (status) return status;
-  bulk.values_out = *numbers;
-  bulk.keys_out = (char *)*numbers + keys_begin;
-  return tsr_launch_alone(t, &t->store, TSR_BULK_export, &bulk, stream, &tally, error);
-}
-
 static tsr_status list_spare(tsr_table *t, uint64_t pairs, void *numbers, uint8_t *marks, uint64_t *count, void *stream,
                              tsr_error *error) {
   tsr_status status = t->backend->fill(t->device, marks, 0, t->wide.count, stream, error);
@@ -125,16 +105,16 @@ static tsr_status list_spare(tsr_table *t, uint64_t pairs, void *numbers, uint8_
 }
 
 tsr_status tsr_wide_collect(tsr_table *t, void *stream, tsr_error *error) {
-  void *numbers = NULL, *scratch = NULL;
-  uint64_t pairs = 0;
+  tsr_held held = {.pairs = 0};
+  void *scratch = NULL;
   tsr_status status = tsr_table_enter(t, TSR_PHASE_ALONE, stream, error);
   if (status) return status;
-  status = take_numbers(t, &pairs, &numbers, stream, error);
+  status = tsr_take_held(t, &held, stream, error);
   if (status == TSR_OK)
     status = t->backend->allocate_in(t->device, sizeof(uint64_t) + t->wide.count, stream, &scratch, error);
   if (status == TSR_OK)
-    status = list_spare(t, pairs, numbers, (uint8_t *)scratch + sizeof(uint64_t), scratch, stream, error);
-  void *both[] = {numbers, scratch};
+    status = list_spare(t, held.pairs, held.numbers, (uint8_t *)scratch + sizeof(uint64_t), scratch, stream, error);
+  void *both[] = {held.numbers, scratch};
   for (uint32_t i = 0; i < 2; i++) {
     const tsr_status freed =
         both[i] ? t->backend->free_in(t->device, both[i], stream, status ? NULL : error) : (tsr_status)TSR_OK;
@@ -406,6 +386,34 @@ static uint64_t memory(const tsr_table *t) {
   return bytes(t) + t->wide.count * sizeof *t->wide.spare + t->wide.bit_rows / 4;
 }
 
+static uint64_t saved_bytes(const tsr_table *t) {
+  const uint64_t least = tsr_composition_rows(t->store.composition);
+  return (t->wide.count > least ? t->wide.count : least) * t->store.composition->settings.value_bytes;
+}
+
+static bool may_be_saved(const tsr_table *t, uint64_t saved) {
+  return saved >= saved_bytes(t) && saved % t->store.composition->settings.value_bytes == 0;
+}
+
+static tsr_status make_saved(tsr_table *t, uint64_t saved, tsr_error *error) {
+  return tsr_wide_reserve(t, saved / t->store.composition->settings.value_bytes, error);
+}
+
+static void *saved_memory(const tsr_table *t) { return t->wide.rows; }
+
+static tsr_status check_saved(tsr_table *t, uint64_t pairs, tsr_error *error) {
+  (void)pairs;
+  return tsr_wide_collect(t, NULL, error);
+}
+
+static const tsr_saved_values saved = {.name = "rows of values",
+                                       .bytes = saved_bytes,
+                                       .may_be = may_be_saved,
+                                       .make = make_saved,
+                                       .memory = saved_memory,
+                                       .check = check_saved,
+                                       .damage = "its pairs name no rows of their own"};
+
 _Static_assert(TSR_HELD_NONE == TSR_WIDE_NONE, "no row has the number that stands for none");
 const tsr_values tsr_values_in_rows = {.are_apart = true,
                                        .reserve = tsr_wide_reserve,
@@ -419,4 +427,5 @@ const tsr_values tsr_values_in_rows = {.are_apart = true,
                                        .view = view,
                                        .describe = describe,
                                        .bytes = bytes,
-                                       .memory = memory};
+                                       .memory = memory,
+                                       .saved = &saved};

@@ -15,7 +15,6 @@
 #include "core/kernels/wide.h"
 #include "core/table/values.h"
 
-bool tsr_is_wide(const tsr_table *table);
 /* Makes rows, so that there are as many as the store needs, and `count` at least; those that are there stay. Waits. */
 tsr_status tsr_wide_reserve(tsr_table *table, uint64_t count, tsr_error *error) TSR_MUST_CHECK;
 /* Lists the rows that no pair has. TSR_IO: two pairs have one row, or there is none of that number. Waits. */

@@ -34,6 +34,8 @@ from tessera._library import (
 from tessera._program import bench
 from tessera._spec import Parameter, Plugin, Recipe, check, plugins, recipe, recipes
 from tessera._table import Code, Missing, Op, Table
+from tessera._types import Choice, Counter, Filter, Index, Map, MultiMap, Set, choose
+from tessera._verbs import GroupBy, factorize, group_by, isin, merge, relabel, unique, value_counts
 
 __version__ = _version()
 
@@ -42,15 +44,22 @@ __all__ = [
     "BadPlugin",
     "BadSpec",
     "Busy",
+    "Choice",
     "Closed",
     "Code",
+    "Counter",
     "DeviceFailed",
     "Error",
+    "Filter",
     "Full",
+    "GroupBy",
     "Incompatible",
+    "Index",
     "IoFailed",
     "LinkFailed",
+    "Map",
     "Missing",
+    "MultiMap",
     "NoDevice",
     "NoMemory",
     "NotFound",
@@ -59,15 +68,24 @@ __all__ = [
     "Parameter",
     "Plugin",
     "Recipe",
+    "Set",
     "Table",
     "Unsupported",
     "WrongType",
     "bench",
     "check",
+    "choose",
+    "factorize",
+    "group_by",
+    "isin",
+    "merge",
     "plugins",
     "prefix",
     "recipe",
     "recipes",
+    "relabel",
+    "unique",
+    "value_counts",
 ]
 
 for _name in __all__:  # they are called by this module's name, in tracebacks too

@@ -195,6 +195,10 @@ class Adapter:
         """A sorted copy of keys of one axis."""
         raise NotImplementedError
 
+    def viewed(self, array: Any, kind: str, width: int) -> Any:
+        """The same bits in a type of the same width."""
+        return array.view(_NUMPY_TYPES[kind, width])
+
 
 # ---- NumPy -----------------------------------------------------------------------------------------------------------
 
@@ -241,6 +245,8 @@ _NUMPY_TYPES = {
     for kind, widths in {"u": (1, 4, 8), "i": (4, 8), "f": (4, 8), "b": (1,)}.items()
     for width in widths
 }
+#: what a value that is a row may be made of
+ROW_ITEMS = frozenset(_NUMPY_TYPES) - {("b", 1)}
 
 # ---- PyTorch ---------------------------------------------------------------------------------------------------------
 
@@ -337,6 +343,9 @@ class TorchAdapter(Adapter):
 
     def sort(self, keys: Any) -> Any:
         return keys.sort().values
+
+    def viewed(self, array: Any, kind: str, width: int) -> Any:
+        return array.view(self._type(kind, width))
 
     def synchronize(self, device: int) -> None:
         if device != HOST:

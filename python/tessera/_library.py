@@ -114,7 +114,7 @@ class Full(Error):
 
 
 class OverflowWarning(RuntimeWarning):
-    """Sums passed the largest value of their width; those values are wrong."""
+    """Sums passed the largest value of their width, so those values are wrong; or counts stopped there."""
 
 
 _EXCEPTIONS: Dict[int, Type[Error]] = {
@@ -217,7 +217,7 @@ class Report(Structure):
         )
     ]
     _fields_ += [(name, c_uint64 * 32) for name in ("insert_histogram", "find_histogram", "erase_histogram")]
-    _fields_ += [(name, c_uint64) for name in ("insert_scratch_bytes", "cleanings", "erased_slots", "overflows")]
+    _fields_ += [(name, c_uint64) for name in ("insert_scratch_bytes", "cleanings", "erased_slots", "overflows", "zoned")]
 
 
 class Usage(Structure):
@@ -258,6 +258,17 @@ class PluginInfo(Structure):
         ("has_device_code", ctypes.c_bool),
         ("parameters", POINTER(ParameterInfo)),
         ("parameter_count", c_size_t),
+    ]
+
+
+class UniqueArrays(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("stream", c_void_p),
+        ("keys", c_void_p),
+        ("inverse", c_void_p),
+        ("counts", c_void_p),
+        ("room", c_uint64),
     ]
 
 
@@ -308,6 +319,10 @@ _DECLARATIONS: Dict[str, List[Any]] = {  # those that return a tsr_status
     "tsr_insert": [_P, _U64, _P, _P, _P, _P],
     "tsr_build": [_P, _U64, _P, _P, _P, c_uint32, _P],
     "tsr_find_or_insert": [_P, _U64, _P, _P, _P, _P, _P],
+    "tsr_number": [_P, _U64, _P, _P, _P, _P],
+    "tsr_keys_by_number": [_P, c_uint32, _U64, _P, _P, _P],
+    "tsr_numbers_given": [_P, _P, _P],
+    "tsr_unique": [_P, _U64, _P, _P, _P, _P],
     "tsr_find": [_P, _U64, _P, _P, _P, _P],
     "tsr_contains": [_P, _U64, _P, _P, _P, _P],
     "tsr_count_all": [_P, _U64, _P, _P, _P, _P],

@@ -38,8 +38,20 @@ def _text_of_sections(sections: Mapping[str, Mapping[str, object]]) -> str:
     return text
 
 
+def flat(settings: Optional[Mapping[str, object]]) -> Dict[str, object]:
+    """Settings as "section.key": value, also where sections are dicts of their own."""
+    entries: Dict[str, object] = {}
+    for name, value in (settings or {}).items():
+        if isinstance(value, Mapping):
+            entries.update({f"{name}.{key}": entry for key, entry in value.items()})
+        else:
+            entries[str(name)] = value
+    return entries
+
+
 class Spec:
-    """A tsr_spec, freed with this object. `settings` are entries to change: {"table.capacity": 1000}."""
+    """A tsr_spec, freed with this object. `settings` are entries to change: {"table.capacity": 1000}, or
+    {"table": {"capacity": 1000}}."""
 
     def __init__(self, source: SpecSource, settings: Optional[Mapping[str, object]] = None) -> None:
         self.handle = c_void_p()
@@ -61,8 +73,8 @@ class Spec:
             )
         if status:
             lib.fail(error)
-        for name, value in (settings or {}).items():
-            section, dot, key = str(name).partition(".")
+        for name, value in flat(settings).items():
+            section, dot, key = name.partition(".")
             if not dot:
                 raise BadSpec(f'settings: {name!r}: a name is "section.key", as in "table.capacity"')
             assignment = f"{section}.{_entry(section, key, value).strip()}".replace(" = ", "=", 1)

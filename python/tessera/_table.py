@@ -119,6 +119,11 @@ class Table:
     or with its last reference.
     """
 
+    # What a subclass with dtypes knows (_types.py): kinds of its keys and values, and the items of a value that is a row.
+    _key_kind: Optional[str] = None
+    _value_kind: Optional[str] = None
+    _row_item: Tuple[str, int] = ("u", 1)
+
     def __init__(
         self,
         spec: SpecSource,
@@ -270,7 +275,11 @@ class Table:
             self.save(path)
             with open(path, "rb") as file:
                 saved = file.read()
-        return _unpickled, (saved, self._plugins, self._on_busy, self._value_kinds)
+        return _unpickled, (type(self), self._types(), saved, self._plugins, self._on_busy, self._value_kinds)
+
+    def _types(self) -> Dict[str, Any]:
+        """What `load` of this class needs to know about keys and values."""
+        return {}
 
     def __repr__(self) -> str:
         if self._handle is None:
@@ -322,7 +331,7 @@ class Table:
 
     def _keys(self, keys: Any, name: str = "keys") -> Tuple[Adapter, Any, Memory]:
         adapter, keys, memory = self._keys_array(keys, name)
-        if memory.width != self._key_width or memory.kind not in "ui":
+        if memory.width != self._key_width or memory.kind not in (self._key_kind or "ui"):
             self._wrong_type(memory, name, "keys", self._key_width)
         self._note(memory, adapter, name)
         self._read = memory.pointer
@@ -342,13 +351,15 @@ class Table:
         """What is offered for keys: the array, to keep it alive, and its address; None and 0 for a set, and where a
         counter counts each key once. stored: whether the table will keep them."""
         if values is None:
-            if self._value_width and self._kind != "counter":
+            if self._value_width and self._kind not in ("counter", "index"):
                 raise BadArgument(f"{name}: a {self._kind} needs a value for each key: pass an array like keys")
             if len(memory.shape) > 1:
                 raise _not_one_axis(memory.shape)
             return None, 0
         if not self._value_width:
             raise BadArgument(f"{name}: a {self._kind} has no values: leave them out")
+        if self._kind == "index":
+            raise BadArgument(f"{name}: an index gives its keys their numbers: leave them out")
         if self._row:
             return self._rows(values, name, memory)
         fits_all = False  # whether the bits are the same as a signed and as an unsigned number
@@ -433,8 +444,9 @@ class Table:
         if not self._row:
             return *self._result(out, name, adapter, like, shape, "uif", kind, self._value_width), self._value_width
         if out is None:
-            made = adapter.empty(like, (*shape, self._row), "u", 1)
-            return made, adapter.address(made), "u", 1
+            kind, width = self._row_item
+            made = adapter.empty(like, (*shape, self._row // width), kind, width)
+            return made, adapter.address(made), kind, width
         theirs, memory = self._look_at_out(out, name)
         self._check_rows(memory, name, shape)
         self._note(memory, theirs, name)
@@ -457,6 +469,14 @@ class Table:
         if kind == "f":
             return int.from_bytes(np.array(missing, f"<f{width}").tobytes() * (8 // width), "little")
         return int.from_bytes(_bits(missing, kind, width, "missing").to_bytes(width, "little") * (8 // width), "little")
+
+    def _kind_of_values(self, keys: Memory) -> str:
+        """The kind of values that are returned: the table's own, otherwise that of keys."""
+        return self._value_kind or keys.kind
+
+    def _decoded(self, values: Any, out: Any = None) -> Any:
+        """What the library wrote, as values. out: the caller's array, which then has them as well."""
+        return values
 
     def _result(
         self,
@@ -598,7 +618,7 @@ class Table:
                 self._fail_insert(*made)
             if not wait:
                 self._finish()
-                return made
+                return *made[:2], self._decoded(made[2], out and out[2])
             self._raise_full(handle, adapter, *made)
             if memory.size <= _SPARE_ITEMS:
                 self._spare = spare
@@ -613,11 +633,13 @@ class Table:
             raise WrongType("out: is a tuple of three arrays, of which any may be None")
         made: List[Any] = []
         places: List[int] = []
+        of_values = self._kind_of_values(memory)
         for i, (kinds, kind, width) in enumerate(
-            (("u", "u", 1), ("ui", memory.kind, self._key_width), ("uif", memory.kind, self._value_width))
+            (("u", "u", 1), ("ui", memory.kind, self._key_width), ("uif", of_values, self._value_width))
         ):
             mine = out[i] if out is not None else None
-            if not width or (out is not None and mine is None):
+            is_number = self._kind == "index" and i == 2  # which nobody else has a use for
+            if not width or is_number or (out is not None and mine is None):
                 made.append(None)
                 places.append(0)
                 continue
@@ -695,7 +717,7 @@ class Table:
             raise Full(
                 f"{number} pair{'s' * (number > 1)} found no room: {advice}",
                 keys,
-                adapter.select(values, mask) if values is not None else None,
+                self._decoded(adapter.select(values, mask)) if values is not None else None,
             )
 
     def find_or_insert(
@@ -711,7 +733,7 @@ class Table:
             results, results_at, bits = None, 0, 0
             if self._value_width:
                 results, results_at, kind, width = self._value_results(
-                    out, "out", adapter, keys, memory.shape, memory.kind
+                    out, "out", adapter, keys, memory.shape, self._kind_of_values(memory)
                 )
                 bits = self._missing(missing, kind, width)
             elif out is not None:
@@ -729,7 +751,107 @@ class Table:
             ):
                 self._fail()
             self._raise_full(handle, adapter, *made)
-            return results, adapter.is_code(made[0], int(Code.INSERTED))
+            return self._decoded(results, out), adapter.is_code(made[0], int(Code.INSERTED))
+        finally:
+            self._end()
+
+    # ---- An index ----------------------------------------------------------------------------------------------------
+
+    def _need_index(self, operation: str) -> None:
+        if self._kind != "index":
+            raise lib.Unsupported(f"{operation}: a {self._kind} gives its keys no numbers: make a table of kind = index")
+
+    @overload
+    def number(self, keys: Numbers, *, wait: bool = True, missing: int = -1, out: Any = None) -> NumPyArray: ...
+    @overload
+    def number(self, keys: ArrayT, *, wait: bool = True, missing: int = -1, out: Any = None) -> ArrayT: ...
+    def number(self, keys: Any, *, wait: bool = True, missing: int = -1, out: Any = None) -> Any:
+        """Of an index: the number of each key, (...) int32 or uint32, as keys are; keys that have none get one.
+
+        wait = True: raises `Full` where keys found no room. wait = False: does not wait for a GPU, and such keys have
+        the number `missing`. out: an array for the numbers."""
+        handle = self._begin()
+        try:
+            self._need_index("number")
+            adapter, keys, memory = self._keys(keys)
+            numbers, at, _ = self._beside(out, "out", adapter, keys, memory, "ui", self._kind_of_values(memory), 4)
+            made, places = self._handed_back(None, adapter, keys, memory) if wait else ((), [0, 0, 0])
+            self._set_call(*places, missing=missing & 0xFFFFFFFF)
+            if library.tsr_number(handle, memory.size, memory.pointer, at, self._call_at, self._error_at):
+                self._fail()
+            if wait:
+                self._raise_full(handle, adapter, *made)
+            else:
+                self._finish()
+            return numbers
+        finally:
+            self._end()
+
+    @overload
+    def keys_by_number(
+        self, start: int = 0, count: Optional[int] = None, *, missing: int = 0, like: Optional[NumPyArray] = None
+    ) -> Tuple[NumPyArray, NumPyArray]: ...
+    @overload
+    def keys_by_number(
+        self, start: int = 0, count: Optional[int] = None, *, missing: int = 0, like: ArrayT
+    ) -> Tuple[ArrayT, ArrayT]: ...
+    def keys_by_number(
+        self, start: int = 0, count: Optional[int] = None, *, missing: int = 0, like: Any = None
+    ) -> Tuple[Any, Any]:
+        """Of an index: (keys, mask), the keys with the numbers start, start + 1, ..., as far as numbers were given, or
+        `count` of them. keys (n) uint, `missing` where a number has no key; mask (n) bool, whether it has one. It reads
+        all pairs, so ask for many at once. like: as of `items`. Waits."""
+        handle = self._begin()
+        try:
+            self._need_index("keys_by_number")
+            if start < 0 or start >> 32 or (count is not None and count < 0):
+                raise BadArgument(f"start = {start}, count = {count}: pass numbers from 0 on")
+            adapter, like = self._like(like)
+            sign, device = self._sign_of(like, adapter)
+            given = c_uint64()
+            if library.tsr_numbers_given(handle, byref(given), self._error_at):
+                self._fail()
+            n = max(given.value - start, 0) if count is None else count
+            keys, keys_at, _ = self._result(None, "keys", adapter, like, (n,), "ui", sign, self._key_width)
+            mask, mask_at, _ = self._result(None, "mask", adapter, like, (n,), "bu", "b", 1)
+            adapter.synchronize(device)
+            self._set_call(missing=_bits(missing, sign, self._key_width, "missing"), present=mask_at)
+            if library.tsr_keys_by_number(handle, start, n, keys_at or None, self._call_at, self._error_at):
+                self._fail()
+            return keys, mask
+        finally:
+            self._end()
+
+    def numbers_given(self) -> int:
+        """Of an index: how many numbers were given since the table was cleared; all are below it. Waits."""
+        handle = self._begin()
+        try:
+            given = c_uint64()
+            if library.tsr_numbers_given(handle, byref(given), self._error_at):
+                self._fail()
+            return given.value
+        finally:
+            self._end()
+
+    def unique(self, keys: Any) -> Tuple[Any, Any, Any]:
+        """Of an index, which is cleared first: (unique, inverse, counts). unique (d): the distinct keys in the order of
+        their numbers, which with numbering = first_seen is that of their first items. inverse (...) int32 or uint32:
+        unique[inverse] are the keys. counts (d) int64: how often each occurs. Waits."""
+        handle = self._begin()
+        try:
+            self._need_index("unique")
+            adapter, keys, memory = self._keys(keys)
+            shape = (memory.size,)
+            unique, unique_at, _ = self._result(None, "keys", adapter, keys, shape, "ui", memory.kind, self._key_width)
+            inverse, inverse_at, _ = self._beside(None, "inverse", adapter, keys, memory, "ui", self._kind_of_values(memory), 4)
+            counts, counts_at, _ = self._result(None, "counts", adapter, keys, shape, "i", "i", 8)
+            arrays = lib.UniqueArrays(
+                ctypes.sizeof(lib.UniqueArrays), self._stream, unique_at, inverse_at, counts_at, memory.size
+            )
+            count = c_uint64()
+            if library.tsr_unique(handle, memory.size, memory.pointer, byref(arrays), byref(count), self._error_at):
+                self._fail()
+            return unique[: count.value], inverse, counts[: count.value]
         finally:
             self._end()
 
@@ -748,20 +870,20 @@ class Table:
         try:
             self._need_values("find")
             adapter, keys, memory = self._keys(keys)
-            kind, width = memory.kind, self._value_width
+            kind, width = self._kind_of_values(memory), self._value_width
+            out_values, out_mask = _pair(out)
             if out is None and not self._row:
                 values, values_at, mask, mask_at = adapter.pair(keys, memory, kind, width)
             else:
-                out_values, out_mask = _pair(out)
                 values, values_at, kind, width = self._value_results(
                     out_values, "out[0]", adapter, keys, memory.shape, kind
                 )
                 mask, mask_at, _ = self._beside(out_mask, "out[1]", adapter, keys, memory, "bu", "b", 1)
-            self._set_call(missing=self._missing(missing, kind, width) if missing != 0 else 0, present=mask_at)
+            self._set_call(missing=self._missing(missing, kind, width), present=mask_at)
             if library.tsr_find(handle, memory.size, memory.pointer, values_at, self._call_at, self._error_at):
                 self._fail()
             self._finish()
-            return values, mask
+            return self._decoded(values, out_values), mask
         finally:
             self._end()
 
@@ -778,16 +900,17 @@ class Table:
             self._need_values("get")
             one = isinstance(keys, int)
             adapter, keys, memory = self._keys(keys)
-            kind, width = memory.kind, self._value_width
+            kind, width = self._kind_of_values(memory), self._value_width
             if self._row:
                 values, at, kind, width = self._value_results(out, "out", adapter, keys, memory.shape, kind)
             else:
                 values, at, kind = self._beside(out, "out", adapter, keys, memory, "uif", kind, width)
-            self._set_call(missing=self._missing(missing, kind, width) if missing != 0 else 0)
+            self._set_call(missing=self._missing(missing, kind, width))
             if library.tsr_find(handle, memory.size, memory.pointer, at, self._call_at, self._error_at):
                 self._fail()
             self._finish()
-            return int(values) if one and out is None and not self._row else values
+            values = self._decoded(values, out)
+            return values.item() if one and out is None and not self._row else values
         finally:
             self._end()
 
@@ -842,7 +965,7 @@ class Table:
             self._need_values("find_all")
             adapter, keys, memory = self._keys(keys)
             out_offsets, out_values = _pair(out)
-            n, kind = memory.size, memory.kind
+            n, kind = memory.size, self._kind_of_values(memory)
             offsets, offsets_at, _ = self._result(out_offsets, "out[0]", adapter, keys, (n + 1,), "ui", "i", 8)
             if out_values is None:
                 self._set_call()
@@ -871,7 +994,7 @@ class Table:
                 ):
                     self._fail()
                 self._finish()
-            return offsets, values
+            return offsets, self._decoded(values, out_values)
         finally:
             self._end()
 
@@ -956,8 +1079,9 @@ class Table:
             if self._value_width:
                 offered, stored = (0, False) if values is None else (values, True)
                 values, values_at = self._values(offered, "values", adapter, keys, memory, stored)
+                kind = self._kind_of_values(memory)
                 results, results_at, kind = self._beside(
-                    out_values, "out[0]", adapter, keys, memory, "uif", memory.kind, self._value_width
+                    out_values, "out[0]", adapter, keys, memory, "uif", kind, self._value_width
                 )
                 bits = self._missing(missing, kind, self._value_width)
             elif values is not None:
@@ -977,7 +1101,7 @@ class Table:
             ):
                 self._fail()
             self._finish()
-            return results, codes
+            return self._decoded(results, out_values), codes
         finally:
             self._end()
 
@@ -1014,7 +1138,7 @@ class Table:
         keys = self._array(keys)
         values, mask = self.find(keys)
         self._need_all(keys, mask)
-        return int(values) if one and not self._row else values
+        return values.item() if one and not self._row else values
 
     def __setitem__(self, keys: Any, values: Any) -> None:
         """Replaces the values of these keys, or inserts them; only with duplicates = replace. Of a key that is repeated
@@ -1096,12 +1220,13 @@ class Table:
             keys, keys_at, _ = self._result(None, "keys", adapter, like, (size,), "ui", sign, self._key_width)
             values, values_at = None, 0
             if self._value_width:
-                values, values_at, *_ = self._value_results(None, "values", adapter, like, (size,), sign)
+                kind = self._value_kind or sign
+                values, values_at, *_ = self._value_results(None, "values", adapter, like, (size,), kind)
             adapter.synchronize(device)
             count = c_uint64()
             if library.tsr_export(handle, size, keys_at or None, values_at or None, byref(count), self._error_at):
                 self._fail()
-            return keys, values
+            return keys, self._decoded(values)
         finally:
             self._end()
 
@@ -1112,12 +1237,12 @@ class Table:
         return adapter, like
 
     def _sign_of(self, like: Any, adapter: Adapter) -> Tuple[str, int]:
-        """The kind of results like this array, and the device on which they are."""
+        """The kind of keys that are returned like this array, and the device on which they are."""
         if like is None:
-            return "u", HOST
+            return self._key_kind or "u", HOST
         memory = adapter.look(like, "like", False)
         self._note(memory, adapter, "like")
-        return "i" if memory.kind == "i" else "u", memory.device
+        return self._key_kind or ("i" if memory.kind == "i" else "u"), memory.device
 
     def join(
         self,
@@ -1171,7 +1296,7 @@ class Table:
     def _dtype_of_values(self, dtype: Any) -> "np.dtype[Any]":
         """What the bits of this table's values are, for a join that calculates with them."""
         width = self._value_width
-        if self._row or not width or self._kind == "counter":
+        if self._row or not width or self._kind in ("counter", "index"):
             return _UNSIGNED
         names = [name_of(kind, width) for kind in "uif"]
         choice = " or ".join(map(repr, names))
@@ -1239,16 +1364,17 @@ class Table:
         rows.keys = at
         left_values = right_values = None
         if self._value_width and kind in _JOINS_OF_PAIRS:
-            left_values, at, *_ = self._value_results(None, "left_values", adapter, like, (count.value,), sign)
+            of_left = self._value_kind or sign
+            left_values, at, *_ = self._value_results(None, "left_values", adapter, like, (count.value,), of_left)
             rows.left_values = at
         if other._value_width and kind in ("inner", "left"):
             right_values, at, kind_of_values, width = other._value_results(
-                None, "right_values", adapter, like, (count.value,), sign
+                None, "right_values", adapter, like, (count.value,), other._value_kind or sign
             )
             rows.right_values = at
             rows.missing = other._missing(missing, kind_of_values, width)
         if kind in _AGGREGATES:
-            kind_of_values = "i" if kind == "count" else sign
+            kind_of_values = "i" if kind == "count" else other._value_kind or sign
             right_values, at, _ = self._result(
                 None, "aggregates", adapter, like, (count.value,), "ui", kind_of_values, 8
             )
@@ -1257,19 +1383,21 @@ class Table:
         if kind == "sum":
             rows.overflowed = ctypes.addressof(overflowed)
             rows.saturates = saturate
-            if saturate and sign == "i":
+            if saturate and kind_of_values == "i":
                 raise WrongType("like: is signed, and saturate = True adds unsigned numbers: pass an array of uint")
         adapter.synchronize(device)
         if count.value and library.tsr_join(left, right, number, byref(rows), byref(count), self._error_at):
             self._fail()
-        if overflowed.value and not saturate and sign == "u":
+        if overflowed.value and not saturate and kind_of_values == "u":
             warnings.warn(
                 f"{_sums(overflowed.value)} passed 2^64 - 1; these values are wrong. Use saturate = True, which stops "
                 "sums there",
                 OverflowWarning,
                 stacklevel=3,
             )
-        return keys, left_values, right_values
+        if kind not in _AGGREGATES:
+            right_values = other._decoded(right_values)
+        return keys, self._decoded(left_values), right_values
 
     # ---- Filters -----------------------------------------------------------------------------------------------------
 
@@ -1427,22 +1555,35 @@ class Table:
             self._fail()
         self._not_placed = report.not_placed
         before, self._overflows = self._overflows, report.overflows
-        if self._overflows > before and not self._is_signed:
-            warnings.warn(
-                f"{_sums(self._overflows - before)} passed 2^{8 * self._value_width} - 1; these values are wrong. Use "
-                "overflow = saturate, which stops sums there",
-                OverflowWarning,
-                stacklevel=level,
-            )
+        if self._overflows > before:
+            text = self._overflow_text(self._overflows - before)
+            if text:
+                warnings.warn(text, OverflowWarning, stacklevel=level)
         return report
 
+    def _overflow_text(self, number: int) -> str:
+        """Empty where it was asked for: overflow = saturate, and signed values, which are right modulo 2^bits."""
+        if self._kind == "counter":
+            bits = int(self._setting("value_bits", "32"))
+            return f"counts passed the largest that fits, 2^{bits} - 1, and stopped there" + (
+                ". Use a larger value_bits" if bits < 64 else ""
+            )
+        if self._saturates or self._is_signed:
+            return ""
+        return (
+            f"{_sums(number)} passed 2^{8 * self._value_width} - 1; these values are wrong. Use overflow = saturate, which "
+            "stops sums there"
+        )
 
-def _unpickled(saved: bytes, plugins: Any, on_busy: Any, value_kinds: Optional[Set[str]]) -> Table:
+
+def _unpickled(
+    kind: Any, types: Dict[str, Any], saved: bytes, plugins: Any, on_busy: Any, value_kinds: Optional[Set[str]]
+) -> Table:
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "table")
         with open(path, "wb") as file:
             file.write(saved)
-        table = Table.load(path, plugins=plugins, on_busy=on_busy)
+        table: Table = kind.load(path, plugins=plugins, on_busy=on_busy, **types)
     table._value_kinds = value_kinds
     return table
 

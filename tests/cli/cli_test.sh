@@ -319,13 +319,13 @@ TESSERA_PLUGINS="" refuses 'no plugin of role allocator' describe allocator
 case_of "describe of [table] has the keys that check shows"
 run describe table
 expect_status 0
-expect_out '^kind +set \| map \| multiset \| multimap \| counter \| filter +required  [A-Z]'
+expect_out '^kind +set \| map \| multiset \| multimap \| counter \| filter \| index +required  [A-Z]'
 expect_out '^load_factor +0\.01 \.\. 64 +0\.8 +[a-zA-Z]'
 keys=$(sed -n '4,$s/ .*//p' out)
 (($(wc -l <<<"$keys") >= 15)) || fail "few keys: $keys"
 run check "$specs/quickstart.ini" --set table.duplicates=add # so that there are sums, which may overflow
 while read -r key; do
-  [[ $key =~ ^(allocator|devices|value_bytes|overflow)$ ]] || expect_out "^  $key +" # of these a table has none, or no default
+  [[ $key =~ ^(allocator|devices|value_bytes|overflow|numbering|reuse)$ ]] || expect_out "^  $key +" # of these a table has none, or no default
 done <<<"$keys"
 for key in $keys; do refuses "did you mean $key\\?" check "$specs/quickstart.ini" --set "table.${key}x=1"; done
 
@@ -342,7 +342,7 @@ done
 case_of "describe --markdown makes tables"
 run describe table --markdown
 expect_status 0
-expect_out '^\| `kind` \| set \\\| map \\\| multiset \\\| multimap \\\| counter \\\| filter \| required \| [A-Z].* \|$'
+expect_out '^\| `kind` \| set \\\| map \\\| multiset \\\| multimap \\\| counter \\\| filter \\\| index \| required \| [A-Z].* \|$'
 run describe layout/packed --markdown
 expect_status 0
 expect_out '^\| `packed` \| [A-Z].*\. \| WarpCore.* \|$'
@@ -381,6 +381,15 @@ expect_out '^  place +inserts by random access$'
 ! grep -q '^  order ' out || fail "says that a batch of random access is put in order"
 run check "$specs/hashgraph_v2.ini" --set table.backend=cpu
 expect_out '^  order +sorts the items by the lists of their keys$'
+
+case_of "check says which finds are sorted by zones, and which stages they pass"
+run check "$specs/pages.ini" --set table.backend=cpu --set table.find_batch=1000
+expect_out '^zones .*; finds and erases of at least 1000 keys are sorted by them'
+expect_out '^a large find$'
+expect_out '^  order +sorts the keys by zones'
+run check "$specs/pages.ini" --set table.backend=cpu
+expect_out '^zones +finds and erases go by random access$'
+! grep -q '^a large find$' out || fail "tells the stages of a find that has none"
 
 case_of "check says what it takes a missing capacity for"
 run check "$specs/demo.ini"

@@ -71,7 +71,7 @@ yes '5 1' | head -n 9000 >hot.tsv
 sed 's/hashgraph/double_hashing/; s/^bucket_slots.*/bucket_slots = 8/' "$specs/join.ini" >probes.ini
 run join hot.tsv right.tsv --spec probes.ini --set table.page_bytes=auto --set table.growth=none "${cpu[@]}"
 expect_status 1
-expect_err 'rows would be missing: leave page_bytes out, .*many pairs of one key need lists'
+expect_err 'rows would be missing: raise page_bytes or leave it out, .*many pairs of one key need lists'
 run join left.tsv right.tsv --set table.growth=none --set table.capacity=8 "${cpu[@]}"
 expect_status 1
 expect_err 'raise capacity \(now 8\), or let it grow: --set table.growth=double$'

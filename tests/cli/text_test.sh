@@ -273,6 +273,9 @@ run join l.tsv empty.tsv --strict "${cpu[@]}"
 expect_status 1
 expect_err 'empty.tsv: holds no key, and --strict'
 
+# array FILE BYTES: the rows of an array of numbers, a row of BYTES each.
+array() { tail -c +129 "$1" | od -An -v -t u8 -w"$2" | tr -s ' ' | sed 's/^ //' | sort; }
+
 case_of "keys alone are enough where no value is shown"
 put keys.tsv '1\n5\n'
 for kind in semi anti union intersect difference; do
@@ -290,14 +293,75 @@ for keys in named.csv keys.u64; do
 done
 run join l.tsv named.csv --aggregate count --quiet "${cpu[@]}"
 expect_rows out '1 1'
-run join l.tsv keys.tsv --quiet "${cpu[@]}"
+
+case_of "a file of keys alone has no column of values"
+put keys.tsv '1\n5\n5\n'
+put l.tsv '1\t2\n1\t3\n4\t6\n'
+joins() { # joins KIND LEFT RIGHT ROW...
+  run join "$2" "$3" --kind "$1" --quiet "${cpu[@]}"
+  expect_status 0
+  sort -o sorted out
+  expect_rows sorted "${@:4}"
+}
+joins inner l.tsv keys.tsv '1 2' '1 3'
+joins left l.tsv keys.tsv '1 2 +' '1 3 +' '4 6 -'
+joins semi l.tsv keys.tsv '1 2' '1 3'
+joins anti l.tsv keys.tsv '4 6'
+joins inner keys.tsv l.tsv '1 2' '1 3'
+joins left keys.tsv l.tsv '1 2' '1 3' '5 -' '5 -'
+joins semi keys.tsv l.tsv 1
+joins anti keys.tsv l.tsv 5 5
+joins inner keys.tsv keys.tsv 1 5 5 5 5
+joins left keys.tsv l.tsv '1 2' '1 3' '5 -' '5 -'
+put ids.csv 'id\n1\n5\n'
+put many.csv 'name,id\nAnna,1\nBo,4\n'
+run join ids.csv l.tsv --kind left --out rows.csv --quiet "${cpu[@]}"
+[[ $(sort rows.csv) == $'1,2\n1,3\n5,-\nid,right' ]] || fail "names: $(cat rows.csv)"
+run join l.tsv ids.csv --kind left --out rows.npy --quiet "${cpu[@]}"
+[[ $(array rows.npy 24) == $'1 2 1\n1 3 1\n4 6 0' ]] || fail "rows.npy: $(array rows.npy 24)"
+run join ids.csv l.tsv --kind left --out rows.npy --quiet "${cpu[@]}"
+[[ $(array rows.npy 24) == $'1 2 1\n1 3 1\n5 0 0' ]] || fail "rows.npy: $(array rows.npy 24)"
+run join - l.tsv --kind anti --quiet "${cpu[@]}" <ids.csv
+expect_rows out 5
+run join ids.csv many.csv --key id --kind semi --quiet "${cpu[@]}"
+expect_rows out 1
+put wide.ini '[table]\nkind = multimap\nkey_bits = 32\nvalue_bytes = 16\nlayout = packed\nprobing = double_hashing\nhasher = murmur3\n'
+printf '1\t%032d\n' 7 >wide.tsv
+run join ids.csv wide.tsv --spec wide.ini --kind left --quiet "${cpu[@]}"
+sort -o sorted out
+expect_rows sorted "1 $(printf %032d 7)" '5 -'
+run join ids.csv wide.tsv --spec wide.ini --kind semi --out rows.npy --quiet "${cpu[@]}"
+expect_status 0
+[[ $(array rows.npy 8) == 1 ]] || fail "rows.npy: $(array rows.npy 8)"
+
+case_of "values that are needed, or that some rows lack, are asked for"
+for how in sum min max; do
+  run join l.tsv keys.tsv --aggregate $how --quiet "${cpu[@]}"
+  expect_status 1
+  expect_err "keys.tsv: has no values, and --aggregate $how needs those of the right file: choose --aggregate count, or a file"
+done
+put some.tsv '1\t2\n5\n'
+run join some.tsv l.tsv --quiet "${cpu[@]}"
 expect_status 1
-expect_err 'keys.tsv:1: has a key but no value'
+expect_err 'some.tsv:2: the row has 1 column, and the first row has 2'
+put more.tsv '1\n5\t2\n'
+run join more.tsv l.tsv --quiet "${cpu[@]}"
+expect_status 1
+expect_err 'more.tsv:2: the row has 2 columns, and the first row has 1'
+put lacks.tsv '1\t2\n5\t\n'
+run join lacks.tsv l.tsv --quiet "${cpu[@]}"
+expect_status 1
+expect_err 'lacks.tsv:2: has a key but no value: leave such rows out by --null skip'
+run join lacks.tsv l.tsv --null skip --quiet "${cpu[@]}"
+sort -o sorted out
+expect_rows sorted '1 2 2' '1 2 3'
+run join ids.csv l.tsv --value val --quiet "${cpu[@]}"
+expect_status 1
+expect_err 'ids.csv:1: --value val: there is no such column'
 
 case_of "a missing value is not a value 0, in arrays either"
 put l.tsv '1\t0\n2\t0\n'
 put r.tsv '1\t0\n'
-array() { tail -c +129 "$1" | od -An -v -t u8 -w"$2" | tr -s ' ' | sed 's/^ //' | sort; }
 run join l.tsv r.tsv --kind left --out left.npy --quiet "${cpu[@]}"
 [[ $(array left.npy 32) == $'1 0 0 1\n2 0 0 0' ]] || fail "left.npy: $(array left.npy 32)"
 run join l.tsv r.tsv --out inner.npy --quiet "${cpu[@]}"
@@ -314,7 +378,13 @@ run join l.tsv r.tsv --kind left --spec set.ini --quiet "${cpu[@]}"
 
 case_of "what a file is, if it is no text of numbers"
 put in.csv 'id\r1\r2\r3\r'
-refuses_file set in.csv "in.csv:1: .*its lines end with CR alone: convert them: tr '.r' '.n' <FILE"
+refuses_file set in.csv "in.csv:1: its lines end with CR alone: convert them: tr '.r' '.n' <FILE"
+put in.csv '1,2\r3,4\r'
+refuses_file map in.csv 'in.csv:1: its lines end with CR alone'
+put in.csv 'id,val\r1,2\r'
+refuses_file map in.csv 'in.csv:1: its lines end with CR alone' --key id --value val
+put in.csv '1,2\n3,4\r5,6\r'
+refuses_file map in.csv 'in.csv:2: its lines end with CR alone'
 printf '1,2\n' | iconv -t UTF-16 >wide.csv
 refuses_file set wide.csv 'wide.csv: is UTF-16 text: convert it: iconv -f UTF-16 -t UTF-8'
 printf '1,2\n' | iconv -t UTF-16LE >wide.csv

@@ -40,6 +40,19 @@ expect_status 0
 expect_err '^tessera: 1 key has the largest count that fits, 255: the true one may be larger. Use a larger value_bits$'
 run "${eights[@]}" --set table.value_bits=16 --quiet
 [[ $(cat "$work/out") == $'7\t300\n8\t254' && ! -s $work/err ]] || fail "of 16 bits: $(cat "$work/out" "$work/err")"
+printf '8\n' >once.tsv
+run "${eights[@]}" --set table.value_bits=8 --quiet --insert once.tsv --erase often.tsv --insert often.tsv --json stopped.json
+expect_err '^tessera: 1 key has the largest count'
+grep -q '"overflows": ' stopped.json || fail "--json: $(cat stopped.json)"
+head -n 299 often.tsv | tail -n 255 >largest.tsv
+run run "$specs/quickstart.ini" "${cpu[@]}" --set table.kind=counter --set table.value_bits=8 --set table.capacity=10 \
+  --insert largest.tsv --find often.tsv --out found.tsv --quiet
+expect_status 0
+[[ $(sort -u found.tsv) == $'7\t255\n8\t-' && ! -s $work/err ]] || fail "255 is no overflow: $(cat "$work/err")"
+run run "$specs/quickstart.ini" "${cpu[@]}" --set table.kind=counter --set table.value_bits=8 --set table.capacity=10 \
+  --insert often.tsv --find often.tsv --out found.tsv --quiet
+expect_status 0
+expect_err '^tessera: counts passed the largest that fits, 255, and stopped there. Use a larger value_bits$'
 
 case_of "sums past the largest value are told, and stop there if that is asked for"
 printf '1\t4294967295\n2\t4294967294\n1\t1\n2\t1\n1\t5\n' >large.tsv
@@ -182,3 +195,20 @@ refuses '--export x.u32: rows are not written as .u32' "${adds[@]}" --insert key
 refuses '--out x.npy.gz: rows are not written as .npy.gz' "${adds[@]}" --find keys.tsv --out x.npy.gz
 
 finish
+
+case_of "an index numbers the keys of a file in the order in which they come"
+index=(run "$specs/index.ini" "${cpu[@]}" --set table.numbering=first_seen)
+awk '!seen[$1]++ { print $1 "\t" n++ }' keys.tsv >numbers.tsv
+run "${index[@]}" --insert keys.tsv --find keys.tsv --out found.tsv --export all.tsv --save index.tsr
+expect_status 0
+awk 'NR == FNR { number[$1] = $2; next } { print $1 "\t" number[$1] }' numbers.tsv keys.tsv | cmp found.tsv - || fail "other numbers"
+sort -n numbers.tsv | cmp - <(sort -n all.tsv) || fail "other pairs"
+expect_out 'numbered from 0 on, reuse = yes'
+head -3 keys.tsv >some.tsv
+printf '1000000\n' >new.tsv
+run "${index[@]}" --load index.tsr --erase some.tsv --insert new.tsv --find new.tsv --out - --quiet
+expect_status 0
+[[ $(cat "$work/out") =~ ^1000000$'\t'[012]$ ]] || fail "a number of an erased key is not given again: $(cat "$work/out")"
+refuses '--value: an index gives its keys their numbers' "${index[@]}" --insert keys.tsv --value one
+refuses '--histogram: an index numbers its keys' "${index[@]}" --insert keys.tsv --histogram
+refuses 'has kind = index, and no operation of bench' bench "$specs/index.ini" "${cpu[@]}" --n 1000

@@ -29,7 +29,7 @@ choices::Choice choice() {
 // Links an operation of one table.
 void link_table(linking::Link *link, const choices::Choice &what = choice(), bool use_cache = true) {
   ASSERT_NO_FATAL_FAILURE(
-      linking::link_operations(what.entries().parse().get(), what.sm, TSR_BULK_size, 1, link, use_cache));
+      linking::link_operation(what.entries().parse().get(), what.sm, TSR_BULK_size, link, use_cache));
 }
 
 const std::string &fresh_cubin() {
@@ -135,17 +135,15 @@ TEST_F(Cache, KnowsOneTableFromAnother) {
 // Sizes and seeds are state: another capacity never links again.
 TEST_F(Cache, P15_HitsForAnotherCapacityAndSeed) {
   choices::Entries entries = choice().entries();
-  linking::Link first;
-  std::string refusal;
-  ASSERT_TRUE(linking::link_spec(entries.parse().get(), 90, true, &first, &refusal)) << refusal;
+  linking::Link first, link;
+  tsr_options options = {};
+  tsr_error error = {};
+  options.plugins = choices::plugin_folders().c_str();
+  ASSERT_EQ(tsr_spec_link(entries.parse().get(), &options, 90, true, &first.link, &error), TSR_OK) << error.message;
   EXPECT_FALSE(first.link.cached);
   EXPECT_EQ(first.link.kernel_count, size_t{TSR_BULK_apply}); // it is phased, and has no lists
   entries.set("table", "seed", "77");
-  tsr_options options = {};
-  options.plugins = choices::plugin_folders().c_str();
   options.capacity = 123456789;
-  linking::Link link;
-  tsr_error error = {};
   ASSERT_EQ(tsr_spec_link(entries.parse().get(), &options, 90, true, &link.link, &error), TSR_OK) << error.message;
   EXPECT_TRUE(link.link.cached);
 }

@@ -161,6 +161,7 @@ Entries Choice::entries() const {
   if (page_bytes) {
     entries.set("table", "page_bytes", std::to_string(page_bytes));
     entries.set("table", "page_batch", "100"); // smaller ones go by random access
+    entries.set("table", "find_batch", "100"); // ... and are not sorted by zones
   }
   if (!allocator_for(layout).empty()) entries.set("table", "allocator", allocator_for(layout));
   if (!lists.empty()) {

@@ -45,42 +45,64 @@ void expect_refusal(tsr_status status, const tsr_error &error) {
   EXPECT_EQ(sentence.find('\n'), std::string::npos) << sentence;
 }
 
-bool link_spec(const tsr_spec *spec, uint32_t sm, bool use_cache, Link *link, std::string *refusal) {
-  tsr_options options = options_of_tests();
+static void link_step(const tsr_composition *table, const tsr_step *step, Links *links) {
   tsr_error error = {};
-  tsr_status status = tsr_spec_link(spec, &options, sm, use_cache, &link->link, &error);
-  if (status == TSR_OK) return true;
-  expect_refusal(status, error);
-  *refusal = error.message;
-  return false;
+  links->alone.push_back(std::make_unique<Link>());
+  ASSERT_EQ(tsr_cuda_link_step(table, step, keeps_links(), &links->alone.back()->link, &error), TSR_OK)
+      << error.message;
 }
 
-void link_operations(const tsr_spec *spec, uint32_t sm, uint32_t first, uint32_t count, Link *link, bool use_cache) {
+void link_operation(const tsr_spec *spec, uint32_t sm, uint32_t operation, Link *link, bool use_cache) {
+  tsr_status status;
+  tsr_error error = {};
+  Composed composed(spec, sm, &status, &error);
+  ASSERT_EQ(status, TSR_OK) << error.message;
+  ASSERT_EQ(tsr_cuda_link_step(composed.composition, TSR_BULK_STEP(operation), use_cache, &link->link, &error), TSR_OK)
+      << error.message;
+}
+
+void link_operations(const tsr_spec *spec, uint32_t sm, uint32_t first, uint32_t count, Links *links) {
   tsr_status status;
   tsr_error error = {};
   tsr_kernels kernels;
   Composed composed(spec, sm, &status, &error);
   ASSERT_EQ(status, TSR_OK) << error.message;
   const tsr_composition *table = composed.composition;
-  if (first != TSR_BULK_mark) count = std::min(count, static_cast<uint32_t>(TSR_BULKS_OF(&table->shape)) - first);
-  ASSERT_EQ(
-      tsr_step_kernels(TSR_BULK_STEP(first), count, table->shape.key_bits, table->shape.payload_bits, &kernels, &error),
-      TSR_OK)
+  const tsr_shape &shape = table->shape;
+  count = std::min(count, static_cast<uint32_t>(TSR_BULKS_OF(&shape)) - first);
+  ASSERT_EQ(tsr_step_kernels(TSR_BULK_STEP(first), count, shape.key_bits, shape.payload_bits, &kernels, &error), TSR_OK)
       << error.message;
-  ASSERT_EQ(tsr_cuda_link(&table, 1, &kernels, sm, use_cache, &link->link, &error), TSR_OK) << error.message;
-  EXPECT_EQ(link->link.kernel_count, count);
+  std::vector<tsr_step> steps(kernels.step, kernels.step + count);
+  for (tsr_step &step : steps) std::fill(std::begin(step.roomier), std::end(step.roomier), nullptr);
+  kernels.step = steps.data();
+  tsr_link &together = links->together.link;
+  ASSERT_EQ(tsr_cuda_link(&table, 1, &kernels, sm, keeps_links(), &together, &error), TSR_OK) << error.message;
+  ASSERT_EQ(together.kernel_count, count);
+  for (uint32_t op = first; op < first + count; op++) {
+    const tsr_step *step = TSR_BULK_STEP(op);
+    const tsr_kernel_info *kernel = std::find_if(together.kernels, together.kernels + count, [step](const auto &one) {
+      return std::string(step->kernel) == one.name;
+    });
+    ASSERT_NE(kernel, together.kernels + count) << step->kernel;
+    const bool waits_twice = shape.tile_lanes == 1 && step->late_bytes == shape.bucket_bytes;
+    if (kernel->stack_bytes || waits_twice) {
+      ASSERT_NO_FATAL_FAILURE(link_step(table, step, links));
+    }
+  }
 }
 
-size_t operations_of(const tsr_spec *spec, uint32_t sm) {
+void link_steps(const tsr_spec *spec, uint32_t sm, Links *links) {
   tsr_status status;
   tsr_error error = {};
   Composed composed(spec, sm, &status, &error);
-  EXPECT_EQ(status, TSR_OK) << error.message;
-  if (status) return 0;
-  size_t operations = static_cast<size_t>(TSR_BULKS_OF(&composed.composition->shape));
-  for (uint32_t step = 0; step < TSR_PAGES_STEPS; step++) operations += tsr_plan_has_step(composed.composition, step);
-  operations += tsr_plan_marks(composed.composition, TSR_BULK_insert);
-  return operations;
+  ASSERT_EQ(status, TSR_OK) << error.message;
+  for (uint32_t step = 0; step < TSR_PAGES_STEPS; step++)
+    if (tsr_plan_has_step(composed.composition, step)) {
+      ASSERT_NO_FATAL_FAILURE(link_step(composed.composition, &tsr_pages_steps.step[step], links));
+    }
+  if (tsr_plan_marks(composed.composition, TSR_BULK_insert)) {
+    ASSERT_NO_FATAL_FAILURE(link_step(composed.composition, TSR_BULK_STEP(TSR_BULK_mark), links));
+  }
 }
 
 uint32_t registers_allowed(const tsr_spec *spec, uint32_t sm) {
@@ -101,20 +123,31 @@ bool is_form_of(const std::string &kernel, const std::string &operation) {
   return kernel == "tsr_" + name || kernel == "tsr_medium_" + name || kernel == "tsr_roomy_" + name;
 }
 
+static void expect_sound(const tsr_link &link, const tsr_kernel_info &kernel, uint32_t registers) {
+  const std::string name = kernel.name;
+  EXPECT_EQ(kernel.stack_bytes, 0u) << name << ", " << kernel.registers << " registers";
+  EXPECT_GE(kernel.registers, 8u) << name << ": not read from the cubin?";
+  if (is_form_of(name, "find") || is_form_of(name, "contains") || is_form_of(name, "count")) {
+    EXPECT_LE(kernel.registers, registers) << name;
+  }
+  EXPECT_FALSE(text_of(link, name).empty()) << name;
+}
+
 void expect_sound(const tsr_link &link, size_t kernels, uint32_t registers) {
   EXPECT_EQ(link.kernel_count, kernels);
   EXPECT_EQ(link.other_functions, 0u) << "a device function was not inlined";
-  for (size_t i = 0; i < link.kernel_count; i++) {
-    const tsr_kernel_info &kernel = link.kernels[i];
-    std::string name = kernel.name;
-    EXPECT_EQ(kernel.stack_bytes, 0u) << name << ", " << kernel.registers << " registers";
-    EXPECT_GE(kernel.registers, 8u) << name << ": not read from the cubin?";
-    if (is_form_of(name, "find") || is_form_of(name, "contains") || is_form_of(name, "count")) {
-      EXPECT_LE(kernel.registers, registers) << name;
-    }
-    // linked apart, for what is told of it
-    const bool is_step = name.rfind("tsr_pages_", 0) == 0 || is_form_of(name, "mark");
-    EXPECT_TRUE(is_step || !text_of(link, name).empty()) << name;
+  for (size_t i = 0; i < link.kernel_count; i++) expect_sound(link, link.kernels[i], registers);
+}
+
+void expect_sound(const Links &links, uint32_t registers) {
+  const tsr_link &together = links.together.link;
+  EXPECT_EQ(together.other_functions, 0u) << "a device function was not inlined";
+  for (const std::unique_ptr<Link> &one : links.alone) expect_sound(one->link, 1, registers);
+  for (size_t i = 0; i < together.kernel_count; i++) {
+    const std::string compact = together.kernels[i].name, operation = compact.substr(4, compact.size() - 4 - 7);
+    if (std::none_of(links.alone.begin(), links.alone.end(),
+                     [&operation](const auto &one) { return is_form_of(one->link.kernels[0].name, operation); }))
+      expect_sound(together, together.kernels[i], registers);
   }
 }
 

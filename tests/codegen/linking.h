@@ -6,7 +6,9 @@
 #define TSR_TESTS_CODEGEN_LINKING_H
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "core/compose/compose.h"
 #include "core/cuda/link.h"
@@ -30,13 +32,22 @@ public:
 // may have made of the same texts (tests/run.sh). Tests of how links are made do not ask.
 bool keeps_links();
 
-// Links all operations of a spec of 2^20 pairs. `refusal` is the sentence if the parts refuse it (then the result is
-// false); any other failure is a failed test.
-bool link_spec(const tsr_spec *spec, uint32_t sm, bool use_cache, Link *link, std::string *refusal);
+// Links one operation of a spec of 2^20 pairs as a table does; a failure is a failed test.
+void link_operation(const tsr_spec *spec, uint32_t sm, uint32_t operation, Link *link, bool use_cache);
+
+// What was linked of a table. `together` has several operations, each in its first variant, because linking all of them
+// again for the sake of one takes twice as long. `alone` has what a table does not get like that: an operation that needs a
+// stack or waits twice in its first variant, and the steps of batches.
+struct Links {
+  Link together;
+  std::vector<std::unique_ptr<Link>> alone;
+};
 
 // Links `count` bulk operations from `first` on, or those of them that the table has; a failure is a failed test.
-void link_operations(const tsr_spec *spec, uint32_t sm, uint32_t first, uint32_t count, Link *link,
-                     bool use_cache = false);
+void link_operations(const tsr_spec *spec, uint32_t sm, uint32_t first, uint32_t count, Links *links);
+
+// Links what else a table has: the steps of batches that are put in order first, and the marks of a filter.
+void link_steps(const tsr_spec *spec, uint32_t sm, Links *links);
 
 // That parts which do not fit together, or a value that does not, are refused with a sentence.
 void expect_refusal(tsr_status status, const tsr_error &error);
@@ -46,9 +57,7 @@ bool is_form_of(const std::string &kernel, const std::string &operation);
 
 // No function beside the kernels, no stack, so no spill, and at most `registers` for kernels that only look.
 void expect_sound(const tsr_link &link, size_t kernels, uint32_t registers);
-
-// How many operations a table has, all of which link_spec links.
-size_t operations_of(const tsr_spec *spec, uint32_t sm);
+void expect_sound(const Links &links, uint32_t registers);
 
 // 64, which lets 1024 threads share a multiprocessor, plus what a lane holds of a bucket where that is over 64 bytes.
 uint32_t registers_allowed(const tsr_spec *spec, uint32_t sm);

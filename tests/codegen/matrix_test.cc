@@ -59,15 +59,15 @@ TEST_P(Matrix, P22_P26_Links) {
   const uint32_t half = TSR_BULK_find_or_insert, rest = TSR_BULKS - half;
   choices::Spec spec = choice.entries().parse();
   ASSERT_TRUE(spec);
-  linking::Link link, mark;
-  const uint32_t registers = linking::registers_allowed(spec.get(), choice.sm);
-  ASSERT_NO_FATAL_FAILURE(linking::link_operations(spec.get(), choice.sm, choice.half ? half : 0,
-                                                   choice.half ? rest : half, &link, linking::keeps_links()));
-  linking::expect_sound(link.link, link.link.kernel_count, registers);
-  if (!choice.filter) return;
+  linking::Links links;
   ASSERT_NO_FATAL_FAILURE(
-      linking::link_operations(spec.get(), choice.sm, TSR_BULK_mark, 1, &mark, linking::keeps_links()));
-  linking::expect_sound(mark.link, 1, registers);
+      linking::link_operations(spec.get(), choice.sm, choice.half ? half : 0, choice.half ? rest : half, &links));
+  if (choice.filter) {
+    links.alone.push_back(std::make_unique<linking::Link>());
+    ASSERT_NO_FATAL_FAILURE(linking::link_operation(spec.get(), choice.sm, TSR_BULK_mark, links.alone.back().get(),
+                                                    linking::keeps_links()));
+  }
+  linking::expect_sound(links, linking::registers_allowed(spec.get(), choice.sm));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Matrix, testing::Range(size_t{0}, matrix().size()), name_of);
@@ -93,12 +93,11 @@ TEST(MatrixSize, HoldsEveryPart) {
 }
 
 void expect_all_links(const choices::Choice &choice) {
-  linking::Link link;
-  std::string refusal;
+  linking::Links links;
   choices::Spec spec = choice.entries().parse();
-  ASSERT_TRUE(linking::link_spec(spec.get(), choice.sm, linking::keeps_links(), &link, &refusal)) << refusal;
-  linking::expect_sound(link.link, linking::operations_of(spec.get(), choice.sm),
-                        linking::registers_allowed(spec.get(), choice.sm));
+  ASSERT_NO_FATAL_FAILURE(linking::link_operations(spec.get(), choice.sm, 0, TSR_BULKS, &links));
+  ASSERT_NO_FATAL_FAILURE(linking::link_steps(spec.get(), choice.sm, &links));
+  linking::expect_sound(links, linking::registers_allowed(spec.get(), choice.sm));
 }
 
 // The most that a lane of a tile can hold: what is accepted links, and what has no registers left is refused.

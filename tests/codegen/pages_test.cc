@@ -6,6 +6,7 @@
 
 #include "core/batch/plan.h"
 #include "core/batch/steps.h"
+#include "core/batch/zones.h"
 #include "tests/codegen/linking.h"
 
 namespace {
@@ -40,8 +41,7 @@ std::vector<choices::Choice> tables() {
 
 std::string name_of(const testing::TestParamInfo<choices::Choice> &info) { return info.param.name(); }
 
-void expect_step_links(const tsr_composition *table, uint32_t number) {
-  const tsr_step *step = &tsr_pages_steps.step[number];
+void expect_step_links(const tsr_composition *table, const tsr_step *step) {
   tsr_error error = {};
   linking::Link made;
   SCOPED_TRACE(std::string(step->kernel) + " for sm_" + std::to_string(table->shape.sm));
@@ -49,6 +49,10 @@ void expect_step_links(const tsr_composition *table, uint32_t number) {
   ASSERT_EQ(made.link.kernel_count, 1u);
   EXPECT_EQ(made.link.other_functions, 0u);
   EXPECT_EQ(made.link.kernels[0].stack_bytes, 0u);
+}
+
+void expect_step_links(const tsr_composition *table, uint32_t number) {
+  expect_step_links(table, &tsr_pages_steps.step[number]);
 }
 
 class Pages : public testing::TestWithParam<choices::Choice> {};
@@ -131,6 +135,24 @@ TEST(StepsOfOneTable, SpansLinkForAllWidths) {
             expect_step_links(composed.composition, step);
           }
         }
+}
+
+TEST(StepsOfOneTable, OfZonesLink) {
+  for (const std::string &hasher : choices::plugins_of("hasher"))
+    for (uint32_t sm : {80u, 90u})
+      for (uint32_t bits : {32u, 64u}) {
+        choices::Choice choice = {"soa", "linear", hasher, "first", "phased", "no", 8, 1, bits, bits, sm, 0};
+        choice.page_bytes = kPageBytes;
+        SCOPED_TRACE(choice.name());
+        tsr_status status;
+        tsr_error error = {};
+        choices::Spec spec = choice.entries().parse();
+        linking::Composed composed(spec.get(), sm, &status, &error);
+        ASSERT_EQ(status, TSR_OK) << error.message;
+        ASSERT_TRUE(tsr_plan_has_zones(composed.composition, TSR_BULK_find));
+        for (uint32_t step = 0; step < TSR_ZONE_STEP_COUNT; step++)
+          expect_step_links(composed.composition, &tsr_zone_steps.step[step]);
+      }
 }
 
 TEST(StepsOfOneTable, OfListsLink) {

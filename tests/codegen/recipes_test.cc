@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every recipe of specs/ links without a GPU, for sm_90 all that it has, for sm_80 inserts, finds and erases: every part is
-// inlined, nothing is on a stack. At the other widths it composes, or the parts refuse it with a sentence. Read next:
-// matrix_test.cc, for the tables that no recipe describes, and all operations of sm_80.
+// Every recipe of specs/ links without a GPU: every part is inlined, nothing is on a stack. Inserts, finds and erases are linked
+// for sm_90. The first recipe with two parts links all its operations, and inserts, finds and erases for sm_80 as well; the
+// first with its pages and filter links the steps of batches. At the other widths a recipe composes, or the parts refuse it
+// with a sentence. Read next: matrix_test.cc, for the tables that no recipe describes, and all operations of sm_80;
+// pages_test.cc, for batches.
 #include <glob.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <iostream>
 
 #include "core/batch/steps.h"
@@ -62,54 +65,74 @@ std::string name_of(const testing::TestParamInfo<Case> &info) {
 
 void PrintTo(const Case &, std::ostream *out) { *out << "a recipe"; }
 
-// Registers that were measured to be worth 2 to 20 % of the speed (core/design/0008-tiles-in-step.md), on sm_90.
-const struct {
-  const char *recipe, *operation;
-  uint32_t registers;
-} kKept[] = {{"specs/best_build.ini", "insert", 48},      {"specs/best_build_64.ini", "insert", 48},
-             {"specs/best_build_64.ini", "erase", 48},    {"specs/linear.ini", "insert", 48},
-             {"specs/slab_hash_mixed.ini", "insert", 64}, {"specs/slab_hash_mixed.ini", "apply", 64}};
-
-void expect_kept(const std::string &recipe, const tsr_link &link) {
-  for (const auto &kept : kKept)
-    for (size_t i = 0; recipe == kept.recipe && i < link.kernel_count; i++)
-      if (linking::is_form_of(link.kernels[i].name, kept.operation)) {
-        EXPECT_LE(link.kernels[i].registers, kept.registers) << link.kernels[i].name;
-      }
+// Whether no recipe before this one, by name, says the same of these things.
+bool is_first_with(const std::string &recipe, const std::vector<const char *> &keys) {
+  auto said_by = [&keys](const std::string &file) {
+    const choices::Entries entries = choices::Entries::of(read(file).get());
+    std::string said;
+    for (const char *key : keys) said += entries.get(strcmp(key, "version") == 0 ? "probing" : "table", key) + ",";
+    return said;
+  };
+  const std::vector<std::string> all = recipes();
+  const std::string said = said_by(recipe);
+  return recipe == *std::find_if(all.begin(), all.end(), [&](const std::string &one) { return said_by(one) == said; });
 }
 
-// insert, find, contains and erase, the first operations
-constexpr uint32_t kOfAllTables = TSR_BULK_erase + 1;
+bool has_parts_of_its_own(const std::string &recipe) {
+  return is_first_with(recipe, {"layout", "probing", "concurrency", "value_bytes"});
+}
+
+bool has_batches_of_its_own(const std::string &recipe) {
+  return is_first_with(recipe, {"layout", "probing", "page_bytes", "filter", "version"});
+}
+
+// The first operations: insert, find, contains and erase.
+constexpr uint32_t kOfAllTables = TSR_BULK_erase + 1, kAll = TSR_BULKS;
 
 class Recipe : public testing::TestWithParam<Case> {};
 
 TEST_P(Recipe, P22_P26_Links) {
-  choices::Spec spec = read(GetParam().recipe);
+  auto [recipe, sm] = GetParam();
+  choices::Spec spec = read(recipe);
   ASSERT_TRUE(spec);
-  linking::Link link;
-  if (GetParam().sm == 90) {
-    std::string refusal;
-    ASSERT_TRUE(linking::link_spec(spec.get(), 90, linking::keeps_links(), &link, &refusal)) << refusal;
-    linking::expect_sound(link.link, linking::operations_of(spec.get(), 90),
-                          linking::registers_allowed(spec.get(), 90));
-    expect_kept(GetParam().recipe, link.link);
-    return;
-  }
+  linking::Links links;
   tsr_status status;
   tsr_error error = {};
-  linking::Composed composed(spec.get(), GetParam().sm, &status, &error);
-  if (status) {
+  linking::Composed composed(spec.get(), sm, &status, &error);
+  if (status && sm < 90) {
     // A recipe may be meant for newer devices, but has to link where it says that it can.
     linking::expect_refusal(status, error);
     EXPECT_NE(std::string(error.message).find("compute capability 9.0"), std::string::npos) << error.message;
     return;
   }
-  ASSERT_NO_FATAL_FAILURE(linking::link_operations(spec.get(), GetParam().sm, TSR_BULK_insert, kOfAllTables, &link,
-                                                   linking::keeps_links()));
-  linking::expect_sound(link.link, link.link.kernel_count, linking::registers_allowed(spec.get(), GetParam().sm));
+  ASSERT_EQ(status, TSR_OK) << error.message;
+  const bool is_new = has_parts_of_its_own(recipe);
+  if (!is_new && sm < 90) return;
+  ASSERT_NO_FATAL_FAILURE(
+      linking::link_operations(spec.get(), sm, TSR_BULK_insert, is_new && sm == 90 ? kAll : kOfAllTables, &links));
+  if (sm == 90 && has_batches_of_its_own(recipe)) {
+    ASSERT_NO_FATAL_FAILURE(linking::link_steps(spec.get(), sm, &links));
+  }
+  linking::expect_sound(links, linking::registers_allowed(spec.get(), sm));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Recipe, testing::ValuesIn(cases()), name_of);
+
+// Registers that were measured to be worth 2 to 20 % of the speed (core/design/0008-tiles-in-step.md), on sm_90.
+TEST(Recipes, KeepRegistersThatWereMeasured) {
+  const struct {
+    const char *recipe;
+    uint32_t operation, registers;
+  } kept[] = {{"specs/best_build.ini", TSR_BULK_insert, 48},      {"specs/best_build_64.ini", TSR_BULK_insert, 48},
+              {"specs/best_build_64.ini", TSR_BULK_erase, 48},    {"specs/linear.ini", TSR_BULK_insert, 48},
+              {"specs/slab_hash_mixed.ini", TSR_BULK_insert, 64}, {"specs/slab_hash_mixed.ini", TSR_BULK_apply, 64}};
+  for (const auto &one : kept) {
+    linking::Link link;
+    ASSERT_NO_FATAL_FAILURE(
+        linking::link_operation(read(one.recipe).get(), 90, one.operation, &link, linking::keeps_links()));
+    EXPECT_LE(link.link.kernels[0].registers, one.registers) << one.recipe << ": " << link.link.kernels[0].name;
+  }
+}
 
 // Loops that tiles of a flagged bucket run together keep one way back below sm_90, where ptxas does not see otherwise that
 // all lanes meet again (core/design/0008-tiles-in-step.md). The recipes have one lane, and the matrix covers pairs of
@@ -122,10 +145,9 @@ TEST(Recipes, OfFlaggedBucketsLinkForTilesBelowSm90) {
       entries.set("layout", "tile_lanes", lanes);
       choices::Spec spec = entries.parse();
       ASSERT_TRUE(spec);
-      linking::Link link;
-      ASSERT_NO_FATAL_FAILURE(
-          linking::link_operations(spec.get(), 80, TSR_BULK_insert, kOfAllTables, &link, linking::keeps_links()));
-      linking::expect_sound(link.link, kOfAllTables, linking::registers_allowed(spec.get(), 80));
+      linking::Links links;
+      ASSERT_NO_FATAL_FAILURE(linking::link_operations(spec.get(), 80, TSR_BULK_insert, kOfAllTables, &links));
+      linking::expect_sound(links, linking::registers_allowed(spec.get(), 80));
     }
 }
 

@@ -123,6 +123,7 @@ RandomSpec Parts::draw(Random &random, const std::string &backend) const {
   if (random.chance(4)) {
     spec.set("table", "page_bytes", std::to_string(1024u << random.below(8)));
     if (!random.chance(4)) spec.set("table", "page_batch", std::to_string(any_size(random, 0, 2000)));
+    if (!random.chance(4)) spec.set("table", "find_batch", std::to_string(any_size(random, 0, 2000)));
     if (random.chance(2) && spec.get("table", "concurrency").empty() && spec.get("table", "stash").empty())
       spec.set("table", "device_bytes", std::to_string(any_size(random, 8 << 10, 128 << 10)));
   }

@@ -25,6 +25,22 @@ std::string level() {
   return name.empty() ? "full" : name;
 }
 
+const std::vector<Widths> &tested_widths() {
+  static const std::vector<Widths> tested = [] {
+    std::vector<Widths> all = {{32, 0}, {32, 32}, {32, 64}, {64, 0}, {64, 32}, {64, 64}};
+    const std::string given = environment("TSR_CONFORM_WIDTHS");
+    if (given.empty()) return all;
+    all.erase(std::remove_if(all.begin(), all.end(),
+                             [&given](const Widths &one) {
+                               return std::to_string(one.key_bits) + ":" + std::to_string(one.value_bits) != given;
+                             }),
+              all.end());
+    EXPECT_FALSE(all.empty()) << "TSR_CONFORM_WIDTHS = " << given;
+    return all;
+  }();
+  return tested;
+}
+
 // "a/b/probing_cuckoo.so" -> probing, cuckoo; roles are checked when the file is loaded.
 static PluginFile split(const std::string &path, bool is_subject) {
   size_t slash = path.rfind('/');
@@ -154,7 +170,7 @@ std::vector<Recipe> working_recipes(const PluginFile &file, uint32_t sm) {
     parts[role] = role == own ? std::vector<std::string>{file.name} : plugins_of(role);
     if (role == TSR_ROLE_ALLOCATOR && role != own) parts[role].insert(parts[role].begin(), "");
   }
-  for (Widths widths : all_widths) {
+  for (Widths widths : tested_widths()) {
     bool works = false;
     Recipe recipe;
     recipe.key_bits = widths.key_bits;

@@ -298,7 +298,9 @@ private:
       for (int i = 0; i < 3; i++) { // also with a look that is older than the value: then it may fail, and does nothing
         tsr_payload offered = new_payload();
         const uint32_t policy = any_policy();
-        const bool overflows = TSR_FACT(c_, tells_overflow) && tsr_overflows(policy, at(ref, slot).payload, offered);
+        const tsr_payload present = at(ref, slot).payload;
+        const bool overflows = TSR_FACT(c_, tells_overflow) &&
+                               (tsr_overflows(policy, present, offered) || tsr_stops(policy, present, offered));
         const uint32_t before = c_->scratch->overflows;
         const bool updated = layout_update(c_, &b, slot, policy, offered);
         const uint32_t told = c_->scratch->overflows - before;

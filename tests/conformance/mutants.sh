@@ -26,6 +26,12 @@ units=allocator:allocators/slab_light
 mkdir -p "$work/sdk"
 cp -rL "$top/plugins" "$work/sdk"
 
+# A rule that is broken is broken at one pair of widths: list_widths of this copy lists these.
+export key_widths='32 64' payload_widths='0 32 64'
+common=$work/sdk/plugins/build_common.sh
+sed -i 's/in 32 64;/in $key_widths;/; s/in 0 32 64;/in $payload_widths;/' "$common"
+grep -q 'in \$key_widths;' "$common" && grep -q 'in \$payload_widths;' "$common" || exit 1
+
 compiler= # nvcc, where a mutant needs device code
 builds=() # further options of build_plugin.sh
 # build ROLE NAME: the plugin of NAME.c and NAME.cuh in the current folder; what is said goes to the file log.
@@ -61,10 +67,13 @@ make_mutant() {
   file=$PWD/${role}_$name.so
 }
 
-# breaks RULE WHAT ROLE:SOURCE [c|cuh SCRIPT]...: the kit's tests of this rule must fail. with: further options.
+# breaks RULE WHAT ROLE:SOURCE [c|cuh SCRIPT]...: the kit's tests of this rule must fail. with: further options. It is built and
+# tested at one pair of widths; `at` names all, or more payloads to build it for.
 with=()
 breaks() {
-  local rule=$1 number=${1/-/}
+  local rule=$1 number=${1/-/} key_widths=32 payload_widths=${at:-32} TSR_CONFORM_WIDTHS=32:32
+  export TSR_CONFORM_WIDTHS
+  [[ ${at:-} != all ]] || key_widths='32 64' payload_widths='0 32 64' TSR_CONFORM_WIDTHS=
   case_of "$rule: $2"
   shift 2
   make_mutant "$@"

@@ -70,9 +70,9 @@ breaks P-11 "it refuses its own maximum" "$linear" \
     return tsr_fail(error, TSR_INCOMPATIBLE, "probing = template does not count as far as that");')"
 breaks P-12 "its plan() draws lots" "$linear" \
   c "$(plan_first 'extern int rand(void);\n  plan->probing.buckets += (uint64_t)rand() % 1024;')"
-breaks P-13 "it refuses without a sentence" "$linear" \
+at=all breaks P-13 "it refuses without a sentence" "$linear" \
   c "$(plan_first 'if (shape->payload_bits == 64) return tsr_fail(error, TSR_INCOMPATIBLE, "no");')"
-breaks P-13 "its refusal names nothing" "$linear" \
+at=all breaks P-13 "its refusal names nothing" "$linear" \
   c "$(plan_first 'if (shape->payload_bits == 64)
     return tsr_fail(error, TSR_INCOMPATIBLE, "this does not work with that, sorry");')"
 breaks P-14 "two of its regions have one name" "$columns" c 's/"values"/"keys"/'
@@ -100,12 +100,12 @@ if [[ -x $nvcc ]] && "$tessera" link "$specs/bcht.ini" --arch sm_90 >/dev/null 2
   compiler=$nvcc
   case_of "${evicting#*:} links"
   make_mutant "$evicting"
-  GTEST_FILTER='*P22_P26_*' run conform "$file"
+  TSR_CONFORM_WIDTHS=32:32 GTEST_FILTER='*P22_P26_*' run conform "$file"
   expect_status 0
-  breaks P-26 "a bucket is indexed at run time" "$keys" \
+  at='0 32' breaks P-26 "a bucket is indexed at run time" "$keys" \
     cuh '/^TSR_INLINE tsr_key template_seen_slot/,/^}/s/^  return key;/  return template_seen(b, slot \/ TSR_FACT(c, tile_lanes)) \& key;/'
   expect_out '_kernel has a stack of [0-9]+ bytes: .*P-26'
-  breaks P-26 "a hash becomes an index by a remainder" "$linear" \
+  at='0 32' breaks P-26 "a hash becomes an index by a remainder" "$linear" \
     cuh 's/tsr_bucket_of\(c, key, 0\)/hasher_hash(c, key, 0) % c->t->buckets/'
   expect_out 'functions beside the kernels: a division by a variable .*P-26'
   case_of "link says what the linker left over"
@@ -227,7 +227,7 @@ breaks P-65 "a run of units is one unit" "$units" cuh 's/word, units\)/word, 1)/
 # Hands on a slot as claimed that it has not written.
 loses='/^TSR_DEVICE bool TSR_PART\(cas\)/,/^}/s/^  return /  if ((uint32_t)key * 2654435761u >> 12 == 77) return true;\n&/'
 with=(--stress 2^22)
-breaks P-44 "it loses a pair in a million" "$keys" cuh "$loses"
+at='0 32' breaks P-44 "it loses a pair in a million" "$keys" cuh "$loses"
 expect_out 'are not the [0-9]+ keys inserted \(P-44'
 with=()
 

@@ -124,7 +124,7 @@ TEST_P(OnPlugin, P13_RefusalsAreSentences) {
   std::vector<std::string> parts[TSR_ROLES];
   for (uint32_t role = 0; role < TSR_ROLES; role++)
     parts[role] = role == plugin->role ? std::vector<std::string>{GetParam().name} : plugins_of(role);
-  for (Widths widths : all_widths)
+  for (Widths widths : tested_widths())
     for (const std::string &layout : parts[TSR_ROLE_LAYOUT])
       for (const std::string &probing : parts[TSR_ROLE_PROBING]) {
         Recipe recipe;

@@ -12,6 +12,7 @@
 
 #include "core/batch/plan.h"
 #include "core/batch/steps.h"
+#include "core/batch/zones.h"
 #include "core/compose/compose.h"
 #include "core/cuda/link.h"
 #include "core/tessera_tools.h"
@@ -80,7 +81,20 @@ static void link_operations(const tsr_spec *spec, const tsr_options &options) {
   }
   for (uint32_t step = 0; composition && step < TSR_PAGES_STEPS; step++)
     if (tsr_plan_has_step(composition, step)) link(&tsr_pages_steps.step[step]);
+  for (uint32_t step = 0; composition && step < TSR_ZONE_STEP_COUNT; step++)
+    if (tsr_plan_has_zones(composition, TSR_BULK_contains)) link(&tsr_zone_steps.step[step]);
   tsr_composition_free(composition);
+}
+
+Table create(const tsr_spec *spec, const tsr_options &options, bool is_elsewhere) {
+  tsr_table *table = nullptr;
+  tsr_error error = {};
+  if (sm_linked_for() && !is_elsewhere) {
+    link_operations(spec, options);
+    return nullptr;
+  }
+  EXPECT_EQ(tsr_table_create(spec, &options, &table, &error), TSR_OK) << error.message;
+  return Table(table);
 }
 
 Table create(const choices::Choice &choice, uint64_t capacity, double load_factor, const std::string &on) {
@@ -90,14 +104,7 @@ Table create(const choices::Choice &choice, uint64_t capacity, double load_facto
   tsr_options options = {};
   options.plugins = choices::plugin_folders().c_str();
   options.capacity = capacity;
-  tsr_table *table = nullptr;
-  tsr_error error = {};
-  if (sm_linked_for() && on.empty()) {
-    link_operations(entries.parse().get(), options);
-    return nullptr;
-  }
-  EXPECT_EQ(tsr_table_create(entries.parse().get(), &options, &table, &error), TSR_OK) << error.message;
-  return Table(table);
+  return create(entries.parse().get(), options, !on.empty());
 }
 
 // ---- Arrays -------------------------------------------------------------------------------------

@@ -35,6 +35,9 @@ using Table = std::unique_ptr<tsr_table, Destroy>;
 // NULL, and a failed test, if it cannot be made. on: a backend, "" = the one under test.
 Table create(const choices::Choice &choice, uint64_t capacity, double load_factor, const std::string &on = "");
 
+// The same of a spec. is_elsewhere: on another backend than the one under test.
+Table create(const tsr_spec *spec, const tsr_options &options, bool is_elsewhere = false);
+
 // Numbers in the device's memory, `bits` each; they belong to a table and must be freed before it.
 class Array {
 public:

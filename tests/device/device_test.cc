@@ -609,6 +609,113 @@ TEST(Graphs, AreReplayedOnTablesThatAreCleaned) {
   EXPECT_GT(report.cleanings, 0u);
 }
 
+TEST(Graphs, OfTablesWhoseLargeFindsAreSortedByZones) {
+  const uint64_t n = device::backend() == "cpu" ? 500 : 20000;
+  Choice choice = plain("packed", "cuckoo", 4, 1, "promise_unique");
+  choice.page_bytes = 16 << 10;
+  expect_replays(choice, n);
+}
+
+// ---- Zones --------------------------------------------------------------------------------------
+
+// What is asked of a table: keys that are there and that are not, some of them twice, and reserved ones.
+struct Asked {
+  std::vector<uint64_t> keys, values, present; // of absent keys the value is kMissing
+  uint64_t found = 0;
+};
+constexpr uint64_t kMissing = 0x5EEDu;
+
+Asked ask(const std::map<uint64_t, uint64_t> &model, uint64_t n, uint64_t held, uint32_t key_bits, uint64_t seed) {
+  tessera_test::Random random(seed);
+  const uint64_t last = tessera_test::width_mask(key_bits);
+  Asked asked;
+  for (uint64_t i = 0; i < n; i++) {
+    const uint64_t key = i % 50 == 7 ? last - i % 3 : device::key_of(random.below(2 * held), key_bits);
+    const auto at = model.find(key);
+    asked.keys.push_back(key);
+    asked.present.push_back(at != model.end());
+    asked.values.push_back(at != model.end() ? at->second : kMissing);
+    asked.found += at != model.end();
+  }
+  return asked;
+}
+
+// Finds and erases of a table of `held` pairs, in batches that fill tiles and that do not.
+void expect_zones(Choice choice, uint64_t held, const std::vector<uint64_t> &sizes) {
+  SCOPED_TRACE(choice.name());
+  choice.page_bytes = 16 << 10;
+  device::Table table = device::create(choice, held, 0.7);
+  ASSERT_TRUE(table);
+  tsr_table *t = table.get();
+  const uint32_t bits = choice.key_bits, value_bits = choice.value_bits;
+  std::map<uint64_t, uint64_t> model;
+  std::vector<uint64_t> keys, values;
+  for (uint64_t i = 0; i < held; i++) {
+    keys.push_back(i == 5 ? tessera_test::width_mask(bits) : device::key_of(i, bits));
+    values.push_back(i * 3);
+    model[keys[i]] = values[i];
+  }
+  ASSERT_NO_FATAL_FAILURE(insert_all(t, choice, keys, values));
+  tsr_report report = {};
+  tsr_error error = {};
+  uint64_t zoned = 0;
+  for (uint64_t n : sizes) {
+    SCOPED_TRACE(n);
+    const Asked asked = ask(model, n, held, bits, n);
+    device::Array these(t, bits, asked.keys), found(t, value_bits, n), codes(t, 8, n), present(t, 8, n);
+    tsr_call call = {};
+    call.missing = kMissing;
+    for (bool has_results : {false, true}) {
+      call.results = has_results ? static_cast<uint8_t *>(codes.data()) : nullptr;
+      ASSERT_EQ(tsr_find(t, n, these.data(), found.data(), &call, &error), TSR_OK) << error.message;
+      EXPECT_EQ(found.numbers(), asked.values);
+    }
+    std::vector<uint64_t> expected;
+    for (uint64_t is : asked.present) expected.push_back(is ? TSR_FOUND : TSR_MISSING);
+    EXPECT_EQ(codes.numbers(), expected);
+    ASSERT_EQ(tsr_contains(t, n, these.data(), static_cast<uint8_t *>(present.data()), nullptr, &error), TSR_OK);
+    EXPECT_EQ(present.numbers(), asked.present);
+    device::Array counts(t, 64, n);
+    ASSERT_EQ(tsr_count_all(t, n, these.data(), static_cast<uint64_t *>(counts.data()), nullptr, &error), TSR_OK);
+    EXPECT_EQ(counts.numbers(), asked.present);
+    ASSERT_EQ(tsr_table_report(t, &report, &error), TSR_OK) << error.message;
+    EXPECT_EQ(report.zoned, zoned += 4 * (n < 100 ? 0 : n));
+    EXPECT_EQ(report.find_keys - report.found, (n - asked.found) * 4) << "counted once";
+    ASSERT_EQ(tsr_table_report_reset(t, &error), TSR_OK);
+    zoned = 0;
+  }
+  // Erases: each distinct key that is there once, whatever the results are.
+  const Asked gone = ask(model, held, held, bits, 1);
+  device::Array these(t, bits, gone.keys);
+  ASSERT_EQ(tsr_erase(t, held, these.data(), nullptr, &error), TSR_OK) << error.message;
+  for (uint64_t key : gone.keys) model.erase(key);
+  std::vector<std::pair<uint64_t, uint64_t>> expected(model.begin(), model.end());
+  EXPECT_TRUE(device::pairs_of(t) == expected);
+}
+
+const std::vector<uint64_t> kZoneSizes = {1, 100, 8191, 8192, 8193, 3 * 8192 + 5};
+
+TEST(Zones, AnswerEveryKey) {
+  const uint64_t held = device::backend() == "cpu" ? 9000 : 300000;
+  std::vector<uint64_t> sizes = kZoneSizes;
+  if (device::backend() != "cpu") sizes.push_back(1000003);
+  for (uint32_t bits : {32u, 64u}) {
+    Choice choice = plain("packed", "cuckoo", 4, 1, "promise_unique");
+    choice.key_bits = choice.value_bits = bits;
+    expect_zones(choice, held, sizes);
+    choice = plain("quotient", "cuckoo", 8, 1, "promise_unique");
+    choice.key_bits = choice.value_bits = bits;
+    expect_zones(choice, held, sizes);
+    choice = plain("soa", "double_hashing", 8, 4, "first");
+    choice.key_bits = choice.value_bits = bits;
+    choice.filter = 8;
+    expect_zones(choice, held, sizes);
+  }
+}
+TEST(Small, ZonesAnswerEveryKey) {
+  expect_zones(plain("packed", "cuckoo", 4, 1, "promise_unique"), 5000, {1, 100, 8193});
+}
+
 // ---- Values of value_bytes ----------------------------------------------------------------------
 
 struct Wide {
@@ -618,6 +725,7 @@ struct Wide {
 
 const Wide wide_tables[] = {
     {"map", "packed", "cuckoo", "", 4, 1, 64, TSR_DUPLICATES_FIRST},
+    {"map", "packed", "cuckoo", "page_bytes = 16Ki\nfind_batch = 1\n", 4, 1, 16, TSR_DUPLICATES_FIRST},
     {"map", "packed", "cuckoo", "growth = double\n", 8, 4, 20, TSR_DUPLICATES_REPLACE},
     {"map", "soa", "double_hashing", "", 8, 8, 256, TSR_DUPLICATES_REPLACE},
     {"map", "aos", "linear", "growth = double\n", 4, 4, 24, TSR_DUPLICATES_FIRST},

@@ -36,7 +36,7 @@ export LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 shards=${SHARDS:-$((($(nproc) + 1) / 2))}
 ((shards <= 8)) || shards=8
 limit_s=${LIMIT_S:-900}
-suites=${SUITES-device repeats rows races races_without_guard endurance endurance_without_guard histories}
+suites=${SUITES-device index repeats rows races races_without_guard endurance endurance_without_guard histories}
 broken=0
 
 # program NAME COMMAND...: the result file is NAME.xml; with a bad end and no failed case, the program itself counts as a

@@ -34,7 +34,7 @@ rows() {
 run_recipe() {
   local kind bytes what=pairs
   kind=$(sed -nE 's/^kind *= *([a-z]+).*/\1/p' "$2")
-  [[ $kind != *set ]] || what=keys
+  [[ $kind != *set && $kind != index ]] || what=keys
   bytes=$(sed -nE 's/^value_bytes *= *([0-9]+).*/\1/p' "$2")
   [[ ! $bytes ]] || { what=rows && rows "$bytes" pairs && rows "$bytes" gone_pairs; }
   local erase=(--erase "$work/gone_keys.tsv")

@@ -4,7 +4,9 @@
 // a sentence; nothing leaks, hangs or crashes; and where memory runs out, the table is as it was.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <functional>
+#include <set>
 
 #include "core/batch/steps.h"
 #include "core/compose/backend.h"
@@ -94,8 +96,9 @@ TEST_P(EveryCall, MayFail) {
       EXPECT_EQ(failures, 0);
       break;
     }
-    const std::string failed = fake().failed_call; // a find without memory for its batch reads pages where they are
-    const bool finds_another_way = tsr_spec_get(spec, "table", "device_bytes") && failed == "cuMemAllocFromPoolAsync";
+    const std::string failed = fake().failed_call; // a find without memory for its batch goes as it came
+    const bool orders_finds = tsr_spec_get(spec, "table", "device_bytes") || tsr_spec_get(spec, "table", "find_batch");
+    const bool finds_another_way = orders_finds && failed == "cuMemAllocFromPoolAsync";
     // A rehash of several devices ends the tables of before, which wait for their work with nobody left to hear of it.
     const bool ends_tables = tsr_spec_get(spec, "table", "devices") && failed.find("Synchronize") != std::string::npos;
     const bool may_be = finds_another_way || ends_tables || may_be_silent(failed);
@@ -113,6 +116,7 @@ std::vector<Words> every_composition() {
   for (const char *words :
        {"layout=packed probing=cuckoo", "layout=soa probing=double_hashing",
         "layout=packed probing=cuckoo growth=double", "layout=soa probing=double_hashing growth=double",
+        "layout=packed probing=cuckoo page_bytes=1Ki find_batch=1",
         "layout=packed probing=cuckoo devices=0,1", // the last one: a find of 60 keys has all pages travel
         "layout=soa probing=double_hashing capacity=500 page_bytes=1Ki device_bytes=24Ki"})
     for (bool for_good : {false, true}) all.push_back({words, for_good});
@@ -350,7 +354,8 @@ struct Recorded {
 std::vector<Recorded> recorded;
 
 void record(const char *kernel, void **parameters) {
-  recorded.push_back({kernel, *static_cast<tsr_bulk *>(parameters[0])});
+  const bool is_bulk = strstr(kernel, "_kernel") != nullptr; // others have another argument
+  recorded.push_back({kernel, is_bulk ? *static_cast<tsr_bulk *>(parameters[0]) : tsr_bulk{}});
 }
 
 class Captured : public testing::TestWithParam<const char *> {
@@ -505,6 +510,53 @@ TEST_F(CapturedCalls, OfTablesThatGrowAreRefused) {
   expect_refused(tsr_insert(table_, N, keys_, values_, &plain, &error_), "growth = none");
 }
 
+// An index needs operations and steps of its own; with reuse = no the host counts its numbers.
+TEST_F(CapturedCalls, OfAnIndexAreRecordedOrRefused) {
+  const std::string words = "capacity=300 layout=packed probing=cuckoo kind=index ";
+  ASSERT_NO_FATAL_FAILURE(make(words));
+  uint64_t given = 0;
+  uint32_t *numbers = static_cast<uint32_t *>(found_);
+  const tsr_call numbering = call(false);
+  tsr_unique_arrays unique = {};
+  unique.stream = &stream_;
+  capture();
+  expect_refused(tsr_number(table_, N, keys_, numbers, &numbering, &error_), "tsr_table_prepare");
+  expect_refused(tsr_keys_by_number(table_, 0, N, keys_, &numbering, &error_), "it waits");
+  expect_refused(tsr_unique(table_, N, keys_, &unique, &given, &error_), "it waits");
+  release();
+  ASSERT_EQ(tsr_table_prepare(table_, TSR_PREPARE_FIND_OR_INSERT | TSR_PREPARE_ERASE, &error_), TSR_OK)
+      << error_.message;
+  capture();
+  EXPECT_EQ(tsr_number(table_, N, keys_, numbers, &numbering, &error_), TSR_OK) << error_.message;
+  EXPECT_EQ(tsr_erase(table_, N, keys_, &numbering, &error_), TSR_OK) << error_.message;
+  EXPECT_EQ(fake().unrecordable, 4) << "memory of both calls comes and goes with the graph";
+  EXPECT_GE(recorded.size(), 12u);
+  release();
+  TearDown();
+  table_ = nullptr;
+  ASSERT_NO_FATAL_FAILURE(make(words + "reuse=no"));
+  ASSERT_EQ(tsr_table_prepare(table_, TSR_PREPARE_FIND_OR_INSERT, &error_), TSR_OK) << error_.message;
+  capture();
+  expect_refused(tsr_number(table_, N, keys_, numbers, &numbering, &error_), "reuse = yes");
+}
+
+// The same numbers as on the cpu backend, by the launches that a GPU would get.
+TEST_F(CapturedCalls, OfAnIndexNumberWhenTheyRun) {
+  ASSERT_NO_FATAL_FAILURE(make("capacity=300 layout=packed probing=cuckoo kind=index numbering=first_seen"));
+  uint32_t *keys = static_cast<uint32_t *>(keys_), *numbers = static_cast<uint32_t *>(found_);
+  for (uint32_t round = 0; round < 3; round++) {
+    for (uint32_t i = 0; i < N; i++) keys[i] = 100 - i % 50;
+    ASSERT_EQ(tsr_number(table_, N, keys_, numbers, nullptr, &error_), TSR_OK) << error_.message;
+    for (uint32_t i = 0; i < N; i++) ASSERT_EQ(numbers[i], i % 50);
+    uint64_t given = 0;
+    ASSERT_EQ(tsr_numbers_given(table_, &given, &error_), TSR_OK) << error_.message;
+    ASSERT_EQ(given, 50u);
+    if (round == 1) {
+      ASSERT_EQ(tsr_clear(table_, nullptr, &error_), TSR_OK) << error_.message;
+    }
+  }
+}
+
 TEST_F(CapturedCalls, OfSeveralDevicesAreRefused) {
   fake().devices = 2;
   ASSERT_NO_FATAL_FAILURE(make("capacity=300 layout=packed probing=cuckoo devices=0,1"));
@@ -513,6 +565,136 @@ TEST_F(CapturedCalls, OfSeveralDevicesAreRefused) {
   expect_refused(tsr_find(table_, N, keys_, found_, &plain, &error_), "one device");
   expect_refused(tsr_clear(table_, &stream_, &error_), "one device");
 }
+
+// ---- Zones --------------------------------------------------------------------------------------
+
+std::vector<std::string> kernels;
+
+class Zones : public Captured {
+protected:
+  void look() {
+    kernels.clear();
+    fake().launch = [](const char *kernel, void **) { kernels.push_back(kernel); };
+  }
+  bool has(const char *word) {
+    for (const std::string &kernel : kernels)
+      if (kernel.find(word) != std::string::npos) return true;
+    return false;
+  }
+};
+
+TEST_F(Zones, OrderFindsWhereThereIsMemory) {
+  ASSERT_NO_FATAL_FAILURE(make("capacity=300 layout=packed probing=cuckoo page_bytes=4Ki find_batch=100"));
+  ASSERT_EQ(tsr_table_prepare(table_, TSR_PREPARE_FIND, &error_), TSR_OK) << error_.message;
+  tsr_call plain = call(false);
+  look();
+  ASSERT_EQ(tsr_find(table_, N, keys_, found_, &plain, &error_), TSR_OK) << error_.message;
+  ASSERT_GE(kernels.size(), 5u);
+  EXPECT_TRUE(has("tsr_zone_count") && has("tsr_zone_scatter") && has("find_kernel") && has("tsr_zone_gather"));
+  const int64_t allocations = fake().allocations;
+  look();
+  fake().allocations_only = fake().for_good = true;
+  fake().calls_left = 0;
+  ASSERT_EQ(tsr_find(table_, N, keys_, found_, &plain, &error_), TSR_OK) << error_.message;
+  fake().calls_left = -1;
+  fake().allocations_only = fake().for_good = false;
+  EXPECT_EQ(kernels.size(), 1u) << "without memory a find goes as it came";
+  EXPECT_TRUE(has("find_kernel"));
+  EXPECT_EQ(fake().allocations, allocations);
+  look();
+  ASSERT_EQ(tsr_find(table_, N - 1, keys_, found_, &plain, &error_), TSR_OK) << error_.message;
+  EXPECT_EQ(kernels.size(), 1u);
+}
+
+// Whether there will be memory when a graph is kernels nobody knows.
+TEST_F(Zones, AreNotRecorded) {
+  ASSERT_NO_FATAL_FAILURE(make("capacity=300 layout=packed probing=cuckoo page_bytes=4Ki find_batch=1"));
+  ASSERT_EQ(tsr_table_prepare(table_, TSR_PREPARE_FIND, &error_), TSR_OK) << error_.message;
+  tsr_call plain = call(false);
+  capture();
+  ASSERT_EQ(tsr_find(table_, N, keys_, found_, &plain, &error_), TSR_OK) << error_.message;
+  EXPECT_EQ(recorded.size(), 1u);
+  EXPECT_EQ(fake().unrecordable, 0);
+}
+
+// ---- An index -----------------------------------------------------------------------------------
+
+// Whatever fails, later calls give right numbers, or say that the table must be cleared.
+class FailingIndex : public testing::TestWithParam<const char *> {
+protected:
+  enum : uint32_t { N = 60 };
+
+  tsr_status number(tsr_table *t, uint32_t from, std::vector<uint32_t> *numbers, tsr_error *error) {
+    std::vector<uint32_t> keys(N);
+    for (uint32_t i = 0; i < N; i++) keys[i] = (from + i % 40) * 2654435761u;
+    numbers->assign(N, 12345);
+    *error = {};
+    const tsr_status status = tsr_number(t, N, keys.data(), numbers->data(), nullptr, error);
+    expect_sentence(status, *error);
+    return status;
+  }
+
+  // With nothing that fails any more.
+  void expect_right(tsr_table *t) {
+    std::vector<uint32_t> one, two(1);
+    tsr_error error = {};
+    uint64_t given = 0;
+    if (number(t, 0, &one, &error)) {
+      ASSERT_NE(std::string(error.message).find("tsr_clear"), std::string::npos) << error.message;
+      EXPECT_EQ(tsr_find(t, 1, one.data(), two.data(), nullptr, &error), TSR_UNSUPPORTED);
+      EXPECT_EQ(tsr_export(t, 0, nullptr, nullptr, &given, &error), TSR_UNSUPPORTED);
+      ASSERT_EQ(tsr_clear(t, nullptr, &error), TSR_OK) << error.message;
+      ASSERT_EQ(number(t, 0, &one, &error), TSR_OK) << error.message;
+    }
+    ASSERT_EQ(number(t, 0, &two, &error), TSR_OK) << error.message;
+    EXPECT_EQ(one, two);
+    ASSERT_EQ(tsr_numbers_given(t, &given, &error), TSR_OK) << error.message;
+    EXPECT_EQ(std::set<uint32_t>(one.begin(), one.end()).size(), 40u);
+    for (uint32_t i = 0; i < N; i++) {
+      EXPECT_EQ(one[i], one[i % 40]);
+      EXPECT_LT(one[i], given);
+    }
+  }
+};
+
+TEST_P(FailingIndex, IsRightOrMustBeCleared) {
+  const std::string words = std::string("capacity=200 kind=index ") + GetParam();
+  tsr_spec *spec = spec_of(words);
+  launch_as(spec);
+  uint64_t torn = 0;
+  for (bool for_good : {false, true})
+    for (int64_t k = 0;; k++) {
+      SCOPED_TRACE(k);
+      ASSERT_LT(k, calls_max) << "it never works";
+      heal();
+      tsr_table *t = table_of(words);
+      std::vector<uint32_t> numbers;
+      tsr_error error = {};
+      fake().calls_left = k;
+      fake().for_good = for_good;
+      for (uint32_t round = 0; round < 3; round++) {
+        (void)number(t, round * 20, &numbers, &error);
+        std::vector<uint32_t> gone(30);
+        for (uint32_t i = 0; i < 30; i++) gone[i] = (round * 20 + i) * 2654435761u;
+        tsr_status status = tsr_erase(t, 30, gone.data(), nullptr, &error);
+        status = status ? status : tsr_keys_by_number(t, 0, 30, gone.data(), nullptr, &error);
+        expect_sentence(status, status ? error : tsr_error{});
+      }
+      const bool has_failed = fake().failed_call != nullptr;
+      heal();
+      torn += number(t, 500, &numbers, &error) != TSR_OK;
+      ASSERT_NO_FATAL_FAILURE(expect_right(t));
+      tsr_table_destroy(t);
+      if (!has_failed) break;
+      if (HasFailure()) break;
+    }
+  EXPECT_GT(torn, 0u) << "no failure came when keys had marks";
+  tsr_spec_free(spec);
+  heal();
+}
+INSTANTIATE_TEST_SUITE_P(All, FailingIndex,
+                         testing::Values("probing=cuckoo", "probing=cuckoo numbering=first_seen",
+                                         "layout=soa probing=double_hashing reuse=no"));
 
 // ---- The heap of malloc -------------------------------------------------------------------------
 

@@ -15,8 +15,10 @@
 #include "core/batch/match.h"
 #include "core/batch/split.h"
 #include "core/batch/steps.h"
+#include "core/batch/zones.h"
 #include "core/compose/backend.h"
 #include "core/compose/compose.h"
+#include "core/kernels/numbering.h"
 #include "core/kernels/scan.h"
 #include "plugins/plugin.h"
 
@@ -120,6 +122,9 @@ extern const tsr_image __wrap_tsr_scan_images[];
 const tsr_image __wrap_tsr_scan_images[] = {{0, 0, nullptr, some_code, sizeof some_code}, {0, 0, nullptr, nullptr, 0}};
 extern const tsr_image __wrap_tsr_match_images[];
 const tsr_image __wrap_tsr_match_images[] = {{0, 0, nullptr, some_code, sizeof some_code}, {0, 0, nullptr, nullptr, 0}};
+extern const tsr_image __wrap_tsr_numbering_images[];
+const tsr_image __wrap_tsr_numbering_images[] = {{0, 0, nullptr, some_code, sizeof some_code},
+                                                 {0, 0, nullptr, nullptr, 0}};
 extern const tsr_image __wrap_tsr_split_images[];
 const tsr_image __wrap_tsr_split_images[] = {{0, 0, nullptr, some_code, sizeof some_code}, {0, 0, nullptr, nullptr, 0}};
 }
@@ -177,7 +182,13 @@ void launch(const char *kernel, void **parameters) {
     ASSERT_EQ(tsr_cpu_backend.step(nullptr, running->program, step, p, n, nullptr, nullptr), TSR_OK);
     return;
   }
-  for (const tsr_steps *set : {&tsr_split_steps, &tsr_match_steps})
+  for (const tsr_step *step = tsr_zone_steps.step; step < tsr_zone_steps.step + TSR_ZONE_STEP_COUNT; step++)
+    if (strcmp(kernel, step->kernel) == 0) {
+      const uint64_t n = static_cast<tsr_zone_step *>(parameters[0])->tiles;
+      ASSERT_EQ(tsr_cpu_backend.step(nullptr, running->program, step, parameters[0], n, nullptr, nullptr), TSR_OK);
+      return;
+    }
+  for (const tsr_steps *set : {&tsr_split_steps, &tsr_match_steps, &tsr_numbering_steps})
     for (const tsr_step *step = set->step; step < set->step + set->count; step++)
       if (strcmp(kernel, step->kernel) == 0) {
         uint64_t n = *static_cast<uint64_t *>(parameters[0]); // the arguments begin with it

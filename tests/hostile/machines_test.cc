@@ -314,11 +314,15 @@ const char *long_log() {
 const Linker linkers[] = {
     {"CodeNewerThanTheLinker",
      [](bool broken) { fake().jitlink_log = broken ? "LTO-IR of version 99.0\nis newer than this linker" : nullptr; },
-     TSR_LINK_FAILED, "nvJitLink failed to add murmur3: LTO-IR of version 99.0 is newer than this linker"},
+     TSR_LINK_FAILED,
+     "failed to add murmur3 (what a newer toolkit has built needs that toolkit: point CUDA_PATH to it): LTO-IR of "
+     "version 99.0 is newer than this linker"},
     {"ALongLog", [](bool broken) { fake().jitlink_log = broken ? long_log() : nullptr; }, TSR_LINK_FAILED,
-     "nvJitLink failed to add murmur3: error: LTO-IR of version 99.0 is newer ..."},
+     "failed to add murmur3 (what a newer toolkit has built needs that toolkit: point CUDA_PATH to it): error: LTO-IR "
+     "of version 99.0 is newer ..."},
     {"NoLog", [](bool broken) { fake().jitlink_log = broken ? "" : nullptr; }, TSR_LINK_FAILED,
-     "nvJitLink failed to add murmur3: it left no log"},
+     "failed to add murmur3 (what a newer toolkit has built needs that toolkit: point CUDA_PATH to it): it left no "
+     "log"},
     {"GlueThatDoesNotCompile", [](bool broken) { fake().nvrtc_log = broken ? "glue.cu(1): error" : nullptr; },
      TSR_LINK_FAILED, "NVRTC refused the generated glue module: glue.cu(1): error"},
     {"GlueWithALongLog", [](bool broken) { fake().nvrtc_log = broken ? long_log() : nullptr; }, TSR_LINK_FAILED,

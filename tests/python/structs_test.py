@@ -25,6 +25,7 @@ STRUCTS = {
     "tsr_plugin_info": lib.PluginInfo,
     "tsr_filter_info": lib.FilterInfo,
     "tsr_join_rows": lib.JoinRows,
+    "tsr_unique_arrays": lib.UniqueArrays,
 }
 INCLUDE = os.path.join(lib.PREFIX, "include")
 

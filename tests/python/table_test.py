@@ -367,6 +367,62 @@ class OperationsTest(unittest.TestCase):
             with self.assertRaisesRegex(tessera.WrongType, "pass a Table"):
                 left.join([1])
 
+    def test_an_index_numbers_its_keys(self):
+        generator = np.random.default_rng(3)
+        for bits, dtype in ((32, np.int32), (64, np.int64), (64, np.uint64)):
+            keys = generator.integers(0, 400, 1000).astype(dtype)
+            with Table(spec(kind="index", key_bits=bits, numbering="first_seen")) as table:
+                numbers = table.number(keys)
+                self.assertEqual(numbers.dtype, np.int32 if dtype in (np.int32, np.int64) else np.uint32)
+                firsts = keys[np.sort(np.unique(keys, return_index=True)[1])]
+                np.testing.assert_array_equal(firsts[numbers], keys)
+                self.assertEqual(len(table), len(firsts))
+                self.assertEqual(table.numbers_given(), len(firsts))
+                np.testing.assert_array_equal(table.number(keys.reshape(10, 100)), numbers.reshape(10, 100))
+                np.testing.assert_array_equal(table.get(keys), numbers)
+                found, mask = table.find(np.array([keys[0], 401], dtype))
+                self.assertEqual((found.tolist(), mask.tolist()), ([0, 0], [True, False]))
+                by_number, mask = table.keys_by_number(like=keys)
+                np.testing.assert_array_equal(by_number, firsts)
+                self.assertTrue(mask.all())
+                table.erase(firsts[2:5])
+                by_number, mask = table.keys_by_number(1, 4, missing=7)
+                self.assertEqual(mask.tolist(), [True, False, False, False])
+                self.assertEqual(by_number.tolist(), [firsts[1], 7, 7, 7])
+                again = table.number(np.array([500, 501, 502, 503], dtype))
+                self.assertEqual(sorted(again.tolist()), [2, 3, 4, len(firsts)])
+                table.insert(np.array([504], dtype))
+                self.assertEqual(table.get(504), len(firsts) + 1)
+
+    def test_an_index_tells_distinct_keys(self):
+        keys = np.random.default_rng(4).integers(0, 300, (20, 50))
+        with Table(spec(kind="index", key_bits=64)) as table:
+            for _ in range(2):
+                unique, inverse, counts = table.unique(keys)
+                np.testing.assert_array_equal(unique[inverse], keys)
+                expected = dict(zip(*np.unique(keys, return_counts=True)))
+                self.assertEqual(dict(zip(unique.tolist(), counts.tolist())), expected)
+            unique, inverse, counts = table.unique(np.array([], np.int64))
+            self.assertEqual((len(unique), len(inverse), len(counts)), (0, 0, 0))
+            with self.assertRaisesRegex(tessera.Unsupported, "raise capacity"):
+                table.unique(np.arange(9000))
+
+    def test_an_index_refuses(self):
+        with Table(spec(kind="index", key_bits=64, capacity=10)) as table:
+            with self.assertRaisesRegex(tessera.BadArgument, "an index gives its keys their numbers"):
+                table.insert([1], [2])
+            with self.assertRaises(tessera.Full) as caught:
+                table.number(np.arange(500))
+            self.assertIsNone(caught.exception.values)
+            numbers = table.number(np.arange(500), wait=False)
+            self.assertEqual(np.sum(numbers == -1), 500 - len(table))
+            copy_of = pickle.loads(pickle.dumps(table))
+            np.testing.assert_array_equal(copy_of.get(np.arange(500), -1), table.get(np.arange(500), -1))
+        with Table(spec(kind="set")) as table:
+            for call in (lambda: table.number([1]), table.keys_by_number, table.numbers_given, lambda: table.unique([1])):
+                with self.assertRaisesRegex(tessera.Unsupported, "kind = index"):
+                    call()
+
     def test_counters(self):
         keys = np.random.default_rng(11).integers(0, 500, 20_000).astype(np.uint32)
         distinct, counts = np.unique(keys, return_counts=True)
@@ -434,8 +490,22 @@ class OperationsTest(unittest.TestCase):
         with Table(sums) as table:
             table.insert(keys, values)
             self.assertEqual((table[1], table[2]), (2**64 - 1, 2**64 - 1))
+            self.assertEqual(table.report()["overflows"], 1)
             with self.assertRaisesRegex(tessera.WrongType, "overflow = saturate adds unsigned numbers"):
                 table.insert(keys.astype(np.int64), np.array([-1, -2, 3, -4]))
+
+    def test_counts_that_stop_are_told(self):
+        with Table(spec(kind="counter", value_bits=8)) as counts:
+            keys = np.full(255, 7, np.uint32)
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                counts.insert(keys)
+            self.assertEqual(counts.report()["overflows"], 0)
+            with self.assertWarnsRegex(
+                tessera.OverflowWarning, r"^counts passed the largest that fits, 2\^8 - 1, and .* larger value_bits$"
+            ):
+                counts.insert(keys[:1])
+            self.assertEqual((counts[7], counts.report()["overflows"]), (255, 1))
 
     def test_sums_of_a_join_that_overflow_are_told(self):
         keys = np.array([1, 1, 2, 2], np.uint64)

@@ -33,10 +33,10 @@ site=$("$python" -c 'import tessera; print(tessera.__path__[0])')
 [[ -f $site/py.typed ]] || fail "it has no py.typed"
 
 # What imports it must not find the sources of the checkout.
-for test in structs table arrays; do
+for test in structs table arrays types verbs docstrings; do
   case_of "${test}_test.py"
   "$python" "$here/tests/python/${test}_test.py" >log 2>&1 || fail "$(tail -n 60 log)"
-  grep -qE '^Ran [0-9]+ tests' log || fail "runs no test"
+  grep -qE '^Ran [1-9][0-9]* tests?' log || fail "runs no test"
 done
 
 case_of "mypy finds the wrong lines, where it is installed"
@@ -48,7 +48,7 @@ fi
 case_of "the tutorial is right"
 "$python" "$here/tests/python/tutorial_test.py" "$here/python/README.md" >log 2>&1 || fail "$(tail -n 60 log)"
 
-for example in kmers group_by join; do
+for example in kmers group_by join ten_jobs; do
   case_of "pandas finds that the example $example has the right answers"
   "$python" "$here/python/examples/$example.py" >log 2>&1 || fail "$(cat log)"
   grep -q 'as pandas has them$' log || fail "pandas has not checked them: $(cat log)"

@@ -15,7 +15,7 @@
 namespace tessera_test {
 namespace {
 
-constexpr uint64_t kKeys = 4000, kPart = 800, kCycles = 40;
+constexpr uint64_t kKeys = 4000, kPart = 800, kCycles = sanitized ? 12 : 40;
 
 std::vector<std::string> files() {
   glob_t found;
@@ -29,13 +29,14 @@ std::vector<std::string> files() {
 
 class OnFile : protected Judged {
 protected:
-  // A table of a recipe and its oracle; false: it does not erase.
+  // A table of a recipe and its oracle; false: it does not erase, or the oracle does not know its values.
   bool create_of(const std::string &file, const std::vector<std::string> &settings) {
     tsr_spec *read = nullptr;
     tsr_error error = {};
     EXPECT_EQ(tsr_spec_read(file.c_str(), &read, &error), TSR_OK) << error.message;
     SpecPointer spec(read);
-    if (std::string(tsr_spec_get(read, "table", "kind")) == "filter") return false;
+    const std::string kind = tsr_spec_get(read, "table", "kind");
+    if (kind == "filter" || kind == "index") return false; // index_test.cc cleans those
     for (const std::string &setting : settings)
       EXPECT_EQ(tsr_spec_set(read, setting.c_str(), &error), TSR_OK) << error.message;
     tsr_options options = {};
@@ -137,7 +138,7 @@ TEST_F(Cleaning, IsNotDoneWhereTheSpecSaysSo) {
   ASSERT_NO_FATAL_FAILURE(fill({"table.clean=no"}));
   const double before = looks(0);
   double after = 0;
-  for (uint64_t cycle = 1; cycle < kCycles; cycle++) after = looks(cycle);
+  for (uint64_t cycle = 1; cycle < 40 && after <= 10 * before; cycle++) after = looks(cycle);
   EXPECT_EQ(report().cleanings, 0u);
   EXPECT_GT(after, 10 * before) << "then there is nothing to clean";
   EXPECT_GE(report().erased_slots, usage().tombstones);

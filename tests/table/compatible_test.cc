@@ -57,6 +57,11 @@ Settings filter(Settings more = {}) {
   return more;
 }
 
+Settings index(Settings more = {}) {
+  more.insert({{"table.kind", "index"}, {"table.value_bits", ""}});
+  return more;
+}
+
 const std::vector<Feature> &features() {
   static const std::vector<Feature> all = {
       {"kind = set or multiset",
@@ -71,6 +76,11 @@ const std::vector<Feature> &features() {
        {{{"table.kind", "counter"}}, {{"table.kind", "set"}, {"table.value_bits", ""}}}},
       {"any kind but counter",
        {{{"table.kind", "map"}}, {{"table.kind", "multimap"}}, {{"table.kind", "set"}, {"table.value_bits", ""}}}},
+      {"kind = index", {index()}},
+      {"any kind but index", {{{"table.kind", "map"}}, {{"table.kind", "set"}, {"table.value_bits", ""}}}},
+      {"numbering", {{{"table.numbering", "any"}}, {{"table.numbering", "first_seen"}}}},
+      {"reuse", {{{"table.reuse", "yes"}}, {{"table.reuse", "no"}}}},
+      {"reuse = no", {index({{"table.reuse", "no"}})}},
       {"any other key of [table]", {{{"table.statistics", "yes"}}, {{"table.load_factor", "0.5"}}}},
       {"value_bits", {{{"table.value_bits", "32"}}, {{"table.value_bits", "64"}}}},
       {"value_bits = 8 or 16", {{{"table.value_bits", "8"}, {"table.kind", "counter"}}, {{"table.value_bits", "16"}}}},
@@ -98,6 +108,8 @@ const std::vector<Feature> &features() {
       {"page_bytes = 0", {{{"table.page_bytes", "-"}}, {{"table.page_bytes", "0"}}}},
       {"pages of a multiset or multimap", {{{"table.page_bytes", "auto"}, {"table.kind", "multimap"}}}},
       {"page_batch", {{{"table.page_batch", "1000"}, {"table.page_bytes", "auto"}}, {{"table.page_batch", "1000"}}}},
+      {"find_batch", {{{"table.find_batch", "1000"}, {"table.page_bytes", "auto"}}, {{"table.find_batch", "1000"}}}},
+      {"a table without pages", {{{"table.page_bytes", "-"}}, {{"table.page_bytes", "0"}}}},
       {"growth = double", {{{"table.growth", "double"}}}},
       {"growth = none", {{{"table.growth", "-"}}, {{"table.growth", "none"}}}},
       {"growth_limit", {{{"table.growth_limit", "1M"}, {"table.growth", "double"}}, {{"table.growth_limit", "1M"}}}},
@@ -340,6 +352,12 @@ const std::vector<Call> &calls() {
          tsr_table_describe(t, &info);
          return tsr_find_or_insert(t, 2, kKeys, info.value_bits ? kValues : nullptr, nullptr, nullptr, e);
        }},
+      {"a call for an index",
+       [](tsr_table *t, tsr_error *e) { return tsr_number(t, 2, kKeys, values_out, nullptr, e); }},
+      {"a call for an index",
+       [](tsr_table *t, tsr_error *e) { return tsr_keys_by_number(t, 0, 2, values_out, nullptr, e); }},
+      {"a call for an index", [](tsr_table *t, tsr_error *e) { return tsr_numbers_given(t, &count, e); }},
+      {"a call for an index", [](tsr_table *t, tsr_error *e) { return tsr_unique(t, 2, kKeys, nullptr, &count, e); }},
       {"tsr_erase_pairs", [](tsr_table *t, tsr_error *e) { return tsr_erase_pairs(t, 2, kKeys, nullptr, nullptr, e); }},
       {"a call that erases pairs by value",
        [](tsr_table *t, tsr_error *e) { return tsr_erase_pairs(t, 2, kKeys, kValues, nullptr, e); }},
@@ -355,6 +373,7 @@ const std::vector<Call> &calls() {
       {"a kernel that finds, inserts and erases at once",
        [](tsr_table *t, tsr_error *e) { return make_kernel(t, "all", e); }},
       {"a kernel that inserts", [](tsr_table *t, tsr_error *e) { return make_kernel(t, "inserts", e); }},
+      {"a kernel that erases", [](tsr_table *t, tsr_error *e) { return make_kernel(t, "erases", e); }},
   };
   return all;
 }
@@ -456,6 +475,10 @@ const std::map<std::string, std::function<bool(const Settings &)>> &meanings() {
     is["kind = counter"] = kind({"counter"});
     is["kind = filter"] = kind({"filter"});
     is["any kind but filter"] = no_kind({"filter"});
+    is["kind = index"] = kind({"index"});
+    is["any kind but index"] = no_kind({"index"});
+    is["numbering"] = written("numbering");
+    is["reuse"] = written("reuse");
     is["any kind but multimap"] = no_kind({"multimap"});
     is["any kind but map or multimap"] = no_kind({"map", "multimap"});
     is["any kind but counter"] = no_kind({"counter"});
@@ -490,6 +513,10 @@ const std::map<std::string, std::function<bool(const Settings &)>> &meanings() {
       return is_one_of(get(s, "page_bytes"), {"auto", "4Ki"}) && keeps_all(s) && !has_buckets(s);
     };
     is["page_batch"] = written("page_batch");
+    is["find_batch"] = written("find_batch");
+    is["a table without pages"] = [=](const Settings &s) {
+      return is_one_of(get(s, "page_bytes"), {"", "0"}) && get(s, "kind") != "filter";
+    };
     is["growth = double"] = word("growth", {"double"});
     is["growth = none"] = word("growth", {"", "none"});
     is["growth_limit"] = written("growth_limit");

@@ -66,13 +66,20 @@ TEST_P(Counters, StopAtTheirLargest) {
   Batch batch = counted(hot, 100);
   insert(batch);
   EXPECT_EQ(count_of(hot), most()) << "reached, not passed";
+  EXPECT_EQ(report().overflows, 0u);
+  batch = counted(hot, 1);
+  insert(batch);
+  EXPECT_EQ(report().overflows, 1u);
   batch = counted(hot, times);
   for (size_t i = 0; i < times; i += 1000) batch.keys[i] = rare;
   insert(batch);
   EXPECT_EQ(count_of(hot), most());
   EXPECT_EQ(count_of(rare), std::min(1 + times / 1000, most()));
+  const uint64_t before_7 = report().overflows;
+  EXPECT_GT(before_7, 1u);
   batch = counted(7, times);
   insert(batch);
+  EXPECT_EQ(report().overflows > before_7, times > most());
   EXPECT_EQ(count_of(7), std::min(times, most()));
   expect_all({hot, rare, 7, 8});
 }

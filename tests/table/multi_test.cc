@@ -50,7 +50,7 @@ std::string recipe_name(const testing::TestParamInfo<Recipe> &info) {
 
 class Special : protected Judged {
 protected:
-  void reserved_keys_hold(Recipe recipe, uint64_t slack);
+  void reserved_keys_hold(Recipe recipe, uint64_t slack, const std::vector<std::string> &more = {});
 };
 
 class Multi : public testing::TestWithParam<Recipe>, protected Special {
@@ -67,13 +67,14 @@ protected:
 
 // Keys with the bits of an empty or erased slot have as many pairs as any other key, beside those of the key that they are
 // stored as, in a table that is nearly full, in one that grows, and with a stash.
-void Special::reserved_keys_hold(Recipe recipe, uint64_t slack) {
+void Special::reserved_keys_hold(Recipe recipe, uint64_t slack, const std::vector<std::string> &more) {
   const uint64_t all = recipe.key_bits == 32 ? 0xFFFFFFFFu : ~UINT64_C(0), each = 240;
   const std::vector<uint64_t> special = {all, all - 1, all - 2, 0, 1};
-  const std::vector<std::string> cases[] = {{},
-                                            {"table.growth=double", "table.capacity=16"},
-                                            {"table.stash=32"},
-                                            {"table.page_bytes=auto", "table.page_batch=1"}};
+  const std::vector<std::vector<std::string>> usual = {{},
+                                                       {"table.growth=double", "table.capacity=16"},
+                                                       {"table.stash=32"},
+                                                       {"table.page_bytes=auto", "table.page_batch=1"}};
+  const auto cases = more.empty() ? usual : std::vector<std::vector<std::string>>{more};
   for (const std::vector<std::string> &settings : cases) {
     SCOPED_TRACE(settings.empty() ? "" : settings[0]);
     Random random(2);
@@ -193,6 +194,10 @@ TEST_F(MultiOfShortKeys, ReservedKeysHaveAsManyPairsAsOthers) {
         if (!composition || !composition->shape.short_keys) continue;
         SCOPED_TRACE(recipe);
         reserved_keys_hold(recipe, 16);
+        // ... which comes to the device in turn with the others, and is the last one
+        reserved_keys_hold(recipe, 32,
+                           {"table.page_bytes=" + std::to_string(key_bits / 2) + "Ki",
+                            "table.device_bytes=" + std::to_string(key_bits * 2) + "Ki", "table.page_batch=1"});
         tried++;
       }
   EXPECT_GT(tried, 0u);

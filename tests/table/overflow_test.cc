@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sums past the largest value, on the cpu backend or that of TSR_BACKEND. Each that comes out modulo 2^value_bits is
-// counted, however a batch's equal keys meet; with overflow = saturate sums stop at the largest value. The right answers are
-// sums of 128 bits. For layouts that store pairs whole and apart, schemes that move pairs, lists and pages. Read next:
+// counted, however a batch's equal keys meet. With overflow = saturate sums stop at the largest value, and are counted if
+// and only if one had to. The right answers are sums of 128 bits. For layouts that store pairs whole and apart, schemes that move pairs, lists and pages. Read next:
 // judged.h; join_test.cc.
 #include <gtest/gtest.h>
 
@@ -69,6 +69,11 @@ protected:
     for (size_t i = 0; i < batch.keys.size(); i++) sums_[batch.keys[i]] += batch.values[i];
   }
 
+  void reset() {
+    tsr_error error = {};
+    ASSERT_EQ(tsr_table_report_reset(table_->get(), &error), TSR_OK) << error.message;
+  }
+
   // Sums as they are modulo 2^value_bits, or as they stop.
   void expect_values(bool saturates) {
     std::vector<uint64_t> keys, values;
@@ -116,8 +121,7 @@ TEST_P(Sums, ArePassedByOne) {
   EXPECT_EQ(report().overflows, expected());
   EXPECT_EQ(expected(), 2u);
   expect_values(false);
-  tsr_error error = {};
-  ASSERT_EQ(tsr_table_report_reset(table_->get(), &error), TSR_OK) << error.message;
+  reset();
   EXPECT_EQ(report().overflows, 0u);
 }
 
@@ -141,11 +145,54 @@ TEST_P(Sums, StopAtTheLargestValue) {
   Random random(12);
   make({"table.overflow=saturate"});
   for (size_t items : batches()) {
+    reset();
     add(drawn(&random, items));
     expect_values(true);
+    EXPECT_GT(report().overflows, 0u) << items;
     if (HasFailure()) return;
   }
+}
+
+// A sum that reaches the largest value has not stopped; one that is asked for one more has, and keys beside it have not.
+TEST_P(Sums, StopByOne) {
+  make({"table.overflow=saturate"});
+  Batch batch;
+  batch.keys = {1, 1, 2, 2, 3, 3, 4, 5};
+  batch.values = {most() - 1, 0, most() - 1, 1, most() - 2, 1, most(), 0};
+  add(batch);
   EXPECT_EQ(report().overflows, 0u);
+  batch.keys = {1, 2, 3, 5};
+  batch.values = {1, 0, 1, 0};
+  add(batch);
+  EXPECT_EQ(report().overflows, 0u);
+  expect_values(true);
+  for (uint64_t key : {1, 2, 3, 4}) {
+    reset();
+    batch.keys = {5, key};
+    batch.values = {1, 1};
+    add(batch);
+    EXPECT_EQ(report().overflows, 1u) << key;
+  }
+  expect_values(true);
+}
+
+// Many equal keys reach the largest value together, without passing it; then one more passes it.
+TEST_P(Sums, StopAtAnyNumberOfEqualKeys) {
+  const size_t items = sanitized ? 5000 : 50000;
+  make({"table.overflow=saturate"});
+  Batch batch;
+  batch.keys = {8};
+  batch.values = {most() - items};
+  add(batch);
+  batch.keys.assign(items, 8);
+  batch.values.assign(items, 1);
+  add(batch);
+  EXPECT_EQ(report().overflows, 0u);
+  expect_values(true);
+  batch.values[items / 2] = 2;
+  add(batch);
+  EXPECT_GT(report().overflows, 0u);
+  expect_values(true);
 }
 
 TEST_P(Sums, WrapUncountedIfTheSpecSaysSo) {
@@ -163,18 +210,20 @@ TEST_P(Sums, AreCountedWhileTheTableGrows) {
   TSR_TRACE_SEED;
   Random random(14);
   if (std::string(GetParam().setting) == "table.concurrency=mixed") return;
-  make({"table.capacity=60", "table.growth=double"});
-  add(drawn(&random, 5000));
-  expect_values(false);
-  EXPECT_GE(report().overflows, expected());
-  tsr_error error = {};
-  ASSERT_EQ(tsr_table_report_reset(table_->get(), &error), TSR_OK) << error.message;
-  Batch batch;
-  for (uint64_t key = 0; key < 5000; key++) batch.keys.push_back(2000 + key);
-  batch.values.assign(batch.keys.size(), most());
-  add(batch);
-  EXPECT_EQ(report().overflows, 0u) << "no sum of these keys passed the largest value";
-  expect_values(false);
+  for (bool saturates : {false, true}) {
+    make({"table.capacity=60", "table.growth=double",
+          std::string("table.overflow=") + (saturates ? "saturate" : "report")});
+    add(drawn(&random, 5000));
+    expect_values(saturates);
+    EXPECT_GE(report().overflows, saturates ? 1 : expected());
+    reset();
+    Batch batch;
+    for (uint64_t key = 0; key < 5000; key++) batch.keys.push_back(2000 + key);
+    batch.values.assign(batch.keys.size(), most());
+    add(batch);
+    EXPECT_EQ(report().overflows, 0u) << "no sum of these keys passed the largest value";
+    expect_values(saturates);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -210,6 +259,27 @@ INSTANTIATE_TEST_SUITE_P(Tables, FusedSums,
                                          Case{"soa", "linear", "", 64, 64, ""},
                                          Case{"aos", "double_hashing", "", 32, 32, ""}));
 
+TEST_P(FusedSums, StopAtTheLargestValue) {
+  TSR_TRACE_SEED;
+  Random random(16);
+  make({"table.overflow=saturate"});
+  tsr_error error = {};
+  ASSERT_EQ(tsr_table_prepare(table_->get(), TSR_PREPARE_INSERT, &error), TSR_OK) << error.message;
+  Batch batch;
+  batch.keys = {1, 1, 2};
+  batch.values = {most() - 1, 1, most()};
+  add(batch);
+  EXPECT_EQ(report().overflows, 0u);
+  batch.keys = {1};
+  batch.values = {1};
+  add(batch);
+  EXPECT_EQ(report().overflows, 1u);
+  reset();
+  add(drawn(&random, sanitized ? 9000 : 60000));
+  EXPECT_GT(report().overflows, 0u);
+  expect_values(true);
+}
+
 // Items of all kinds at a time.
 TEST(Overflow, IsCountedInBatchesOfAllOperations) {
   Recipe recipe = recipe_of({"packed", "linear", "", 32, 32, "table.concurrency=mixed"});
@@ -224,6 +294,14 @@ TEST(Overflow, IsCountedInBatchesOfAllOperations) {
   tsr_report report = {};
   ASSERT_EQ(tsr_table_report(table, &report, &error), TSR_OK) << error.message;
   EXPECT_EQ(report.overflows, 666ull * 0x80000001u >> 32);
+  tsr_table_destroy(table);
+  recipe.duplicates = TSR_DUPLICATES_COUNT;
+  spec = spec_of(recipe);
+  table = made(spec.get());
+  ASSERT_EQ(tsr_apply(table, 999, operations.data(), keys.data(), values.data(), out.data(), nullptr, &error), TSR_OK)
+      << error.message;
+  ASSERT_EQ(tsr_table_report(table, &report, &error), TSR_OK) << error.message;
+  EXPECT_EQ(report.overflows, 665u) << "all but the first find the count too large for theirs";
   tsr_table_destroy(table);
 }
 

@@ -3,10 +3,12 @@
 // The plan of a batch (core/batch/plan.h): which stages which batch of which table passes. No device is asked.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "core/batch/plan.h"
+#include "core/batch/zones.h"
 #include "core/compose/compose.h"
 #include "tests/table/judged.h"
 
@@ -124,6 +126,81 @@ TEST(Plan, TheOperationsOfATableInHostMemory) {
   EXPECT_TRUE(stages.travels && !stages.writes);
 }
 
+tsr_batch find_of(uint64_t n) {
+  tsr_batch batch = {};
+  batch.op = TSR_BULK_find;
+  batch.n = n;
+  batch.cache_bytes = 50 << 20;
+  return batch;
+}
+
+TEST(Plan, LargeFindsAreSortedByZones) {
+  const Recipe recipe = recipe_of("packed", "cuckoo", TSR_DUPLICATES_PROMISE_UNIQUE);
+  const auto c = composed(recipe, {"table.page_bytes=auto", "layout.bucket_slots=4"});
+  tsr_batch batch = find_of(kCapacity);
+  tsr_stages stages = tsr_plan_batch(c.get(), &batch);
+  EXPECT_EQ(stages.order, TSR_ORDER_ZONES);
+  EXPECT_EQ(stages.place, TSR_PLACE_RANDOM);
+  EXPECT_TRUE(stages.answers);
+  EXPECT_FALSE(tsr_works_alone(&stages)) << "finds overlap finds";
+  for (uint32_t op : {TSR_BULK_contains, TSR_BULK_count, TSR_BULK_note, TSR_BULK_erase}) {
+    batch.op = op;
+    EXPECT_EQ(tsr_plan_batch(c.get(), &batch).order, TSR_ORDER_ZONES) << op;
+  }
+  for (uint32_t op : {TSR_BULK_retrieve, TSR_BULK_erase_pair, TSR_BULK_export, TSR_BULK_apply}) {
+    batch.op = op;
+    EXPECT_EQ(tsr_plan_batch(c.get(), &batch).order, TSR_ORDER_NONE) << op;
+  }
+  batch = find_of(kCapacity);
+  batch.is_recorded = true;
+  EXPECT_EQ(tsr_plan_batch(c.get(), &batch).order, TSR_ORDER_NONE);
+  batch = find_of(1 << 20);
+  EXPECT_EQ(tsr_plan_batch(c.get(), &batch).order, TSR_ORDER_NONE);
+}
+
+TEST(Plan, FindsAreSortedWhereThatIsFaster) {
+  const Recipe recipe = recipe_of("packed", "cuckoo", TSR_DUPLICATES_PROMISE_UNIQUE);
+  const tsr_batch batch = find_of(kCapacity);
+  const auto order = [&](const std::vector<std::string> &entries, uint64_t capacity = kCapacity) {
+    return tsr_plan_batch(composed(recipe, entries, capacity).get(), &batch).order;
+  };
+  EXPECT_EQ(order({}), TSR_ORDER_NONE) << "a key's buckets are anywhere";
+  EXPECT_EQ(order({"table.page_bytes=auto", "table.find_batch=0"}), TSR_ORDER_NONE);
+  EXPECT_EQ(order({"table.page_bytes=auto", "layout.tile_lanes=4"}), TSR_ORDER_NONE) << "instructions bound it";
+  EXPECT_EQ(order({"table.page_bytes=auto", "table.find_batch=7", "layout.tile_lanes=4"}), TSR_ORDER_ZONES);
+  EXPECT_EQ(order({"table.page_bytes=auto"}, 1 << 20), TSR_ORDER_NONE) << "the table is in the cache";
+  // What an H100 gains: narrow pairs from 2^24 keys of a table for 2^27 on, wide ones if most of the table is asked for.
+  const auto least = [&](const std::vector<std::string> &entries) {
+    std::vector<std::string> all = {"table.page_bytes=auto", "layout.bucket_slots=4"};
+    all.insert(all.end(), entries.begin(), entries.end());
+    return tsr_plan_zone_batch(composed(recipe, all).get(), 50 << 20);
+  };
+  EXPECT_GT(least({}), uint64_t{1} << 23);
+  EXPECT_LE(least({}), uint64_t{1} << 24);
+  EXPECT_GT(least({"layout.tile_lanes=2"}), uint64_t{1} << 25);
+  EXPECT_GT(least({"table.key_bits=64", "table.value_bits=64"}), uint64_t{1} << 26);
+  EXPECT_LE(least({"table.key_bits=64", "table.value_bits=64"}), kCapacity);
+  EXPECT_EQ(least({"table.key_bits=64", "table.value_bits=64", "layout.tile_lanes=2"}), UINT64_MAX);
+}
+
+// A zone is a run of pages, at most two fifths of the cache; there are enough of them for the largest table.
+TEST(Plan, ZonesFitTheCache) {
+  const Recipe recipe = recipe_of("packed", "cuckoo", TSR_DUPLICATES_PROMISE_UNIQUE);
+  const uint64_t cache = 50 << 20;
+  for (uint64_t capacity : {1ull << 16, 1ull << 23, 1ull << 27, 1ull << 29}) {
+    SCOPED_TRACE(capacity);
+    const auto c = composed(recipe, {"table.page_bytes=auto"}, capacity);
+    const tsr_zones zones = tsr_plan_zones(c.get(), cache);
+    EXPECT_LE(zones.count, static_cast<uint32_t>(TSR_ZONES_MAX));
+    EXPECT_EQ(zones.count, ((c->shape.pages - 1) >> zones.shift) + 1);
+    EXPECT_GE(zones.count, std::min<uint64_t>(16, c->shape.pages));
+    const uint64_t page = tsr_composition_store_bytes(c.get()) / c->shape.pages;
+    if (capacity <= 1ull << 28) {
+      EXPECT_LE(page << zones.shift, cache * 2 / 5);
+    }
+  }
+}
+
 // Each stage that the plan has is told, in the order of the stages, and no other.
 TEST(Plan, IsToldStageByStage) {
   tsr_stages stages = {};
@@ -138,6 +215,12 @@ TEST(Plan, IsToldStageByStage) {
   std::string told;
   for (uint32_t i = 0, n = tsr_plan_describe(&stages, text); i < n; i++) told += std::string(text[i].stage) + " ";
   EXPECT_EQ(told, "order group group filter place rest combine answer ");
+  stages = {};
+  stages.order = TSR_ORDER_ZONES;
+  stages.answers = true;
+  ASSERT_EQ(tsr_plan_describe(&stages, text), 3u);
+  EXPECT_NE(std::string(text[0].sentence).find("zones"), std::string::npos);
+  EXPECT_NE(std::string(text[1].sentence).find("zone"), std::string::npos);
 }
 
 } // namespace

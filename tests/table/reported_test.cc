@@ -283,7 +283,7 @@ TEST(ReportedRows, ARowIsOfOneKey) {
     std::vector<uint32_t> keys(kItems), rows(kItems * kWords), all(kKeys), found(kKeys * kWords);
     std::vector<uint8_t> is_there(kKeys);
     std::iota(all.begin(), all.end(), 0);
-    for (int round = 0; round < 4; round++) {
+    for (int round = 0; round < (tessera_test::sanitized ? 1 : 4); round++) {
       for (uint64_t i = 0; i < kItems; i++) {
         keys[i] = static_cast<uint32_t>(random.below(kKeys));
         std::fill_n(&rows[i * kWords], kWords, keys[i]);

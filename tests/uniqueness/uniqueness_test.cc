@@ -97,7 +97,7 @@ std::vector<Case> cases() {
   if (plugins_of(TSR_ROLE_HASHER).empty()) return result;
   for (const std::string &layout : plugins_of(TSR_ROLE_LAYOUT))
     for (const std::string &probing : plugins_of(TSR_ROLE_PROBING))
-      for (Widths widths : all_widths)
+      for (Widths widths : tested_widths())
         for (uint32_t policy = 0; policy < TSR_DUPLICATES_PROMISE_UNIQUE; policy++) {
           if (!is_policy_for(widths.value_bits, policy)) continue;
           bool narrow = widths.key_bits == 32 && widths.value_bits <= 32;

@@ -216,7 +216,6 @@ TEST_F(Dataset, TsvSaysHowToWriteANumber) {
       {"ffff", "if it is hexadecimal, write 0xffff"},
       {"1;2", "columns separated by ';' are read with --separator ';'"},
       {"bob", "keys are whole numbers, in decimal or as 0x.."},
-      {"1\r2", "its lines end with CR alone: convert them: tr '\\r' '\\n' <FILE"},
   };
   for (const auto &c : cases) {
     const std::string sentence = fails(write("t.tsv", std::string("1 1\n") + c.field + " 1\n"), widths(32, 32));

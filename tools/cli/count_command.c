@@ -30,7 +30,7 @@ typedef struct count_job {
   tsr_stream_file *files;
   tsr_stream *stream;
   tsr_table *table;
-  uint64_t distinct;
+  uint64_t distinct, overflows; /* keys; additions past the largest count */
   tsr_input_facts facts;
   double seconds;
 } count_job;
@@ -72,10 +72,11 @@ static tsr_status make_table(count_job *job, tsr_error *error) {
   return status == TSR_OK ? tsr_table_create(job->spec, &options, &job->table, error) : status;
 }
 
-static tsr_status check_placed(const count_job *job, tsr_error *error) {
+static tsr_status check_report(count_job *job, tsr_error *error) {
   char advice[TSR_FULL_ADVICE_BYTES];
   tsr_report report = {.size = 0};
   tsr_status status = tsr_table_report(job->table, &report, error);
+  job->overflows = report.overflows;
   if (status == TSR_OK && report.not_placed)
     status = tsr_fail(
         error, TSR_NO_MEMORY, "%" PRIu64 " k-mers found no room in the table, so that counts would be wrong: %s",
@@ -124,7 +125,7 @@ static tsr_status count_all(count_job *job, tsr_error *error) {
   while (status == TSR_OK && chunk.file < job->arguments->operand_count) {
     status = tsr_stream_next(job->stream, WAIT_MILLISECONDS, &chunk, error);
     if (status == TSR_OK && chunk.count) status = tsr_insert(job->table, chunk.count, chunk.keys, NULL, NULL, error);
-    if (status == TSR_OK) status = check_placed(job, error);
+    if (status == TSR_OK) status = check_report(job, error);
     done += chunk.count;
     add_facts(job);
     tsr_progress_show(&progress, done, job->facts.bytes_read, job->facts.bytes);
@@ -138,7 +139,7 @@ static tsr_status count_all(count_job *job, tsr_error *error) {
 static tsr_status put_out(const count_job *job, tsr_error *error) {
   tsr_pairs pairs = {.count = 0};
   tsr_status status = tsr_pairs_export(job->table, &pairs, error);
-  if (status == TSR_OK) tsr_pairs_say_stopped(&pairs, job->spec);
+  if (status == TSR_OK && job->overflows) tsr_say_stopped("", job->table, &pairs);
   if (status == TSR_OK) tsr_pairs_keep(&pairs, job->least);
   if (status == TSR_OK && job->is_sorted) status = tsr_pairs_sort(&pairs, error);
   if (status == TSR_OK && job->out) status = tsr_pairs_write(&pairs, (uint32_t)job->letters, job->out, error);

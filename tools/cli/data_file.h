@@ -22,6 +22,7 @@ extern "C" {
 /* What value a key gets that a file has none for. */
 typedef enum tsr_value_rule {
   TSR_VALUE_NATURAL, /* of arrays of keys and of sequences the key's number in the file: 0, 1, 2 ...; a line is refused */
+  TSR_VALUE_OPTIONAL, /* the same, but lines may all be keys alone: tsr_input_facts.keys_alone, and values of 0 */
   TSR_VALUE_NEEDED,   /* every file without is refused: for tables that add values up */
   TSR_VALUE_ORDINAL,  /* the key's number in the file, of a line too */
   TSR_VALUE_CONSTANT, /* tsr_dataset_options.value; of a value that is no number all bytes are 0 */

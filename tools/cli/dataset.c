@@ -58,6 +58,8 @@ tsr_status tsr_dataset_widths(const tsr_spec *spec, uint32_t *key_bits, uint32_t
   if (!read_bits(spec, "key_bits", &of_key) || !read_bits(spec, "value_bits", &of_value) ||
       !read_bits(spec, "value_bytes", &bytes))
     return tsr_fail(error, TSR_BAD_SPEC, "[table] key_bits, value_bits and value_bytes must be whole numbers");
+  const char *kind = tsr_spec_get(spec, "table", "kind");
+  if (kind && strcmp(kind, "index") == 0) of_value = 32; /* numbers, which no file gives */
   *key_bits = (uint32_t)of_key;
   *value_bits = bytes ? 8 * (uint32_t)bytes : of_value && of_value < 32 ? 32 : (uint32_t)of_value;
   return TSR_OK;
@@ -312,6 +314,7 @@ tsr_input_facts tsr_input_describe(const tsr_input *input) {
     const tsr_tsv_facts of_rows = tsr_tsv_describe(input->tsv);
     facts.names = of_rows.names;
     facts.rows_skipped = of_rows.rows_skipped;
+    facts.keys_alone = of_rows.keys_alone;
   }
   if (input->text) facts.lacks_end = tsr_text_lacks_end(input->text);
   return facts;

@@ -44,6 +44,7 @@ typedef struct tsr_input_facts {
   tsr_sequence_facts sequences;
   tsr_column_names names; /* of rows of text */
   uint64_t rows_skipped;  /* by options->skips_null */
+  bool keys_alone;        /* with TSR_VALUE_OPTIONAL: no row has a value */
   bool lacks_end;         /* of bgzip: its last block is missing, so that the file may be cut */
 } tsr_input_facts;
 

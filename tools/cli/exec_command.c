@@ -252,15 +252,15 @@ static tsr_status insert_file(exec_job *job, const char *word, tsr_error *error)
   tsr_report report = {0};
   tsr_input *input = NULL;
   tsr_table_describe(table, &info);
-  const bool counts = strcmp(tsr_spec_get(tsr_table_spec(table), "table", "kind"), "counter") == 0;
+  const char *kind = tsr_spec_get(tsr_table_spec(table), "table", "kind");
+  const bool counts = strcmp(kind, "counter") == 0, has_values = info.value_bits && strcmp(kind, "index") != 0;
   const tsr_dataset_options options = {.key_bits = info.key_bits,
                                        .value_bits = info.value_bits,
-                                       .want_values = info.value_bits != 0,
+                                       .want_values = has_values,
                                        .value_rule = counts ? TSR_VALUE_CONSTANT : TSR_VALUE_NATURAL,
                                        .value = 1};
-  void *keys = malloc((size_t)CHUNK * 8),
-       *values = info.value_bits ? malloc((size_t)CHUNK * (info.value_bits / 8)) : NULL;
-  tsr_status status = keys && (values || !info.value_bits)
+  void *keys = malloc((size_t)CHUNK * 8), *values = has_values ? malloc((size_t)CHUNK * (info.value_bits / 8)) : NULL;
+  tsr_status status = keys && (values || !has_values)
                           ? tsr_input_open(path, &options, &input, error)
                           : tsr_fail(error, TSR_NO_MEMORY, "%s: no memory for its pairs", path);
   for (uint64_t got = 1; status == TSR_OK && got;) {
@@ -578,6 +578,24 @@ static void free_job(exec_job *job) {
   free(job->text);
 }
 
+/* *wrong grows by the pairs without room and the sums that came out wrong. */
+static tsr_status say_report(const exec_table *t, uint64_t *wrong, tsr_error *error) {
+  char of[NAME_BYTES + sizeof "table "];
+  tsr_report report = {0};
+  const tsr_status status = tsr_table_report(t->table, &report, error);
+  const bool stops = tsr_bits_of_stop(t->table);
+  snprintf(of, sizeof of, "table %s", t->name);
+  if (status == TSR_OK && report.overflows && stops)
+    tsr_say_stopped(of, t->table, NULL);
+  else if (status == TSR_OK && report.overflows)
+    tsr_say("%s: %" PRIu64
+            " sum%s passed the largest value; these values are wrong. Use overflow = saturate in its spec, "
+            "which stops sums there",
+            of, report.overflows, report.overflows == 1 ? "" : "s");
+  *wrong += report.not_placed + (stops ? 0 : report.overflows);
+  return status;
+}
+
 static tsr_exit run_exec(const tsr_arguments *arguments) {
   exec_job job = {.arguments = arguments};
   tsr_error error;
@@ -593,14 +611,7 @@ static tsr_exit run_exec(const tsr_arguments *arguments) {
   if (status == TSR_OK) status = fetch_arrays(&job, &error);
   if (status == TSR_OK && !tsr_arguments_has(arguments, "--quiet")) status = print_facts(&job, &error);
   for (size_t i = 0; status == TSR_OK && i < job.table_count; i++) {
-    tsr_report report = {0};
-    status = tsr_table_report(job.tables[i].table, &report, &error);
-    wrong += report.not_placed + report.overflows;
-    if (status == TSR_OK && report.overflows)
-      tsr_say("table %s: %" PRIu64
-              " sum%s passed the largest value; these values are wrong. Use overflow = saturate in "
-              "its spec, which stops sums there",
-              job.tables[i].name, report.overflows, report.overflows == 1 ? "" : "s");
+    if (!job.tables[i].is_other) status = say_report(&job.tables[i], &wrong, &error);
   }
   if (status == TSR_OK) status = each(&job, "--out", write_out, &error);
   free_job(&job);

@@ -51,6 +51,7 @@ typedef struct tsr_job_kind {
   bool is_multimap;
   bool keeps_all; /* a multimap or a multiset */
   bool is_filter; /* it keeps no pairs, and has no size */
+  bool is_index;  /* keys are inserted without values, and get numbers */
 } tsr_job_kind;
 
 /* What a job has counted, in the end. */

@@ -9,6 +9,7 @@
 
 #include "tools/cli/advice.h"
 #include "tools/cli/console.h"
+#include "tools/cli/pairs.h"
 
 const char *const tsr_job_verbs[TSR_JOB_VERBS] = {"insert", "find", "erase"};
 
@@ -36,6 +37,8 @@ void tsr_report_composition(const tsr_job *job) {
     fprintf(out, ", every pair kept\nparts    ");
   else if (strcmp(tsr_job_setting(job, "kind", "?"), "counter") == 0)
     fprintf(out, ", which stop at 2^%s - 1\nparts    ", tsr_job_setting(job, "value_bits", "?"));
+  else if (job->kind.is_index)
+    fprintf(out, ", numbered from 0 on, reuse = %s\nparts    ", tsr_job_setting(job, "reuse", "yes"));
   else
     fprintf(out, ", duplicates = %s\nparts    ", tsr_job_setting(job, "duplicates", "first"));
   for (size_t i = 0, shown = 0; i < sizeof parts / sizeof parts[0]; i++)
@@ -68,7 +71,9 @@ static void print_counts(const tsr_job *job, const tsr_job_step *step) {
   case TSR_JOB_INSERT:
     fprintf(out, "%" PRIu64 " items: %" PRIu64 " inserted, %" PRIu64 " present, %" PRIu64 " not placed", step->count,
             r->inserted, r->insert_keys - r->inserted - r->not_placed, r->not_placed);
-    if (r->overflows) fprintf(out, ", %" PRIu64 " sums overflowed", r->overflows);
+    if (r->overflows)
+      fprintf(out, ", %" PRIu64 " %s", r->overflows,
+              tsr_bits_of_stop(job->table) ? "additions stopped at the largest value" : "sums overflowed");
     if (r->insert_paged)
       fprintf(out, "; %" PRIu64 " went page by page, with %" PRIu64 " bytes of scratch memory", r->insert_paged,
               r->insert_scratch_bytes);

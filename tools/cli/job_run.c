@@ -101,6 +101,8 @@ static tsr_status settle_growth(tsr_job *job, tsr_error *error) {
 static tsr_status check_value(const tsr_job *job, tsr_error *error) {
   const tsr_dataset_options *reading = &job->reading;
   if (reading->value_rule == TSR_VALUE_NATURAL && !reading->value_column) return TSR_OK;
+  if (job->kind.is_index)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "--value: an index gives its keys their numbers: remove the option");
   if (!job->value_bits)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "--value: a %s has no values", tsr_job_setting(job, "kind", "set"));
   if (job->value_bits > 64 && !reading->value_column)
@@ -133,6 +135,7 @@ static tsr_status read_spec(tsr_job *job, tsr_error *error) {
   if (status == TSR_OK) status = tsr_dataset_widths(job->spec, &job->key_bits, &job->value_bits, error);
   if (status) return status;
   job->kind.is_filter = is_setting(job, "kind", "", "filter");
+  job->kind.is_index = is_setting(job, "kind", "", "index");
   job->kind.is_multimap = is_setting(job, "kind", "", "multimap");
   job->kind.keeps_all = job->kind.is_multimap || is_setting(job, "kind", "", "multiset");
   const char *duplicates = job->kind.keeps_all ? "" : tsr_job_setting(job, "duplicates", "first");
@@ -147,6 +150,9 @@ static tsr_status read_spec(tsr_job *job, tsr_error *error) {
   if (status) return status;
   if (job->outputs.has_histogram && job->value_bits > 64 && !job->kind.keeps_all)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "--histogram: a value of value_bytes counts nothing: use a counter");
+  if (job->outputs.has_histogram && job->kind.is_index)
+    return tsr_fail(error, TSR_BAD_ARGUMENT,
+                    "--histogram: an index numbers its keys, and counts nothing: use a counter");
   if (job->outputs.has_histogram && !job->value_bits && !job->kind.keeps_all)
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "--histogram: in a set each key is there once: use a multiset, or a counter");
@@ -162,7 +168,7 @@ static tsr_stream_file file_of(const tsr_job *job, const tsr_job_step *step) {
   tsr_stream_file file = {.path = step->path, .options = job->reading, .is_inserted = step->verb == TSR_JOB_INSERT};
   file.options.key_bits = job->key_bits;
   file.options.value_bits = job->value_bits;
-  file.options.want_values = file.is_inserted && job->value_bits > 0;
+  file.options.want_values = file.is_inserted && job->value_bits > 0 && !job->kind.is_index;
   if (is_natural && counts) {
     file.options.value_rule = TSR_VALUE_CONSTANT;
     file.options.value = 1;
@@ -379,7 +385,7 @@ static tsr_status run_step(running *r, size_t index, tsr_chunk *chunk, tsr_error
   tsr_report_step(job, step);
   tsr_say_what_was_read(step->path, &job->reading, &step->facts, job->is_quiet);
   if (step->report.not_placed) tsr_say_not_placed(job, step);
-  if (step->report.overflows) tsr_say_overflows(job, step);
+  if (step->report.overflows && !tsr_bits_of_stop(job->table)) tsr_say_overflows(job, step);
   job->totals.unplaced += step->report.not_placed;
   job->totals.overflows += step->report.overflows;
   return check_sums(r, step, error);
@@ -453,10 +459,17 @@ static tsr_status close_rows(running *r, tsr_status former, tsr_error *error) {
 }
 
 static tsr_status put_pairs(tsr_job *job, tsr_error *error) {
+  const bool stopped = job->totals.overflows && tsr_bits_of_stop(job->table);
   tsr_pairs pairs = {.count = 0};
-  if (!job->outputs.pairs && !job->outputs.has_histogram) return TSR_OK;
+  if (!job->outputs.pairs && !job->outputs.has_histogram) {
+    if (stopped) tsr_say_stopped("", job->table, NULL);
+    return TSR_OK;
+  }
   tsr_status status = tsr_pairs_export(job->table, &pairs, error);
-  if (status == TSR_OK) tsr_pairs_say_stopped(&pairs, job->spec);
+  const uint32_t bits = tsr_bits_of_stop(job->table);
+  const bool may_have =
+      bits && (job->load || bits < 32); /* stopped before, or by one value that is larger than a count */
+  if (status == TSR_OK && (stopped || may_have)) tsr_say_stopped("", job->table, &pairs);
   pairs.signed_keys = job->reading.signed_keys;
   pairs.signed_values = job->reading.signed_values;
   pairs.names = &job->names;
@@ -532,7 +545,8 @@ tsr_exit tsr_job_run(tsr_job *job) {
   tsr_stream_close(r.stream);
   free(r.files);
   if (status) return failed;
-  return job->totals.unplaced || job->totals.overflows ? TSR_EXIT_UNPLACED : TSR_EXIT_OK;
+  const bool is_wrong = job->totals.overflows && !tsr_bits_of_stop(job->table);
+  return job->totals.unplaced || is_wrong ? TSR_EXIT_UNPLACED : TSR_EXIT_OK;
 }
 
 void tsr_job_free(tsr_job *job) {

@@ -30,6 +30,7 @@ typedef struct join_job {
   const char *out;
   tsr_dataset_options reading[2]; /* of the left and the right file */
   tsr_column_names names[2];      /* of their columns */
+  bool has_values[2];             /* whether their rows, or the key's number in their place, are shown as values */
   char *columns[2];               /* what --key and --value say, cut in two */
   tsr_spec *spec;
   tsr_table *left, *right;
@@ -61,6 +62,7 @@ static tsr_status read_spec(join_job *job, tsr_error *error) {
 static void note(join_job *job, uint32_t side, const tsr_stream_file *file, tsr_stream *stream) {
   const tsr_input_facts facts = tsr_stream_describe(stream, 0);
   job->names[side] = facts.names;
+  job->has_values[side] = file->options.want_values && !facts.keys_alone;
   tsr_say_what_was_read(file->path, &file->options, &facts, job->is_quiet);
 }
 
@@ -91,23 +93,31 @@ static tsr_status fill(join_job *job, tsr_stream *stream, tsr_gather *gather, co
     status = tsr_fail(error, TSR_NO_MEMORY,
                       "%s: %" PRIu64 " pairs found no room in the table, so that rows would be missing: %s", path,
                       report.not_placed, tsr_advice_when_full(table, "let it grow: --set table.growth=double", advice));
-  job->overflows += report.overflows;
-  if (status == TSR_OK && report.overflows)
+  const bool stops = tsr_bits_of_stop(table);
+  if (status == TSR_OK && report.overflows && stops) tsr_say_stopped(path, table, NULL);
+  if (!stops) job->overflows += report.overflows;
+  if (status == TSR_OK && report.overflows && !stops)
     tsr_say("%s: %" PRIu64 " sum%s of duplicates = add passed the largest value; these values are wrong. Use --set "
             "table.overflow=saturate, which stops sums there",
             path, report.overflows, report.overflows == 1 ? "" : "s");
   return status;
 }
 
-/* Values that no row shows need not be there. */
-static bool needs_values(const join_job *job, uint32_t side) {
-  const bool shows_left = job->kind <= TSR_JOIN_ANTI, shows_right = job->kind <= TSR_JOIN_LEFT;
-  const bool is_combined = job->is_aggregate && job->kind != TSR_JOIN_COUNT;
-  return !job->only_counts && (side == 0 ? shows_left && !job->is_aggregate : shows_right || is_combined);
+/* Whether rows show a side's values, if it has any. */
+static bool shows_values(const join_job *job, uint32_t side) {
+  if (job->only_counts || job->is_aggregate) return false;
+  return job->kind <= (side == 0 ? TSR_JOIN_ANTI : TSR_JOIN_LEFT);
 }
 
-/* Whatever other columns hold is passed over. */
-static void read_keys_alone(tsr_dataset_options *options) {
+/* Whether a side must have values. */
+static bool combines_values(const join_job *job, uint32_t side) {
+  return side == 1 && job->is_aggregate && job->kind != TSR_JOIN_COUNT && !job->only_counts;
+}
+
+/* What is read of a file: keys alone, whatever other columns hold, or values as well. */
+static void choose_reading(const join_job *job, uint32_t side, tsr_dataset_options *options) {
+  options->value_rule = TSR_VALUE_OPTIONAL;
+  if (shows_values(job, side) || combines_values(job, side)) return;
   options->value_rule = TSR_VALUE_CONSTANT;
   options->value_column = NULL;
   if (!options->key_column) options->key_column = "@1";
@@ -120,7 +130,7 @@ static tsr_status read_table(join_job *job, uint32_t side, tsr_table **table, ts
   bool is_settled = false, is_exact;
   tsr_status status = tsr_dataset_widths(job->spec, &file.options.key_bits, &file.options.value_bits, error);
   file.options.want_values = file.options.value_bits > 0;
-  if (!needs_values(job, side)) read_keys_alone(&file.options);
+  choose_reading(job, side, &file.options);
   if (status == TSR_OK) status = tsr_stream_open(&file, 1, &stream, error);
   while (status == TSR_OK && !is_settled) status = tsr_stream_settle(stream, WAIT_MILLISECONDS, &is_settled, error);
   tsr_options options = {.plugins = tsr_arguments_value(job->arguments, "--plugins")};
@@ -136,6 +146,10 @@ static tsr_status read_table(join_job *job, uint32_t side, tsr_table **table, ts
   if (status == TSR_OK) status = fill(job, stream, &gather, path, error);
   tsr_gather_free(&gather);
   if (status == TSR_OK) note(job, side, &file, stream);
+  if (status == TSR_OK && file.options.want_values && !job->has_values[side] && combines_values(job, side))
+    status = tsr_fail(error, TSR_IO, "%s: has no values, and --aggregate %s needs those of the right file: choose %s",
+                      path, tsr_arguments_value(job->arguments, "--aggregate"),
+                      "--aggregate count, or a file with a key and a value in each row");
   tsr_stream_close(stream);
   return status;
 }
@@ -190,10 +204,10 @@ static tsr_status write_rows(join_job *job, uint64_t *count, tsr_error *error) {
   tsr_table_describe(job->left, &left);
   tsr_table_describe(job->right, &right);
   tsr_rows rows = {.key_bits = left.key_bits,
-                   .value_bits = job->is_aggregate            ? 64
-                                 : job->kind <= TSR_JOIN_ANTI ? left.value_bits
-                                                              : 0,
-                   .right_bits = has_right ? right.value_bits : 0,
+                   .value_bits = job->is_aggregate                            ? 64
+                                 : shows_values(job, 0) && job->has_values[0] ? left.value_bits
+                                                                              : 0,
+                   .right_bits = has_right && job->has_values[1] ? right.value_bits : 0,
                    .may_lack_right = is_left,
                    .signed_keys = job->reading[0].signed_keys,
                    .signed_values = job->reading[0].signed_values && !job->is_aggregate};
@@ -201,10 +215,10 @@ static tsr_status write_rows(join_job *job, uint64_t *count, tsr_error *error) {
   name_columns(job, &rows, right_name, sizeof right_name);
   found_rows found = {.count = 0}, alone = {.count = 0};
   tsr_row_writer *writer = NULL;
-  tsr_status status = tsr_rows_check_values("--out", job->out, left.value_bits, error);
+  const uint32_t widest = rows.right_bits > rows.value_bits ? rows.right_bits : rows.value_bits;
+  tsr_status status = tsr_rows_check_values("--out", job->out, widest, error);
   if (status) return status;
-  status = join_tables(job, is_left ? (uint32_t)TSR_JOIN_INNER : job->kind, has_right && right.value_bits, &rows,
-                       &found, error);
+  status = join_tables(job, is_left ? (uint32_t)TSR_JOIN_INNER : job->kind, rows.right_bits, &rows, &found, error);
   if (status == TSR_OK && is_left) status = join_tables(job, TSR_JOIN_ANTI, false, &rows, &alone, error);
   if (status == TSR_OK) status = tsr_rows_open(job->out, &rows, &writer, error);
   const found_rows *const parts[] = {&found, &alone};

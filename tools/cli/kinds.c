@@ -24,6 +24,7 @@ static const kind kinds[] = {
     {"map", "value_bits = 32\n", "map"},
     {"map", "value_bits = 32\nduplicates = promise_unique\n", "map of distinct keys"},
     {"counter", "value_bits = 32\n", "counter"},
+    {"index", "", "index"},
     {"multiset", "", "multiset"},
     {"multimap", "value_bits = 32\n", "multimap"},
     {"multimap", "value_bits = 32\nvalues = buckets\n", "multimap with values = buckets"},

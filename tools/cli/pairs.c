@@ -39,23 +39,29 @@ static bool says(const tsr_spec *spec, const char *key, const char *word) {
   return value && strcmp(value, word) == 0;
 }
 
-/* The bits of the number at which such a table's values stop; 0: they do not stop. */
-static uint32_t bits_of_stop(const tsr_spec *spec, uint32_t value_bits) {
+uint32_t tsr_bits_of_stop(const tsr_table *table) {
+  const tsr_spec *spec = tsr_table_spec(table);
   const char *bits = tsr_spec_get(spec, "table", "value_bits");
-  if (says(spec, "kind", "counter")) return bits ? (uint32_t)strtoul(bits, NULL, 10) : value_bits;
-  return says(spec, "overflow", "saturate") && says(spec, "duplicates", "add") ? value_bits : 0;
+  tsr_table_info info = {0};
+  tsr_table_describe(table, &info);
+  if (says(spec, "kind", "counter")) return bits ? (uint32_t)strtoul(bits, NULL, 10) : info.value_bits;
+  return says(spec, "overflow", "saturate") && says(spec, "duplicates", "add") ? info.value_bits : 0;
 }
 
-void tsr_pairs_say_stopped(const tsr_pairs *pairs, const tsr_spec *spec) {
-  const uint32_t bits = bits_of_stop(spec, pairs->value_bits);
-  if (!bits || bits > 64) return;
+void tsr_say_stopped(const char *of, const tsr_table *table, const tsr_pairs *pairs) {
+  const uint32_t bits = tsr_bits_of_stop(table);
   const uint64_t most = ~(uint64_t)0 >> (64 - bits);
+  const char *what = says(tsr_table_spec(table), "kind", "counter") ? "count" : "sum";
+  const char *advice = bits < 64 ? ". Use a larger value_bits" : "";
   uint64_t stopped = 0;
-  for (uint64_t i = 0; i < pairs->count; i++) stopped += tsr_number_at(pairs->values, pairs->value_bits, i) == most;
-  if (!stopped) return;
-  tsr_say("%" PRIu64 " key%s the largest %s that fits, %" PRIu64 ": the true one may be larger%s", stopped,
-          stopped == 1 ? " has" : "s have", says(spec, "kind", "counter") ? "count" : "sum", most,
-          bits < 64 ? ". Use a larger value_bits" : "");
+  const char *colon = *of ? ": " : "";
+  if (!pairs)
+    tsr_say("%s%s%ss passed the largest that fits, %" PRIu64 ", and stopped there%s", of, colon, what, most, advice);
+  for (uint64_t i = 0; pairs && i < pairs->count; i++)
+    stopped += tsr_number_at(pairs->values, pairs->value_bits, i) == most;
+  if (stopped)
+    tsr_say("%s%s%" PRIu64 " key%s the largest %s that fits, %" PRIu64 ": the true one may be larger%s", of, colon,
+            stopped, stopped == 1 ? " has" : "s have", what, most, advice);
 }
 
 /* A value that is no number counts as 0. */

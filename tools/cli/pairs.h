@@ -20,8 +20,12 @@ typedef struct tsr_pairs {
 /* Copies all pairs. The caller frees. Status: as of tsr_export, and TSR_NO_MEMORY. */
 TSR_MUST_CHECK tsr_status tsr_pairs_export(tsr_table *table, tsr_pairs *pairs, tsr_error *error);
 
-/* Says how many counts or sums of a table made of `spec` stopped at the largest number, if it has such: they may be larger. */
-void tsr_pairs_say_stopped(const tsr_pairs *pairs, const tsr_spec *spec);
+/* The bits of the value at which a table's counts or sums stop; 0: they do not stop. */
+uint32_t tsr_bits_of_stop(const tsr_table *table);
+
+/* Says that such values passed the largest one. pairs: all of the table, so that the keys that have it are told; NULL: they
+ * are not known. of: a file or table that the sentence begins with, or "". pre: tsr_bits_of_stop. */
+void tsr_say_stopped(const char *of, const tsr_table *table, const tsr_pairs *pairs);
 
 /* Keeps those whose value is at least `least`. pre: there are values. */
 void tsr_pairs_keep(tsr_pairs *pairs, uint64_t least);

@@ -293,9 +293,10 @@ static tsr_status finish(tsr_sequence *p) {
   p->is_at_end = true;
   if (p->is_strict && p->keys.before + p->keys.count == 0) {
     return tsr_fail(p->error, TSR_IO,
-                    "%s: holds no k-mer of %u letters A, C, G or T (%llu records, %llu bases): use a "
+                    "%s: holds no k-mer of %u letters A, C, G or T (%llu record%s, %llu bases): use a "
                     "smaller --kmers or another file",
-                    p->path, p->kmer.length, (unsigned long long)p->facts.records, (unsigned long long)p->facts.bases);
+                    p->path, p->kmer.length, (unsigned long long)p->facts.records, p->facts.records == 1 ? "" : "s",
+                    (unsigned long long)p->facts.bases);
   }
   return TSR_OK;
 }

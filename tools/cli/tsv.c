@@ -250,9 +250,7 @@ static void advise(const tsr_tsv *t, const char *what, const char *shown, uint32
   const uint64_t limit = UINT64_MAX >> (64 - bits);
   const char *other = shown + strcspn(shown, ",;|");
   uint64_t meant;
-  if (memchr(row_of(t), '\r', t->content))
-    snprintf(advice, room, "its lines end with CR alone: convert them: tr '\\r' '\\n' <FILE");
-  else if (is_signed && is_all_of(shown, "-0123456789"))
+  if (is_signed && is_all_of(shown, "-0123456789"))
     snprintf(advice, room, "with --signed they are -2^%u to 2^%u - 1", bits - 1, bits - 1);
   else if (shown[0] == '+' && is_all_of(shown + 1, "0123456789"))
     snprintf(advice, room, "write %s", shown + 1);
@@ -274,7 +272,16 @@ static void advise(const tsr_tsv *t, const char *what, const char *shown, uint32
     snprintf(advice, room, "%ss are whole numbers, in decimal or as 0x..", what);
 }
 
+/* Lines of old Macs are one row here, which is wrong in its columns, its names or its numbers. False: they are not such. */
+static bool is_refused_for_cr(const tsr_tsv *t) {
+  if (!memchr(row_of(t), '\r', t->content)) return false;
+  tsr_fail(t->error, TSR_IO, "%s:%llu: its lines end with CR alone: convert them: tr '\\r' '\\n' <FILE", t->path,
+           (unsigned long long)t->line);
+  return true;
+}
+
 static tsr_status bad_number(const tsr_tsv *t, const char *what, field f, uint32_t bits, bool is_signed) {
+  if (is_refused_for_cr(t)) return TSR_IO;
   char shown[TSR_FIELD_SHOWN + 4], advice[2 * TSR_FIELD_SHOWN];
   show(t, f, shown);
   const bool may_be_name = !t->columns.is_known && begins_a_name(shown[0]) && !strchr(shown, '?');
@@ -342,6 +349,7 @@ static tsr_status find_column(const tsr_tsv *t, const char *option, const char *
     *at = (size_t)number - 1;
     return TSR_OK;
   }
+  if (is_refused_for_cr(t)) return TSR_IO;
   char shown[TSR_FIELD_SHOWN + 4];
   return tsr_fail(t->error, TSR_IO, "%s:%llu: %s %s: there is no such column: the first row has %zu, the first is '%s'",
                   t->path, (unsigned long long)t->line, option, column, t->field_count, show(t, t->fields[0], shown));
@@ -353,7 +361,8 @@ static void copy_name(const tsr_tsv *t, size_t column, char name[TSR_NAME_BYTES]
 }
 
 static bool is_given_a_value(const tsr_tsv *t) {
-  return t->options->value_rule == TSR_VALUE_ORDINAL || t->options->value_rule == TSR_VALUE_CONSTANT;
+  const tsr_value_rule rule = t->options->value_rule;
+  return rule == TSR_VALUE_ORDINAL || rule == TSR_VALUE_CONSTANT || t->facts.keys_alone;
 }
 
 /* Chooses the columns by the first row; *is_header: it names them, and holds no key. */
@@ -362,6 +371,7 @@ static tsr_status choose_columns(tsr_tsv *t, bool *is_header) {
   columns c = {.is_chosen = o->key_column || o->value_column, .has_value = true, .value = 1};
   tsr_status status = TSR_OK;
   *is_header = has_names(t);
+  t->facts.keys_alone = o->value_rule == TSR_VALUE_OPTIONAL && t->field_count == 1 && !o->value_column;
   if (o->key_column) status = find_column(t, "--key", o->key_column, &c.key, is_header);
   if (status == TSR_OK && o->value_column && o->want_values)
     status = find_column(t, "--value", o->value_column, &c.value, is_header);
@@ -376,7 +386,7 @@ static tsr_status choose_columns(tsr_tsv *t, bool *is_header) {
   if (status == TSR_OK && c.is_chosen && o->want_values && !c.has_value && t->field_count > 1 && !is_given_a_value(t))
     return tsr_fail(t->error, TSR_IO, "%s: has %zu columns: choose that of the values by --value", t->path,
                     t->field_count);
-  c.width = c.is_chosen || *is_header ? t->field_count : 0;
+  c.width = c.is_chosen || *is_header || o->value_rule == TSR_VALUE_OPTIONAL ? t->field_count : 0;
   if (status == TSR_OK && *is_header) copy_name(t, c.key, t->facts.names.key);
   if (status == TSR_OK && *is_header && c.has_value && c.value < t->field_count)
     copy_name(t, c.value, t->facts.names.value);
@@ -386,7 +396,9 @@ static tsr_status choose_columns(tsr_tsv *t, bool *is_header) {
 
 static tsr_status check_width(const tsr_tsv *t) {
   const size_t width = t->columns.width;
-  if (!t->columns.is_chosen && t->field_count > 2)
+  const bool is_wide = !t->columns.is_chosen && t->field_count > 2;
+  if ((is_wide || (width && t->field_count != width)) && is_refused_for_cr(t)) return TSR_IO;
+  if (is_wide)
     return tsr_fail(t->error, TSR_IO,
                     "%s:%llu: the row has more than two columns, a key and a value: choose among %zu by --key and "
                     "--value",
@@ -452,17 +464,17 @@ static tsr_status give_value(const tsr_tsv *t) {
   const uint64_t ordinal = t->before + t->count;
   const uint32_t bits = t->options->value_bits;
   if (!is_given_a_value(t))
-    return tsr_fail(
-        t->error, TSR_IO,
-        "%s:%llu: has a key but no value: write `key value`, or set the value of such keys by --value of `tessera run`",
-        t->path, (unsigned long long)t->line);
+    return tsr_fail(t->error, TSR_IO, "%s:%llu: has a key but no value: %s", t->path, (unsigned long long)t->line,
+                    t->field_count > 1
+                        ? "leave such rows out by --null skip"
+                        : "write `key value`, or set the value of such keys by --value of `tessera run`");
   if (t->options->value_rule == TSR_VALUE_ORDINAL && bits == 32 && ordinal > UINT32_MAX)
     return tsr_refuse_ordinal(t->path, t->error);
-  const bool is_constant = t->options->value_rule == TSR_VALUE_CONSTANT;
+  const uint64_t constant = t->facts.keys_alone ? 0 : t->options->value;
   if (bits > 64)
     memset((char *)t->values + t->count * (bits / 8), 0, bits / 8);
   else
-    tsr_number_put(t->values, bits, t->count, is_constant ? t->options->value : ordinal);
+    tsr_number_put(t->values, bits, t->count, t->options->value_rule == TSR_VALUE_ORDINAL ? ordinal : constant);
   return TSR_OK;
 }
 

@@ -13,6 +13,7 @@ typedef struct tsr_tsv tsr_tsv;
 typedef struct tsr_tsv_facts { /* of the rows so far */
   tsr_column_names names;
   uint64_t rows_skipped; /* by options->skips_null */
+  bool keys_alone;       /* with TSR_VALUE_OPTIONAL: no row has a value */
 } tsr_tsv_facts;
 
 /* Begins to read rows from `text`, as `path`, which is for sentences; all three must live as long. separator: of the file's

@@ -89,7 +89,7 @@ static tsr_status operate(const tsr_worker *w, tsr_job_verb verb, uint64_t n, ts
       .results = has_codes ? w->codes : NULL, .unplaced_keys = w->unplaced_keys, .unplaced_values = w->unplaced_values};
   switch (verb) {
   case TSR_JOB_INSERT:
-    return tsr_insert(table, n, w->keys, w->values, &call, error);
+    return tsr_insert(table, n, w->keys, w->job->kind.is_index ? NULL : w->values, &call, error);
   case TSR_JOB_ERASE:
     return tsr_erase(table, n, w->keys, NULL, error);
   default:
@@ -174,6 +174,7 @@ static void add_report(tsr_report *to, const tsr_report *more) {
   to->cleanings += more->cleanings;
   to->erased_slots = more->erased_slots;
   to->overflows += more->overflows;
+  to->zoned += more->zoned;
   raise_to(&to->insert_scratch_bytes, more->insert_scratch_bytes);
   raise_to(&to->insert_probes_max, more->insert_probes_max);
   raise_to(&to->find_probes_max, more->find_probes_max);
@@ -188,7 +189,7 @@ static void add_report(tsr_report *to, const tsr_report *more) {
 
 /* What an insert handed back, in the order of the input. */
 static tsr_status list_unplaced(const tsr_worker *w, uint64_t n, tsr_error *error) {
-  const size_t keys = key_bytes(w), values = value_bytes(w);
+  const size_t keys = key_bytes(w), values = w->job->kind.is_index ? 0 : value_bytes(w);
   tsr_rows rows = {.keys = w->host_keys,
                    .values = values ? w->host_values : NULL,
                    .key_bits = w->job->key_bits,

@@ -491,6 +491,11 @@ static tsr_status check_alike(const tsr_bench_session *s, const char *name, cons
 
 static tsr_status check_kind(const tsr_bench_session *s, const tsr_bench_entrant *entrant, tsr_error *error) {
   const char *kind = tsr_spec_get(entrant->spec, "table", "kind");
+  if (strcmp(kind, "index") == 0)
+    return tsr_fail(error, TSR_BAD_ARGUMENT,
+                    "bench: %s has kind = index, and no operation of bench numbers keys: measure the map that it is "
+                    "made of, with kind = map and value_bits = 32",
+                    entrant->name);
   if (s->options->ops[TSR_BENCH_FIND_ALL] && strcmp(kind, "multimap") != 0)
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "bench: --ops find_all: %s has kind = %s, and only a multimap has several values of a key to find: "

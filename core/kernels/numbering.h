@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The steps that give the keys of an index their numbers (kind = index): their list, their argument, and what an item
+ * does. While a batch is inserted, a new key's value is a mark: the item that inserted it. Read next: steps.h,
+ * ../table/numbering.h.
+ */
+#ifndef TSR_KERNELS_NUMBERING_H
+#define TSR_KERNELS_NUMBERING_H
+
+#include "core/kernels/steps.h"
+
+#define TSR_NUMBER_NONE 0xFFFFFFFFu    /* the key is absent */
+#define TSR_NUMBER_MARK 0x80000000u    /* added to an item's number: that item inserted the key. Numbers are below it */
+#define TSR_NUMBERING_ITEMS (1u << 24) /* the most of one batch of marks */
+/* The code of an item whose value TSR_BULK_combine writes; NEEDS_COMBINE of look.cuh. */
+#define TSR_NUMBERING_WRITES (TSR_RESULTS + 5)
+
+/* offer    each item offers its mark
+ * first    first[m] becomes the least item whose key item m inserted
+ * lead     ranks: 1 for the item of each new key that takes its number, otherwise 0
+ * settle   marks become numbers, and the codes say which items write theirs to the table. ranks: summed
+ * take     one item: the numbers that settle gave are no longer free
+ * leave    ranks: 1 for each item whose number comes back, otherwise 0
+ * keep     the numbers that come back go behind the free ones. ranks: summed
+ * count    one item: they are free
+ * blank    no key has a number
+ * place    each item writes its key to the place of its number
+ * add      each item adds 1 to the count of its number */
+#define TSR_NUMBERING_STEPS(ITEM)                                                                                      \
+  ITEM(offer)                                                                                                          \
+  ITEM(first)                                                                                                          \
+  ITEM(lead)                                                                                                           \
+  ITEM(settle)                                                                                                         \
+  ITEM(take)                                                                                                           \
+  ITEM(leave)                                                                                                          \
+  ITEM(keep)                                                                                                           \
+  ITEM(count)                                                                                                          \
+  ITEM(blank)                                                                                                          \
+  ITEM(place)                                                                                                          \
+  ITEM(add)
+#define TSR_NUMBERING_ENUM(step) TSR_NUMBERING_##step,
+enum { TSR_NUMBERING_STEPS(TSR_NUMBERING_ENUM) TSR_NUMBERING_STEP_COUNT };
+
+/* Which numbers are free, in device memory. The list of those that came back follows it: `spares` uint32_t. */
+typedef struct tsr_free_numbers {
+  uint64_t given; /* numbers from this one on were never given */
+  uint64_t spares;
+} tsr_free_numbers;
+
+/* Arrays hold n items, or are NULL if a step does not use them. */
+typedef struct tsr_numbering_run {
+  uint64_t n;        /* of take and count 1 */
+  uint32_t *numbers; /* marks or numbers of the items */
+  uint64_t *ranks;   /* n + 1 */
+  uint32_t *first;   /* NULL: the item that inserted a key takes its number */
+  uint8_t *codes;    /* settle: written; leave, keep: results, of which `wanted` counts; NULL: all items do */
+  uint32_t wanted;
+  uint32_t key_bytes;
+  uint64_t missing; /* settle: the number of an absent key; blank: the key of a number that no key has */
+  tsr_free_numbers *all;
+  const void *keys;
+  void *keys_out;   /* blank, place: the keys of numbers from `from` on, ... */
+  uint8_t *present; /* ... and whether there is one; NULL: nobody asks */
+  uint64_t *counts; /* add: of numbers from `from` on */
+  uint64_t from, room;
+} tsr_numbering_run;
+
+/* ---- Numbers for new keys -------------------------------------------------------------------- */
+
+TSR_STEP_FUNCTION uint32_t tsr_numbering_is_marked(uint32_t number) {
+  return number >= TSR_NUMBER_MARK && number != TSR_NUMBER_NONE;
+}
+
+/* Relaxed: the next step reads it. */
+TSR_STEP_FUNCTION void tsr_numbering_lower(uint32_t *to, uint32_t item) {
+#ifdef __CUDACC__
+  atomicMin(to, item);
+#else
+  uint32_t seen = __atomic_load_n(to, __ATOMIC_RELAXED);
+  while (item < seen && !__atomic_compare_exchange_n(to, &seen, item, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+#endif
+}
+
+/* The item that takes the number of a key that is marked so. */
+TSR_STEP_FUNCTION uint32_t tsr_numbering_leader(const tsr_numbering_run *r, uint32_t mark) {
+  return r->first ? r->first[mark - TSR_NUMBER_MARK] : mark - TSR_NUMBER_MARK;
+}
+
+TSR_STEP_FUNCTION uint32_t tsr_numbering_leads(const tsr_numbering_run *r, uint64_t i) {
+  return tsr_numbering_is_marked(r->numbers[i]) && tsr_numbering_leader(r, r->numbers[i]) == i;
+}
+
+TSR_STEP_FUNCTION void tsr_numbering_offer_item(const tsr_numbering_run *r, uint64_t i) {
+  r->numbers[i] = TSR_NUMBER_MARK + (uint32_t)i;
+}
+
+TSR_STEP_FUNCTION void tsr_numbering_first_item(const tsr_numbering_run *r, uint64_t i) {
+  if (tsr_numbering_is_marked(r->numbers[i]))
+    tsr_numbering_lower(&r->first[r->numbers[i] - TSR_NUMBER_MARK], (uint32_t)i);
+}
+
+TSR_STEP_FUNCTION void tsr_numbering_lead_item(const tsr_numbering_run *r, uint64_t i) {
+  r->ranks[i] = tsr_numbering_leads(r, i);
+}
+
+/* The free number of a rank: those that came back first, the last one first of all. */
+TSR_STEP_FUNCTION uint32_t tsr_numbering_free(const tsr_numbering_run *r, uint64_t rank) {
+  const uint32_t *spare = (const uint32_t *)(r->all + 1);
+  return rank < r->all->spares ? spare[r->all->spares - 1 - rank] : (uint32_t)(r->all->given + rank - r->all->spares);
+}
+
+TSR_STEP_FUNCTION void tsr_numbering_settle_item(const tsr_numbering_run *r, uint64_t i) {
+  const uint32_t seen = r->numbers[i];
+  r->codes[i] = tsr_numbering_leads(r, i) ? TSR_NUMBERING_WRITES : 0;
+  if (seen == TSR_NUMBER_NONE)
+    r->numbers[i] = (uint32_t)r->missing;
+  else if (tsr_numbering_is_marked(seen))
+    r->numbers[i] = tsr_numbering_free(r, r->ranks[tsr_numbering_leader(r, seen)]);
+}
+
+/* pre: one thread does it. ranks: of the items before, whose number is `room`. */
+TSR_STEP_FUNCTION void tsr_numbering_take_item(const tsr_numbering_run *r, uint64_t i) {
+  const uint64_t taken = r->ranks[r->room];
+  const uint64_t again = taken < r->all->spares ? taken : r->all->spares;
+  (void)i;
+  r->all->spares -= again;
+  r->all->given += taken - again;
+}
+
+/* ---- Numbers that come back ------------------------------------------------------------------ */
+
+TSR_STEP_FUNCTION uint32_t tsr_numbering_comes_back(const tsr_numbering_run *r, uint64_t i) {
+  return r->numbers[i] < TSR_NUMBER_MARK && (!r->codes || r->codes[i] == r->wanted);
+}
+
+TSR_STEP_FUNCTION void tsr_numbering_leave_item(const tsr_numbering_run *r, uint64_t i) {
+  r->ranks[i] = tsr_numbering_comes_back(r, i);
+}
+
+TSR_STEP_FUNCTION void tsr_numbering_keep_item(const tsr_numbering_run *r, uint64_t i) {
+  uint32_t *spare = (uint32_t *)(r->all + 1);
+  if (tsr_numbering_comes_back(r, i)) spare[r->all->spares + r->ranks[i]] = r->numbers[i];
+}
+
+TSR_STEP_FUNCTION void tsr_numbering_count_item(const tsr_numbering_run *r, uint64_t i) {
+  (void)i;
+  r->all->spares += r->ranks[r->room];
+}
+
+/* ---- Keys by number -------------------------------------------------------------------------- */
+
+TSR_STEP_FUNCTION void tsr_numbering_write_key(const tsr_numbering_run *r, uint64_t at, uint64_t key) {
+  if (r->key_bytes == sizeof(uint32_t))
+    TSR_STEP_STORE((uint32_t *)r->keys_out + at, (uint32_t)key);
+  else
+    TSR_STEP_STORE((uint64_t *)r->keys_out + at, key);
+}
+
+TSR_STEP_FUNCTION void tsr_numbering_blank_item(const tsr_numbering_run *r, uint64_t i) {
+  tsr_numbering_write_key(r, i, r->missing);
+  if (r->present) r->present[i] = 0;
+}
+
+/* Whether item i has one of the numbers asked for; *at: which. */
+TSR_STEP_FUNCTION uint32_t tsr_numbering_is_asked(const tsr_numbering_run *r, uint64_t i, uint64_t *at) {
+  *at = (uint64_t)r->numbers[i] - r->from;
+  return r->numbers[i] < TSR_NUMBER_MARK && r->numbers[i] >= r->from && *at < r->room;
+}
+
+/* Items of one number have one key. */
+TSR_STEP_FUNCTION void tsr_numbering_place_item(const tsr_numbering_run *r, uint64_t i) {
+  uint64_t at;
+  if (!tsr_numbering_is_asked(r, i, &at)) return;
+  tsr_numbering_write_key(
+      r, at, r->key_bytes == sizeof(uint32_t) ? ((const uint32_t *)r->keys)[i] : ((const uint64_t *)r->keys)[i]);
+  if (r->present) TSR_STEP_STORE(&r->present[at], 1);
+}
+
+/* Relaxed: counts order nothing. */
+TSR_STEP_FUNCTION void tsr_numbering_add_item(const tsr_numbering_run *r, uint64_t i) {
+  uint64_t at;
+  if (!tsr_numbering_is_asked(r, i, &at)) return;
+#ifdef __CUDACC__
+  atomicAdd((unsigned long long *)&r->counts[at], 1ull);
+#else
+  __atomic_fetch_add(&r->counts[at], 1, __ATOMIC_RELAXED);
+#endif
+}
+
+TSR_STEPS(tsr_numbering_steps)
+
+#endif

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The keys of an index and their numbers (numbering.h). Read next: operate.c.
+ */
+#include "core/table/numbering.h"
+
+#include "core/batch/sum.h"
+#include "core/kernels/scan.h"
+#include "core/table/call.h"
+#include "core/table/launch.h"
+#include "core/table/order.h"
+
+bool tsr_is_index(const tsr_table *t) { return t->store.composition->settings.kind == TSR_KIND_INDEX; }
+
+static const tsr_number_settings *settings_of(const tsr_table *t) { return &t->store.composition->settings.numbers; }
+
+static bool reuses(const tsr_table *t) { return settings_of(t)->reuse == TSR_REUSE_YES; }
+
+tsr_status tsr_numbering_step(const tsr_table *t, uint32_t which, const tsr_numbering_run *run, void *stream,
+                              tsr_error *error) {
+  tsr_numbering_run whole = *run;
+  whole.all = t->numbering.all;
+  return t->backend->step(t->device, NULL, &tsr_numbering_steps.step[which], &whole, run->n, stream, error);
+}
+
+tsr_status tsr_numbering_check(const tsr_table *t, tsr_error *error) {
+  if (!t->numbering.is_torn) return TSR_OK;
+  return tsr_fail(error, TSR_UNSUPPORTED,
+                  "an earlier call on this index failed and left keys without numbers: call tsr_clear first");
+}
+
+/* ---- Memory of the free numbers -------------------------------------------------------------- */
+
+static uint64_t bytes_for(uint64_t room) { return sizeof(tsr_free_numbers) + room * sizeof(uint32_t); }
+
+static tsr_status reserve(tsr_table *t, uint64_t count, tsr_error *error) {
+  const uint64_t least = tsr_composition_spares(t->store.composition);
+  const uint64_t room = count > least ? count : least;
+  void *memory = NULL;
+  if (t->numbering.all && t->numbering.room >= room) return TSR_OK;
+  tsr_status status = t->backend->allocate(t->device, bytes_for(room), &memory, error);
+  if (status) return status;
+  if (t->numbering.all) status = tsr_table_wait(t, error);
+  if (status == TSR_OK) status = t->backend->fill(t->device, memory, 0, bytes_for(room), NULL, error);
+  if (status == TSR_OK && t->numbering.all)
+    status = t->backend->copy(t->device, memory, t->numbering.all, bytes_for(t->numbering.room), NULL, error);
+  if (status == TSR_OK) status = t->backend->synchronize(t->device, NULL, error);
+  if (status) {
+    t->backend->free(t->device, memory);
+    return status;
+  }
+  if (t->numbering.all) t->backend->free(t->device, t->numbering.all);
+  t->numbering.all = memory;
+  t->numbering.room = room;
+  return TSR_OK;
+}
+
+static void free_numbers(tsr_table *t) {
+  if (t->numbering.all) t->backend->free(t->device, t->numbering.all);
+  t->numbering = (tsr_numbering){.all = NULL};
+}
+
+static tsr_status clear(tsr_table *t, void *stream, tsr_error *error) {
+  t->numbering.given_at_most = 0;
+  t->numbering.is_torn = false;
+  return t->backend->fill(t->device, t->numbering.all, 0, sizeof *t->numbering.all, stream, error);
+}
+
+tsr_status tsr_read_free_numbers(tsr_table *t, tsr_free_numbers *numbers, void *stream, tsr_error *error) {
+  tsr_status status = t->backend->copy(t->device, numbers, t->numbering.all, sizeof *numbers, stream, error);
+  return status ? status : t->backend->synchronize(t->device, stream, error);
+}
+
+/* ---- A batch of marks ------------------------------------------------------------------------ */
+
+/* A request whose arrays are in device memory, and memory for a batch of its items; NULL: not needed. */
+typedef struct numbering {
+  tsr_table *t;
+  tsr_request asked;
+  tsr_operation *narrow;
+  uint64_t *ranks;
+  uint32_t *numbers, *first, *lost;
+  uint8_t *codes;
+} numbering;
+
+/* Where an insert moves pairs, the last of them may find no place, and its number comes back. */
+static bool loses_numbers(const tsr_table *t) { return reuses(t) && t->store.composition->shape.moves_pairs; }
+
+static const void *key_at(const numbering *w, uint64_t i) {
+  return (const char *)w->asked.keys + i * (w->t->store.composition->shape.key_bits / 8);
+}
+
+static tsr_status find_numbers(const numbering *w, uint64_t from, uint64_t n, tsr_error *error) {
+  return w->narrow(w->t,
+                   &(tsr_request){.op = TSR_BULK_find,
+                                  .phase = TSR_PHASE_FIND,
+                                  .n = n,
+                                  .keys = key_at(w, from),
+                                  .values_out = w->numbers,
+                                  .missing = TSR_NUMBER_NONE,
+                                  .is_reached = true,
+                                  .call = w->asked.call,
+                                  .tally = w->t->tallies + TSR_TALLY_UNREAD},
+                   error);
+}
+
+/* The numbers of these items come back. */
+static tsr_status give_back(const numbering *w, const tsr_numbering_run *items, tsr_error *error) {
+  void *const stream = w->asked.call.stream;
+  tsr_numbering_run run = *items;
+  run.ranks = w->ranks;
+  tsr_status status = tsr_numbering_step(w->t, TSR_NUMBERING_leave, &run, stream, error);
+  if (status == TSR_OK) status = tsr_prefix_sum(w->t->device, run.ranks, run.n, stream, error);
+  if (status == TSR_OK) status = tsr_numbering_step(w->t, TSR_NUMBERING_keep, &run, stream, error);
+  run.room = run.n;
+  run.n = 1;
+  return status ? status : tsr_numbering_step(w->t, TSR_NUMBERING_count, &run, stream, error);
+}
+
+/* Chooses an item of each new key, and turns marks into numbers, in memory and in the table. */
+static tsr_status settle(const numbering *w, uint64_t from, uint64_t n, tsr_error *error) {
+  tsr_table *t = w->t;
+  void *const stream = w->asked.call.stream;
+  tsr_numbering_run run = {.n = n,
+                           .numbers = w->numbers,
+                           .ranks = w->ranks,
+                           .first = w->first,
+                           .codes = w->codes,
+                           .missing = w->asked.missing};
+  tsr_status status = TSR_OK;
+  if (run.first) status = t->backend->fill(t->device, run.first, 0xFF, n * sizeof *run.first, stream, error);
+  if (run.first && status == TSR_OK) status = tsr_numbering_step(t, TSR_NUMBERING_first, &run, stream, error);
+  if (status == TSR_OK) status = tsr_numbering_step(t, TSR_NUMBERING_lead, &run, stream, error);
+  if (status == TSR_OK) status = tsr_prefix_sum(t->device, run.ranks, n, stream, error);
+  if (status == TSR_OK) status = tsr_numbering_step(t, TSR_NUMBERING_settle, &run, stream, error);
+  const tsr_bulk bulk = {.state = t->store.state,
+                         .n = n,
+                         .keys = key_at(w, from),
+                         .values = w->numbers,
+                         .results = w->codes,
+                         .tally = t->tallies + TSR_TALLY_UNREAD};
+  if (status == TSR_OK) status = tsr_launch(t, &t->store, TSR_BULK_combine, &bulk, &w->asked.call, error);
+  run.room = n;
+  run.n = 1;
+  return status ? status : tsr_numbering_step(t, TSR_NUMBERING_take, &run, stream, error);
+}
+
+/* What is left to do when the items are inserted. Numbers that came back can be taken at once, so that there are never
+ * more of them than the table has slots. */
+static tsr_status finish_batch(const numbering *w, uint64_t from, uint64_t n, tsr_error *error) {
+  tsr_table *t = w->t;
+  tsr_status status = TSR_OK;
+  if (t->store.composition->shape.moves_pairs) status = find_numbers(w, from, n, error);
+  if (status == TSR_OK) status = tsr_call_enter(t, TSR_PHASE_COMBINE, &w->asked.call, error);
+  if (status == TSR_OK && w->lost) status = give_back(w, &(tsr_numbering_run){.n = n, .numbers = w->lost}, error);
+  if (status == TSR_OK) status = settle(w, from, n, error);
+  return status ? status : tsr_call_leave(t, &w->asked.call, error);
+}
+
+/* Also where the insert fails, since some of the keys may be in the table. */
+static tsr_status number_batch(numbering *w, uint64_t from, uint64_t n, uint32_t *own, tsr_error *error) {
+  tsr_table *t = w->t;
+  const tsr_request *r = &w->asked;
+  void *const stream = r->call.stream;
+  w->numbers = r->values_out ? (uint32_t *)r->values_out + from : own;
+  tsr_request part = *r;
+  part.op = TSR_BULK_find_or_insert;
+  part.n = n;
+  part.keys = key_at(w, from);
+  part.values = w->numbers;
+  /* pairs that move may lose the slot of a key that was found */
+  part.values_out = t->store.composition->shape.moves_pairs ? NULL : w->numbers;
+  part.missing = TSR_NUMBER_NONE;
+  part.results = r->results ? r->results + from : NULL;
+  part.unplaced_keys =
+      r->unplaced_keys
+          ? (void *)(uintptr_t)((const char *)r->unplaced_keys + ((const char *)part.keys - (const char *)r->keys))
+          : NULL;
+  part.unplaced_values = w->lost;
+  tsr_status status =
+      tsr_numbering_step(t, TSR_NUMBERING_offer, &(tsr_numbering_run){.n = n, .numbers = w->numbers}, stream, error);
+  if (status == TSR_OK && w->lost)
+    status = t->backend->fill(t->device, w->lost, 0xFF, n * sizeof *w->lost, stream, error);
+  if (status) return status;
+  const tsr_status inserted = w->narrow(t, &part, error);
+  if (inserted) error = NULL;
+  status = reserve(t, 0, error); /* the table may have grown */
+  if (status == TSR_OK) status = finish_batch(w, from, n, error);
+  t->numbering.is_torn = t->numbering.is_torn || status;
+  return inserted ? inserted : status;
+}
+
+/* ---- Calls that insert ----------------------------------------------------------------------- */
+
+/* With reuse = no numbers run out. The host knows how many there are at the most, and asks when that gets near. */
+static tsr_status check_numbers(tsr_table *t, const tsr_request *r, tsr_error *error) {
+  tsr_free_numbers numbers;
+  if (reuses(t)) return TSR_OK;
+  t->numbering.given_at_most += r->n;
+  if (t->numbering.given_at_most <= TSR_NUMBER_MARK) return TSR_OK;
+  const tsr_status status = tsr_read_free_numbers(t, &numbers, r->call.stream, error);
+  if (status) return status;
+  t->numbering.given_at_most = numbers.given + r->n;
+  if (t->numbering.given_at_most <= TSR_NUMBER_MARK) return TSR_OK;
+  t->numbering.given_at_most = numbers.given;
+  return tsr_fail(error, TSR_UNSUPPORTED,
+                  "%llu numbers were given, and %llu keys may need more than the 2^31 that there are: pass fewer keys, "
+                  "use reuse = yes, or tsr_clear",
+                  (unsigned long long)numbers.given, (unsigned long long)r->n);
+}
+
+/* The place of `bytes` bytes in memory at *used, where 64 bits are aligned. */
+static void *take(char *memory, uint64_t *used, uint64_t bytes) {
+  void *const place = memory ? memory + *used : NULL;
+  *used += (bytes + 7) / 8 * 8;
+  return place;
+}
+
+/* Memory NULL: only sizes are added up. */
+static void divide(numbering *w, char *memory, uint64_t n, uint32_t **own, uint64_t *bytes) {
+  const bool inserts = w->asked.op == TSR_BULK_insert || w->asked.op == TSR_BULK_find_or_insert;
+  *bytes = 0;
+  w->ranks = take(memory, bytes, (n + 1) * sizeof *w->ranks);
+  if (!inserts || !w->asked.values_out) *own = take(memory, bytes, n * sizeof **own);
+  if (inserts && settings_of(w->t)->numbering == TSR_NUMBERING_FIRST_SEEN)
+    w->first = take(memory, bytes, n * sizeof *w->first);
+  if (inserts && loses_numbers(w->t)) w->lost = take(memory, bytes, n * sizeof *w->lost);
+  if (inserts || !w->asked.results) w->codes = take(memory, bytes, n);
+}
+
+static tsr_status number_keys(numbering *w, uint32_t *own, tsr_error *error) {
+  tsr_status status = check_numbers(w->t, &w->asked, error);
+  for (uint64_t from = 0, n; status == TSR_OK && from < w->asked.n; from += n) {
+    n = w->asked.n - from < TSR_NUMBERING_ITEMS ? w->asked.n - from : TSR_NUMBERING_ITEMS;
+    status = number_batch(w, from, n, own, error);
+  }
+  return status;
+}
+
+/* The numbers of the keys are found before the keys are erased. */
+static tsr_status erase_keys(numbering *w, uint32_t *own, tsr_error *error) {
+  const tsr_request *r = &w->asked;
+  w->numbers = own;
+  if (r->results) w->codes = r->results;
+  tsr_status status = find_numbers(w, 0, r->n, error);
+  if (status) return status;
+  tsr_request erase = *r;
+  erase.results = w->codes;
+  status = w->narrow(w->t, &erase, error);
+  const tsr_numbering_run run = {.n = r->n,
+                                 .numbers = w->numbers,
+                                 .codes = w->codes,
+                                 .wanted = r->tells_presence ? 1 : (uint32_t)TSR_RESULT_ERASED};
+  if (status == TSR_OK) status = tsr_call_enter(w->t, TSR_PHASE_COMBINE, &r->call, error);
+  if (status == TSR_OK) status = give_back(w, &run, error);
+  return status ? status : tsr_call_leave(w->t, &r->call, error);
+}
+
+static tsr_status operate(tsr_table *t, const tsr_request *r, tsr_operation *narrow, tsr_error *error) {
+  const bool inserts = r->op == TSR_BULK_insert || r->op == TSR_BULK_find_or_insert;
+  const bool erases = r->op == TSR_BULK_erase || r->op == TSR_BULK_erase_pair;
+  numbering w = {.t = t, .asked = *r, .narrow = narrow};
+  uint32_t *own = NULL;
+  uint64_t bytes;
+  void *memory = NULL;
+  tsr_status status = tsr_numbering_check(t, error);
+  if (status) return status;
+  if (!inserts && !(erases && reuses(t))) return narrow(t, r, error);
+  const uint64_t n = inserts && r->n > TSR_NUMBERING_ITEMS ? TSR_NUMBERING_ITEMS : r->n;
+  divide(&w, NULL, n, &own, &bytes);
+  status = t->backend->allocate_in(t->device, bytes, r->call.stream, &memory, error);
+  if (status) return status;
+  divide(&w, memory, n, &own, &bytes);
+  status = inserts ? number_keys(&w, own, error) : erase_keys(&w, own, error);
+  const tsr_status freed = t->backend->free_in(t->device, memory, r->call.stream, status ? NULL : error);
+  return tsr_call_end(t, &r->call, NULL, 0, status ? status : freed);
+}
+
+/* ---- Code ------------------------------------------------------------------------------------ */
+
+/* The operations that a call is made of in addition to its own. */
+static const uint32_t *further_of(uint32_t op, uint32_t *count) {
+  static const uint32_t inserts[] = {TSR_BULK_find_or_insert, TSR_BULK_find, TSR_BULK_combine},
+                        erases[] = {TSR_BULK_find};
+  const bool is_insert = op == TSR_BULK_insert || op == TSR_BULK_find_or_insert;
+  *count = is_insert ? 3 : op == TSR_BULK_erase || op == TSR_BULK_erase_pair ? 1 : 0;
+  return is_insert ? inserts : erases;
+}
+
+/* ---- As values of a table -------------------------------------------------------------------- */
+
+static void ignore(tsr_table *t) { (void)t; }
+
+/* Numbers are in slots, and which of them are free is copied when shards are: an index has none. */
+static tsr_status copy(tsr_table *to, const tsr_table *from, tsr_error *error) {
+  (void)to, (void)from, (void)error;
+  return TSR_OK;
+}
+
+static tsr_status open_nothing(tsr_table *t, void *stream, tsr_error *error) {
+  (void)t, (void)stream, (void)error;
+  return TSR_OK;
+}
+
+static void view(const tsr_table *t, tsr_user_table *seen) { (void)t, (void)seen; }
+
+static void describe(const tsr_composition *c, FILE *out) {
+  fprintf(out, "  %-18s %llu bytes, room for %llu numbers that come back\n", "free numbers",
+          (unsigned long long)tsr_composition_number_bytes(c), (unsigned long long)tsr_composition_spares(c));
+}
+
+static uint64_t no_bytes(const tsr_table *t) {
+  (void)t;
+  return 0;
+}
+
+static uint64_t memory_bytes(const tsr_table *t) { return bytes_for(t->numbering.room); }
+
+static uint64_t saved_bytes(const tsr_table *t) {
+  const uint64_t least = tsr_composition_spares(t->store.composition);
+  return bytes_for(t->numbering.room > least ? t->numbering.room : least);
+}
+
+static bool may_be_saved(const tsr_table *t, uint64_t saved) {
+  return saved >= saved_bytes(t) && saved % sizeof(uint32_t) == 0;
+}
+
+static tsr_status make_saved(tsr_table *t, uint64_t saved, tsr_error *error) {
+  return reserve(t, (saved - sizeof(tsr_free_numbers)) / sizeof(uint32_t), error);
+}
+
+static void *saved_memory(const tsr_table *t) { return t->numbering.all; }
+
+static tsr_status check_saved(tsr_table *t, uint64_t pairs, tsr_error *error) {
+  tsr_free_numbers numbers;
+  const tsr_status status = tsr_read_free_numbers(t, &numbers, NULL, error);
+  if (status) return status;
+  t->numbering.given_at_most = numbers.given;
+  const bool is_listed =
+      !numbers.spares || (numbers.spares <= t->numbering.room && pairs <= t->numbering.room - numbers.spares);
+  if (numbers.given <= TSR_NUMBER_MARK && pairs <= numbers.given && numbers.spares <= numbers.given - pairs &&
+      is_listed)
+    return TSR_OK;
+  return tsr_fail(error, TSR_IO, "%llu numbers were given and %llu are free, and the table has %llu keys",
+                  (unsigned long long)numbers.given, (unsigned long long)numbers.spares, (unsigned long long)pairs);
+}
+
+static const tsr_saved_values saved = {.name = "free numbers",
+                                       .bytes = saved_bytes,
+                                       .may_be = may_be_saved,
+                                       .make = make_saved,
+                                       .memory = saved_memory,
+                                       .check = check_saved,
+                                       .damage = "its keys have other numbers than were given"};
+
+_Static_assert(TSR_HELD_NONE == TSR_NUMBER_NONE, "no key has the number that stands for none");
+const tsr_values tsr_values_are_numbers = {.reserve = reserve,
+                                           .free = free_numbers,
+                                           .clear = clear,
+                                           .note_erased = ignore,
+                                           .operate = operate,
+                                           .copy = copy,
+                                           .open = open_nothing,
+                                           .view = view,
+                                           .describe = describe,
+                                           .bytes = no_bytes,
+                                           .memory = memory_bytes,
+                                           .saved = &saved,
+                                           .further = further_of,
+                                           .sets = {&tsr_numbering_steps, &tsr_scan_steps}};

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Columns of Arrow's C data interface, by its capsules: `__arrow_c_array__` and `__arrow_c_stream__`.
+
+Fixed-width columns of one chunk are read where they are. https://arrow.apache.org/docs/format/CDataInterface.html. Read
+next: _columns.py.
+"""
+
+import ctypes
+from ctypes import CFUNCTYPE, POINTER, Structure, c_char_p, c_int, c_int64, c_void_p, py_object
+from typing import Any, Dict, List, Optional, Tuple
+
+import numpy as np
+
+from tessera._arrays import NumPyArray
+from tessera._library import BadArgument, WrongType
+
+
+class ArrowSchema(Structure):
+    pass
+
+
+class ArrowArray(Structure):
+    pass
+
+
+class ArrowStream(Structure):
+    pass
+
+
+ArrowSchema._fields_ = [
+    ("format", c_char_p),
+    ("name", c_char_p),
+    ("metadata", c_void_p),
+    ("flags", c_int64),
+    ("n_children", c_int64),
+    ("children", POINTER(POINTER(ArrowSchema))),
+    ("dictionary", POINTER(ArrowSchema)),
+    ("release", CFUNCTYPE(None, POINTER(ArrowSchema))),
+    ("private_data", c_void_p),
+]
+ArrowArray._fields_ = [
+    ("length", c_int64),
+    ("null_count", c_int64),
+    ("offset", c_int64),
+    ("n_buffers", c_int64),
+    ("n_children", c_int64),
+    ("buffers", POINTER(c_void_p)),
+    ("children", POINTER(POINTER(ArrowArray))),
+    ("dictionary", POINTER(ArrowArray)),
+    ("release", CFUNCTYPE(None, POINTER(ArrowArray))),
+    ("private_data", c_void_p),
+]
+ArrowStream._fields_ = [
+    ("get_schema", CFUNCTYPE(c_int, POINTER(ArrowStream), POINTER(ArrowSchema))),
+    ("get_next", CFUNCTYPE(c_int, POINTER(ArrowStream), POINTER(ArrowArray))),
+    ("get_last_error", CFUNCTYPE(c_char_p, POINTER(ArrowStream))),
+    ("release", CFUNCTYPE(None, POINTER(ArrowStream))),
+    ("private_data", c_void_p),
+]
+
+_FORMATS: Dict[str, str] = {
+    "c": "i1",
+    "C": "u1",
+    "s": "i2",
+    "S": "u2",
+    "i": "i4",
+    "I": "u4",
+    "l": "i8",
+    "L": "u8",
+    "e": "f2",
+    "f": "f4",
+    "g": "f8",
+    "tdD": "datetime64[D]",
+    "tdm": "datetime64[ms]",
+    "tts": "i4",
+    "ttm": "i4",
+    "ttu": "i8",
+    "ttn": "i8",
+    **{f"ts{unit[0]}": f"datetime64[{unit}]" for unit in ("s", "ms", "us", "ns")},
+    **{f"tD{unit[0]}": f"timedelta64[{unit}]" for unit in ("s", "ms", "us", "ns")},
+}
+
+_api = ctypes.pythonapi
+_api.PyCapsule_GetPointer.restype = c_void_p
+_api.PyCapsule_GetPointer.argtypes = [py_object, c_char_p]
+
+
+class _Owner:
+    """Array memory that belongs to an ArrowArray, which is released when the last array of it is gone."""
+
+    def __init__(self, array: ArrowArray) -> None:
+        self.array = array
+
+    def __del__(self) -> None:
+        if self.array.release:
+            self.array.release(ctypes.byref(self.array))
+
+    def view(self, pointer: int, count: int, dtype: "np.dtype[Any]") -> NumPyArray:
+        if not count or not pointer:
+            return np.empty(0, dtype)
+        memory = (ctypes.c_uint8 * (count * dtype.itemsize)).from_address(pointer)
+        memory._tessera_owner = self  # type: ignore[attr-defined]
+        array: NumPyArray = np.frombuffer(memoryview(memory).cast("B"), dtype)
+        array.flags.writeable = False
+        return array
+
+
+def is_arrow(thing: Any) -> bool:
+    return hasattr(thing, "__arrow_c_array__") or hasattr(thing, "__arrow_c_stream__")
+
+
+def read_column(thing: Any, name: str) -> Tuple[NumPyArray, Optional[NumPyArray]]:
+    """The values of a column, and which rows are no nulls (None: all are). Without a copy where it has one chunk and its
+    values are whole bytes. A dictionary column has its indices."""
+    if hasattr(thing, "__arrow_c_array__"):
+        schema_capsule, array_capsule = thing.__arrow_c_array__()
+        schema = _moved(schema_capsule, b"arrow_schema", ArrowSchema)
+        chunks = [_moved(array_capsule, b"arrow_array", ArrowArray)]
+    else:
+        schema, chunks = _read_stream(thing.__arrow_c_stream__(), name)
+    try:
+        dtype = _dtype_of(schema, name)
+    finally:
+        if schema.release:
+            schema.release(ctypes.byref(schema))
+    parts = [_values(_Owner(chunk), dtype) for chunk in chunks]
+    if not parts:
+        return np.empty(0, dtype or np.bool_), None
+    if len(parts) == 1:
+        return parts[0]
+    known = None
+    if any(mask is not None for _, mask in parts):
+        known = np.concatenate([np.ones(len(v), bool) if mask is None else mask for v, mask in parts])
+    return np.concatenate([values for values, _ in parts]), known
+
+
+def _moved(capsule: Any, name: bytes, kind: Any) -> Any:
+    """The struct of a capsule, which is marked as taken."""
+    pointer = _api.PyCapsule_GetPointer(capsule, name)
+    source = kind.from_address(pointer)
+    moved = kind()
+    ctypes.memmove(ctypes.byref(moved), pointer, ctypes.sizeof(kind))
+    source.release = type(source.release)()
+    return moved
+
+
+def _read_stream(capsule: Any, name: str) -> Tuple[ArrowSchema, List[ArrowArray]]:
+    stream = _moved(capsule, b"arrow_array_stream", ArrowStream)
+    try:
+        schema = ArrowSchema()
+        status = stream.get_schema(ctypes.byref(stream), ctypes.byref(schema))
+        chunks: List[ArrowArray] = []
+        while not status:
+            chunk = ArrowArray()
+            status = stream.get_next(ctypes.byref(stream), ctypes.byref(chunk))
+            if status or not chunk.release:
+                break
+            chunks.append(chunk)
+        if status:
+            why = stream.get_last_error(ctypes.byref(stream))
+            raise BadArgument(f"{name}: its Arrow stream failed: {(why or b'error %d' % status).decode()}")
+        return schema, chunks
+    finally:
+        stream.release(ctypes.byref(stream))
+
+
+def _dtype_of(schema: ArrowSchema, name: str) -> "Optional[np.dtype[Any]]":
+    """The dtype of values; None for bools, which are bits."""
+    form = schema.format.decode()
+    if form == "b":
+        return None
+    known = _FORMATS.get(form) or _FORMATS.get(form.partition(":")[0] if form.startswith("ts") else form)
+    if known is None:
+        what = {"u": "strings", "U": "strings", "vu": "strings", "+s": "a table"}.get(form, f"Arrow's format {form!r}")
+        raise WrongType(
+            f"{name}: holds {what}: pass a column of numbers, dates or times, or number it first by dictionary_encode()"
+        )
+    return np.dtype(known)
+
+
+def _values(owner: _Owner, dtype: "Optional[np.dtype[Any]]") -> Tuple[NumPyArray, Optional[NumPyArray]]:
+    array = owner.array
+    count, offset = int(array.length), int(array.offset)
+    bits, data = array.buffers[0], array.buffers[1]
+    known = None
+    if array.null_count and bits:
+        known = _bits(owner, bits, offset, count)
+    if dtype is None:
+        return _bits(owner, data, offset, count), known
+    return owner.view((data or 0) + offset * dtype.itemsize if data else 0, count, dtype), known
+
+
+def _bits(owner: _Owner, pointer: Any, offset: int, count: int) -> NumPyArray:
+    whole = owner.view(pointer, (offset + count + 7) // 8, np.dtype(np.uint8))
+    return np.unpackbits(whole, bitorder="little")[offset : offset + count].astype(bool)

@@ -1,0 +1,518 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables that know the dtypes of their keys and values: Map, Set, MultiMap, Counter, Index, Filter.
+
+A need chooses the recipe, and the dtypes its widths. Results come in the dtype of the values. Where the library would
+compare bits, signed and float values are stored in a form whose unsigned order is theirs. Read next: _table.py.
+"""
+
+import os
+from typing import Any, Dict, Literal, Mapping, NamedTuple, NoReturn, Optional, Tuple, Union
+
+import numpy as np
+
+from tessera._arrays import (
+    ROW_ITEMS,
+    Adapter,
+    JaxAdapter,
+    Memory,
+    NumbaAdapter,
+    OtherAdapter,
+    adapter_of,
+    name_of,
+)
+from tessera._library import BadArgument, WrongType
+from tessera._spec import flat
+from tessera._table import Table, _bits
+
+_KEYS = ("int32", "int64", "uint32", "uint64")
+_VALUES = (*_KEYS, "float32", "float64")
+
+
+class Choice(NamedTuple):
+    """A recipe, and the settings that adapt it: `tessera.Table(choice.recipe, settings=choice.settings)`."""
+
+    recipe: str
+    settings: Dict[str, object]
+
+    def __str__(self) -> str:
+        return ", ".join([self.recipe, *(f"{name} = {value}" for name, value in self.settings.items())])
+
+
+# By kind and need: the recipes for 32-bit and for 64-bit keys, and what each changes.
+_NEEDS: Dict[str, Dict[str, Tuple[str, str, Dict[str, object]]]] = {
+    "map": {
+        "find": ("best_find_first", "best_find_64", {}),
+        "build": ("best_build", "best_build_64", {}),
+        "absent": ("best_absent", "best_absent", {}),
+        "groupby": ("best_build_first", "best_build_64", {"table.duplicates": "add"}),
+        "erase": ("sessions", "sessions", {}),
+        "mixed": ("mixed", "mixed", {}),
+    },
+    "set": {"find": ("best_set", "best_set", {})},
+    "multimap": {
+        "few": ("best_multi", "best_multi", {}),
+        "many": ("warpcore_buckets", "warpcore_buckets", {}),
+        "join": ("join", "join", {}),
+    },
+    "counter": {"count": ("best_count", "best_count", {})},
+    "index": {"number": ("index", "index", {})},
+    "filter": {"contains": ("filter", "filter", {})},
+}
+_START = 1024  # capacity of a table that grows
+
+Need = Literal["find", "build", "absent", "groupby", "erase", "mixed"]
+Duplicates = Literal["first", "replace", "add", "min", "max", "promise_unique"]
+
+
+def choose(
+    kind: Literal["map", "set", "multimap", "counter", "index", "filter"],
+    key: Any = "int64",
+    value: Any = None,
+    *,
+    for_: Optional[str] = None,
+    capacity: Optional[int] = None,
+) -> Choice:
+    """The recipe for a need, with the settings for these dtypes. It grows where no capacity is given.
+
+    >>> print(tessera.choose("map", "int64", "float32", for_="build"))
+    best_build_64, table.key_bits = 64, table.value_bits = 32, table.duplicates = replace, table.growth = double
+    """
+    if kind not in _NEEDS:
+        raise BadArgument(f"kind = {kind!r}: there are {', '.join(_NEEDS)}")
+    needs = _NEEDS[kind]
+    for_ = for_ or next(iter(needs))
+    if for_ not in needs:
+        raise BadArgument(f"for_ = {for_!r}: a {kind} is for {' or '.join(map(repr, needs))}")
+    wide = _key_type(key).itemsize == 8
+    recipe = needs[for_][1] if wide else needs[for_][0]
+    settings: Dict[str, object] = {"table.key_bits": 64 if wide else 32}
+    if kind in ("map", "multimap"):
+        dtype, items = _value_type("int64" if value is None else value)
+        if items > 1 or dtype.itemsize not in (4, 8):
+            if kind != "map":
+                raise WrongType(f"value = {value!r}: rows are values of maps: use tessera.Table with kind = {kind}")
+            recipe = "wide"
+            settings["table.value_bytes"] = dtype.itemsize * items
+        else:
+            settings["table.value_bits"] = 8 * dtype.itemsize
+    elif value is not None and kind != "counter":
+        raise BadArgument(f"value = {value!r}: a {kind} has no values: leave it out")
+    if kind in ("map", "set"):
+        settings["table.duplicates"] = "replace" if kind == "map" else "first"
+    settings.update(needs[for_][2])
+    if capacity is None:
+        if kind == "filter":
+            raise BadArgument("capacity: a filter cannot grow: pass the number of keys that it is for")
+        settings["table.growth"] = "double"
+    return Choice(recipe, settings)
+
+
+def _key_type(key: Any) -> "np.dtype[Any]":
+    dtype = _dtype(key, "key", _KEYS)
+    if dtype.name not in _KEYS:
+        raise WrongType(f"key = {key!r}: keys are {', '.join(_KEYS[:-1])} or {_KEYS[-1]}")
+    return dtype
+
+
+def _value_type(value: Any) -> Tuple["np.dtype[Any]", int]:
+    """The dtype of an item of a value, and how many items a value has."""
+    dtype, items = value, 1
+    if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], int):
+        dtype, items = value
+    made = _dtype(dtype, "value", _VALUES)
+    if items == 1 and made is not value and made.name in _VALUES and not isinstance(value, tuple):
+        return made, 1
+    if (made.kind, made.itemsize) not in ROW_ITEMS or not 16 <= made.itemsize * items <= 256:
+        raise WrongType(
+            f"value = {value!r}: values are {', '.join(_VALUES)}, or rows of numbers, as ('float32', 16), of 16 to 256 bytes"
+        )
+    return made, items
+
+
+def _dtype(given: Any, name: str, names: Tuple[str, ...]) -> "np.dtype[Any]":
+    text = str(given)
+    try:
+        return np.dtype(text[len("torch.") :] if text.startswith("torch.") else given)
+    except TypeError:
+        raise WrongType(f"{name} = {given!r}: is no dtype: pass one of {', '.join(names)}") from None
+
+
+class Typed(Table):
+    """A table that takes arrays of its own dtypes alone, and answers in them."""
+
+    _table_kind = ""
+
+    def __init__(
+        self,
+        key: Any,
+        value: Any,
+        capacity: Optional[int],
+        for_: Optional[str],
+        duplicates: Optional[str],
+        backend: Optional[str],
+        settings: Optional[Mapping[str, object]],
+        **options: Any,
+    ) -> None:
+        choice = choose(self._table_kind, key, value, for_=for_, capacity=capacity)  # type: ignore[arg-type]
+        if duplicates is not None:
+            choice.settings["table.duplicates"] = duplicates
+        if backend is not None:
+            choice.settings["table.backend"] = backend
+        choice.settings.update(flat(settings))
+        self._learn(key, value)
+        self._adapt(choice.settings)
+        if "table.capacity" not in choice.settings:
+            options["capacity"] = _START if capacity is None else capacity
+        super().__init__(choice.recipe, settings=choice.settings, **options)
+        #: The recipe, and the settings that were changed. It prints as one line.
+        self.recipe: Optional[Choice] = choice
+
+    def _learn(self, key: Any, value: Any) -> None:
+        self._key_type = _key_type(key)
+        self._key_kind = self._key_type.kind
+        self._value_type: "Optional[np.dtype[Any]]" = None
+        if value is not None:
+            self._value_type, self._row_items = _value_type(value)
+            self._value_kind = self._value_type.kind
+            self._row_item = self._value_type.kind, self._value_type.itemsize
+
+    def _adapt(self, settings: Dict[str, object]) -> None:
+        """Refuses sums of floats, and tells the library that signed sums do not overflow."""
+        if settings.get("table.duplicates") != "add" or self._value_type is None:
+            return
+        if self._value_kind == "f":
+            raise WrongType(
+                f"value = {self._value_type.name!r}: duplicates = add adds whole numbers: use tessera.group_by(keys).agg("
+                "total=(values, 'sum')), which adds floats"
+            )
+        if self._value_kind == "i":
+            settings.setdefault("table.overflow", "wrap")
+
+    def _types(self) -> Dict[str, Any]:
+        return {"key": self._key_type.name}
+
+    @classmethod
+    def load(cls, path: "Union[str, os.PathLike[str]]", *, key: Any = "int64", value: Any = None, **options: Any) -> Any:
+        """The table that `save` wrote. The file has no dtypes: pass those of the table. Other arguments: as of
+        `Table.load`."""
+        table: Any = super().load(path, **options)
+        table._learn(key, value)
+        table.recipe = None
+        if table._kind != cls._table_kind:
+            raise BadArgument(f"{os.fspath(path)}: has a {table._kind}: load it by tessera.Table.load")
+        for name, dtype, items, width in (
+            ("key", table._key_type, 1, table._key_width),
+            ("value", table._value_type, getattr(table, "_row_items", 1), table._value_width),
+        ):
+            if dtype is not None and items * dtype.itemsize != width:
+                raise WrongType(f"{name} = {dtype.name!r}: the table's {name}s have {8 * width} bits")
+        return table
+
+    @property
+    def _orders(self) -> bool:
+        """Whether values are stored in a form whose unsigned order is theirs."""
+        return self._value_type is not None and self._value_kind != "u" and self._duplicates in ("min", "max")
+
+    def __repr__(self) -> str:
+        if self._handle is None:
+            return f"<tessera.{type(self).__name__}, closed>"
+        types = self._key_type.name
+        if self._value_type is not None:
+            types += " -> " + (f"{self._row_items} {self._value_type.name}" if self._row else self._value_type.name)
+        return f"<tessera.{type(self).__name__}: {types}, {self._place()}>"
+
+    # ---- Keys and values as arrays -----------------------------------------------------------------------------------
+
+    def _keys_array(self, keys: Any, name: str) -> Tuple[Adapter, Any, Memory]:
+        if adapter_of(keys) is None and not hasattr(keys, "__array__") and not hasattr(keys, "columns"):
+            keys = _converted(keys, name, self._key_type)
+        return super()._keys_array(keys, name)
+
+    def _wrong_type(self, memory: Memory, name: str, what: str, width: int) -> NoReturn:
+        dtype = self._key_type if what == "keys" else self._value_type
+        if dtype is None:
+            super()._wrong_type(memory, name, what, width)
+        raise WrongType(
+            f"{name}: is {name_of(memory.kind, memory.width)}, and this {type(self).__name__} has {what} of {dtype.name}: "
+            f"convert them, as by {name}.astype({dtype.name!r}), or create it with {what[:-1]}="
+            f"{name_of(memory.kind, memory.width)!r}"
+        )
+
+    def _values(
+        self, values: Any, name: str, adapter: Adapter, keys: Any, memory: Memory, stored: bool = True
+    ) -> Tuple[Any, int]:
+        dtype = self._value_type
+        if values is None or dtype is None or not self._value_width or self._row or self._kind == "counter":
+            return super()._values(values, name, adapter, keys, memory, stored)
+        if adapter_of(values) is None and not hasattr(values, "columns"):
+            if isinstance(values, (int, float, np.number)) and not isinstance(values, bool):
+                return self._one_for_all(values, name, adapter, keys, memory)
+            values = np.ascontiguousarray(values) if hasattr(values, "__array__") else _converted(values, name, dtype)
+        theirs = adapter_of(values)
+        if theirs is None:
+            return super()._values(values, name, adapter, keys, memory, stored)
+        found = theirs.look(values, name, False)
+        if found.size != memory.size or (len(memory.shape) > 1 and tuple(found.shape) != tuple(memory.shape)):
+            return super()._values(values, name, adapter, keys, memory, stored)  # says what is wrong
+        if (found.kind, found.width) != (dtype.kind, dtype.itemsize):
+            self._wrong_type(found, name, "values", self._value_width)
+        self._note(found, theirs, name)
+        if self._orders:
+            values = _ordered(values, theirs, name, found, True)
+            return values, theirs.look(values, name, False).pointer
+        self._is_signed |= found.kind == "i" and self._duplicates == "add"
+        return values, found.pointer
+
+    def _one_for_all(
+        self, value: "Union[int, float, np.number[Any]]", name: str, adapter: Adapter, keys: Any, memory: Memory
+    ) -> Tuple[Any, int]:
+        if self._orders and value != value:
+            raise BadArgument(f"{name}: is NaN, which has no place in an order: leave it out")
+        bits = self._stored_bits(value, name)
+        signed = bits - (bits >> 8 * self._value_width - 1 << 8 * self._value_width)
+        made = adapter.full(keys, memory.shape, "i", self._value_width, signed)
+        self._is_signed |= self._value_kind == "i" and self._duplicates == "add"
+        return made, adapter.address(made)
+
+    def _stored_bits(self, value: "Union[int, float, np.number[Any]]", name: str) -> int:
+        """What the table stores for a value."""
+        assert self._value_kind is not None
+        bits = _bits(value, self._value_kind, self._value_width, name)  # type: ignore[arg-type]
+        if not self._orders:
+            return bits
+        top: int = 1 << 8 * self._value_width - 1
+        return bits ^ (2 * top - 1 if self._value_kind == "f" and bits & top else top)
+
+    def _missing(self, missing: Union[int, float], kind: str, width: int) -> int:
+        if self._orders and isinstance(missing, (int, float, np.number)):
+            return self._stored_bits(missing, "missing")
+        return super()._missing(missing, kind, width)
+
+    def _decoded(self, values: Any, out: Any = None) -> Any:
+        if values is None or not self._orders:
+            return values
+        adapter = adapter_of(values)
+        assert adapter is not None
+        made = _ordered(values, adapter, "values", adapter.look(values, "values", False), False)
+        if out is None:
+            return made
+        out[...] = made
+        return out
+
+    def _dtype_of_values(self, dtype: Any) -> "np.dtype[Any]":
+        if self._value_type is None or self._row or self._kind == "counter" or dtype is not None:
+            return super()._dtype_of_values(dtype)
+        return self._value_type
+
+
+def _converted(numbers: Any, name: str, dtype: "np.dtype[Any]") -> Any:
+    """An array of this dtype, of a number or a list; numbers that it does not hold are refused."""
+    array = np.asarray(numbers)
+    if array.size and array.dtype.kind not in ("iuf" if dtype.kind == "f" else "iu"):
+        array = np.array(numbers, dtype=object)
+        if not all(isinstance(number, (int, np.integer)) and not isinstance(number, bool) for number in array.flat):
+            raise WrongType(f"{name}: holds other things than {dtype.name}: pass an array of {dtype.name}")
+    if array.size and dtype.kind != "f":
+        low, high, limits = int(array.min()), int(array.max()), np.iinfo(dtype)
+        if low < limits.min or high > limits.max:
+            raise BadArgument(f"{name}: {low} .. {high} do not fit into {dtype.name}")
+    return array.astype(dtype)
+
+
+def _ordered(values: Any, adapter: Adapter, name: str, memory: Memory, stores: bool) -> Any:
+    """Values in the form that is stored, whose unsigned order is theirs, or back. Floats have a sign and a magnitude, so
+    that the bits of negative ones are turned over."""
+    if isinstance(adapter, (JaxAdapter, NumbaAdapter, OtherAdapter)):
+        raise WrongType(f"{name}: min and max of signed values and floats take arrays of NumPy, PyTorch and CuPy")
+    kind, width = memory.kind, memory.width
+    if stores and kind == "f" and memory.size and bool((values != values).any()):
+        raise BadArgument(f"{name}: holds NaN, which has no place in an order: leave these pairs out")
+    lowest = -(1 << 8 * width - 1)
+    bits = adapter.viewed(values.reshape(-1), "i", width)  # NumPy's items of no axis would become int64
+    turned = lowest
+    if kind == "f":
+        sign = bits >> (8 * width - 1)
+        turned = (sign if stores else ~sign) | lowest
+    return adapter.viewed(bits ^ turned, kind, width).reshape(values.shape)
+
+
+# ---- The kinds -------------------------------------------------------------------------------------------------------
+
+
+class Map(Typed):
+    """One value per key, of these dtypes.
+
+    key: int32, int64, uint32 or uint64. value: one of these, float32 or float64; or a row of 16 to 256 bytes, as
+    ("float32", 16). capacity: pairs; without it the map grows. for_: what it is mostly for, which chooses the recipe.
+    duplicates: what inserting a present key does; "add", "min" and "max" combine by the dtype. Other arguments: as of
+    `Table`.
+
+    >>> prices = tessera.Map(key="int64", value="float32", backend="cpu")
+    >>> prices[[7, -42]] = [1.5, 2.5]
+    >>> prices.get([-42, 7, 5], missing=float("nan"))
+    array([2.5, 1.5, nan], dtype=float32)
+    >>> lowest = tessera.Map(value="int32", duplicates="min", backend="cpu")
+    >>> lowest.insert([1, 1, 2], [3, -5, 4])
+    >>> lowest.get([1, 2])
+    array([-5,  4], dtype=int32)
+    """
+
+    _table_kind = "map"
+
+    def __init__(
+        self,
+        key: Any = "int64",
+        value: Any = "int64",
+        *,
+        capacity: Optional[int] = None,
+        for_: Need = "find",
+        duplicates: Optional[Duplicates] = None,
+        backend: Optional[Literal["auto", "cuda", "cpu"]] = None,
+        settings: Optional[Mapping[str, object]] = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(key, value, capacity, for_, duplicates, backend, settings, **options)
+
+    def _types(self) -> Dict[str, Any]:
+        assert self._value_type is not None
+        value = (self._value_type.name, self._row_items) if self._row else self._value_type.name
+        return {**super()._types(), "value": value}
+
+    @classmethod
+    def load(cls, path: "Union[str, os.PathLike[str]]", *, key: Any = "int64", value: Any = "int64", **options: Any) -> Any:
+        """The map that `save` wrote. The file has no dtypes: pass those of the map. Other arguments: as of `Table.load`."""
+        return super().load(path, key=key, value=value, **options)
+
+
+class MultiMap(Map):
+    """Every pair that is inserted, of these dtypes; `find_all` returns all values of keys. for_: "few" or "many" values
+    per key, or "join", for one large insert.
+
+    >>> towns = tessera.MultiMap(key="int32", value="float64", backend="cpu")
+    >>> towns.insert([1, 2, 1], [0.5, 1.5, -2.5])
+    >>> offsets, values = towns.find_all([1])
+    >>> sorted(values.tolist())
+    [-2.5, 0.5]
+    """
+
+    _table_kind = "multimap"
+
+    def __init__(
+        self,
+        key: Any = "int64",
+        value: Any = "int64",
+        *,
+        capacity: Optional[int] = None,
+        for_: Literal["few", "many", "join"] = "few",
+        backend: Optional[Literal["auto", "cuda", "cpu"]] = None,
+        settings: Optional[Mapping[str, object]] = None,
+        **options: Any,
+    ) -> None:
+        Typed.__init__(self, key, value, capacity, for_, None, backend, settings, **options)
+
+
+class Set(Typed):
+    """Distinct keys of a dtype.
+
+    >>> seen = tessera.Set("int32", backend="cpu")
+    >>> seen.insert([3, -3, 3])
+    >>> len(seen), seen.contains([-3, 4])
+    (2, array([ True, False]))
+    """
+
+    _table_kind = "set"
+
+    def __init__(
+        self,
+        key: Any = "int64",
+        *,
+        capacity: Optional[int] = None,
+        backend: Optional[Literal["auto", "cuda", "cpu"]] = None,
+        settings: Optional[Mapping[str, object]] = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(key, None, capacity, None, None, backend, settings, **options)
+
+
+class Counter(Typed):
+    """How often each key was inserted, as int64. Values that are passed are added up.
+
+    >>> counts = tessera.Counter("int64", backend="cpu")
+    >>> counts.insert([7, -42, 7])
+    >>> counts.get([7, -42, 5])
+    array([2, 1, 0])
+    """
+
+    _table_kind = "counter"
+
+    def __init__(
+        self,
+        key: Any = "int64",
+        *,
+        capacity: Optional[int] = None,
+        backend: Optional[Literal["auto", "cuda", "cpu"]] = None,
+        settings: Optional[Mapping[str, object]] = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(key, None, capacity, None, None, backend, settings, **options)
+
+    def _learn(self, key: Any, value: Any) -> None:
+        super()._learn(key, None)
+        self._value_kind = "i"
+
+
+class Index(Typed):
+    """A number for each distinct key of a dtype, from 0 on, as int32. numbering: "any" or "first_seen", the order of the new
+    keys of a call. reuse: whether numbers of erased keys are given again.
+
+    >>> rows = tessera.Index("int64", numbering="first_seen", backend="cpu")
+    >>> rows.number([70, -30, 70])
+    array([0, 1, 0], dtype=int32)
+    >>> rows.get([-30, 5], missing=-1)
+    array([ 1, -1], dtype=int32)
+    >>> rows.keys_by_number()[0]
+    array([ 70, -30])
+    """
+
+    _table_kind = "index"
+
+    def __init__(
+        self,
+        key: Any = "int64",
+        *,
+        capacity: Optional[int] = None,
+        numbering: Literal["any", "first_seen"] = "any",
+        reuse: bool = True,
+        backend: Optional[Literal["auto", "cuda", "cpu"]] = None,
+        settings: Optional[Mapping[str, object]] = None,
+        **options: Any,
+    ) -> None:
+        own = {"table.numbering": numbering, "table.reuse": "yes" if reuse else "no", **flat(settings)}
+        super().__init__(key, None, capacity, None, None, backend, own, **options)
+
+    def _learn(self, key: Any, value: Any) -> None:
+        super()._learn(key, None)
+        self._value_kind = "i"
+
+
+class Filter(Typed):
+    """A Bloom filter of keys of a dtype: `contains` finds every key that was inserted, and few others.
+
+    >>> known = tessera.Filter("int64", capacity=1000, backend="cpu")
+    >>> known.insert([7, -42])
+    >>> known.contains([7, -42])
+    array([ True,  True])
+    """
+
+    _table_kind = "filter"
+
+    def __init__(
+        self,
+        key: Any = "int64",
+        *,
+        capacity: int,
+        backend: Optional[Literal["auto", "cuda", "cpu"]] = None,
+        settings: Optional[Mapping[str, object]] = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(key, None, capacity, None, None, backend, settings, **options)

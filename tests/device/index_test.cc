@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An index on a device: numbers without gaps, of keys that repeat, that are erased and come again, of two streams, in a
+// graph, in tables that are full or grow. Read next: ../table/index_test.cc, which has a model of it on the cpu backend.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "tests/device/device.h"
+#include "tests/oracle/random.h"
+
+namespace {
+
+constexpr uint32_t none = 0xFFFFFFFFu;
+
+struct Case {
+  const char *layout, *probing, *more; // more: further lines of [table]
+  uint32_t key_bits, bucket_slots, tile_lanes;
+};
+
+const Case cases[] = {
+    {"packed", "cuckoo", "numbering = first_seen\n", 32, 4, 1},
+    {"packed", "cuckoo", "", 32, 8, 4},
+    {"packed", "cuckoo", "", 64, 8, 8},
+    {"soa", "double_hashing", "numbering = first_seen\n", 64, 8, 8},
+    {"packed", "double_hashing", "reuse = no\n", 32, 8, 1},
+    {"aos", "linear", "", 32, 8, 8},
+    {"quotient", "robin_hood", "", 32, 8, 8},
+    {"slab", "slab_list", "allocator = slab\n", 32, 8, 8},
+};
+
+void PrintTo(const Case &c, std::ostream *out) { *out << c.layout << ", " << c.probing << ", " << c.key_bits; }
+
+device::Table make(const Case &c, uint64_t capacity, const std::string &more = "") {
+  const std::string text =
+      std::string("[table]\nkind = index\nhasher = murmur3\nkey_bits = ") + std::to_string(c.key_bits) +
+      "\nlayout = " + c.layout + "\nprobing = " + c.probing + "\nbackend = " + device::backend() +
+      "\ncapacity = " + std::to_string(capacity) + "\n" + c.more + more +
+      (std::string(c.layout) == "slab" ? ""
+                                       : "[layout]\nbucket_slots = " + std::to_string(c.bucket_slots) +
+                                             "\ntile_lanes = " + std::to_string(c.tile_lanes) + "\n");
+  tsr_options options = {};
+  options.plugins = choices::plugin_folders().c_str();
+  tsr_spec *spec = nullptr;
+  tsr_error error = {};
+  device::Table table;
+  EXPECT_EQ(tsr_spec_parse(text.c_str(), "index.ini", &spec, &error), TSR_OK) << error.message;
+  if (spec) {
+    table = device::create(spec, options);
+  }
+  tsr_spec_free(spec);
+  return table;
+}
+
+uint64_t scaled(uint64_t n) { return device::backend() == "cpu" ? n / 40 + 100 : n; }
+
+// Keys 0 .. distinct - 1, scattered over all of their bits; the last one is reserved inside.
+std::vector<uint64_t> some_keys(const Case &c, uint64_t n, uint64_t distinct, uint64_t from,
+                                tessera_test::Random *random) {
+  std::vector<uint64_t> keys;
+  for (uint64_t i = 0; i < n; i++) {
+    const uint64_t key = from + random->below(distinct);
+    keys.push_back(key == 7 ? tessera_test::width_mask(c.key_bits) : device::key_of(key, c.key_bits));
+  }
+  return keys;
+}
+
+class Index : public testing::TestWithParam<Case> {
+protected:
+  bool in_order() const { return std::string(GetParam().more).find("first_seen") != std::string::npos; }
+  bool reuses() const { return std::string(GetParam().more).find("reuse = no") == std::string::npos; }
+
+  std::vector<uint64_t> number(tsr_table *t, const std::vector<uint64_t> &keys) {
+    tsr_error error = {};
+    tsr_call call = {};
+    call.missing = none;
+    device::Array array(t, GetParam().key_bits, keys), numbers(t, 32, keys.size());
+    EXPECT_EQ(tsr_number(t, keys.size(), array.data(), static_cast<uint32_t *>(numbers.data()), &call, &error), TSR_OK)
+        << error.message;
+    EXPECT_EQ(tsr_table_wait(t, &error), TSR_OK) << error.message;
+    return numbers.numbers();
+  }
+
+  // Equal keys have one number, different ones two; all are below what was given.
+  void check(tsr_table *t, const std::vector<uint64_t> &keys, const std::vector<uint64_t> &numbers,
+             std::map<uint64_t, uint64_t> *known) {
+    tsr_error error = {};
+    uint64_t given = 0, size = 0;
+    ASSERT_EQ(tsr_numbers_given(t, &given, &error), TSR_OK) << error.message;
+    for (size_t i = 0; i < keys.size(); i++) {
+      ASSERT_LT(numbers[i], given) << i;
+      const auto at = known->emplace(keys[i], numbers[i]).first;
+      ASSERT_EQ(at->second, numbers[i]) << "two numbers of the key " << keys[i];
+    }
+    std::set<uint64_t> different;
+    for (const auto &[key, number] : *known) different.insert(number);
+    ASSERT_EQ(different.size(), known->size()) << "two keys have one number";
+    ASSERT_EQ(tsr_size(t, &size, &error), TSR_OK) << error.message;
+    ASSERT_EQ(size, known->size());
+  }
+};
+
+TEST_P(Index, NumbersKeysThatRepeatAndComeAgain) {
+  const uint64_t distinct = scaled(200000);
+  device::Table table = make(GetParam(), 2 * distinct);
+  ASSERT_TRUE(table);
+  tsr_table *t = table.get();
+  tessera_test::Random random(1);
+  tsr_error error = {};
+  std::map<uint64_t, uint64_t> known;
+  for (int round = 0; round < 4; round++) {
+    SCOPED_TRACE(round);
+    const std::vector<uint64_t> keys = some_keys(GetParam(), 3 * distinct, distinct, round * distinct / 4, &random);
+    const std::vector<uint64_t> numbers = number(t, keys);
+    ASSERT_NO_FATAL_FAILURE(check(t, keys, numbers, &known));
+    uint64_t given = 0;
+    ASSERT_EQ(tsr_numbers_given(t, &given, &error), TSR_OK) << error.message;
+    if (round == 0) {
+      ASSERT_EQ(given, known.size());
+      uint64_t next = 0;
+      std::set<uint64_t> seen;
+      for (size_t i = 0; in_order() && i < keys.size(); i++)
+        if (seen.insert(keys[i]).second) {
+          ASSERT_EQ(numbers[i], next++);
+        }
+    } else if (reuses()) {
+      ASSERT_LE(given, known.size() + distinct / 4 + 1) << "numbers of erased keys did not come back";
+    }
+    std::vector<uint64_t> gone = some_keys(GetParam(), distinct / 4, distinct, round * distinct / 4, &random);
+    device::Array array(t, GetParam().key_bits, gone);
+    ASSERT_EQ(tsr_erase(t, gone.size(), array.data(), nullptr, &error), TSR_OK) << error.message;
+    for (uint64_t key : gone) known.erase(key);
+  }
+  uint64_t given = 0;
+  ASSERT_EQ(tsr_numbers_given(t, &given, &error), TSR_OK) << error.message;
+  device::Array by_number(t, GetParam().key_bits, given), present(t, 8, given);
+  tsr_call call = {};
+  call.present = static_cast<uint8_t *>(present.data());
+  ASSERT_EQ(tsr_keys_by_number(t, 0, given, by_number.data(), &call, &error), TSR_OK) << error.message;
+  const std::vector<uint64_t> keys = by_number.numbers(), is = present.numbers();
+  uint64_t count = 0;
+  for (const auto &[key, number] : known) {
+    ASSERT_EQ(is[number], 1u);
+    ASSERT_EQ(keys[number], key);
+  }
+  for (uint64_t i = 0; i < given; i++) count += is[i];
+  EXPECT_EQ(count, known.size());
+}
+
+// The same calls into two tables give the same numbers.
+TEST_P(Index, RepeatsItselfInOrderOfAppearance) {
+  if (!in_order()) return;
+  const uint64_t n = scaled(400000);
+  tessera_test::Random random(2);
+  const std::vector<uint64_t> keys = some_keys(GetParam(), n, n / 5, 0, &random);
+  std::vector<uint64_t> numbers[2];
+  for (std::vector<uint64_t> &one : numbers) {
+    device::Table table = make(GetParam(), n);
+    ASSERT_TRUE(table);
+    one = number(table.get(), keys);
+  }
+  EXPECT_EQ(numbers[0], numbers[1]);
+}
+
+TEST_P(Index, IsFullAndGrows) {
+  const uint64_t n = scaled(60000);
+  tessera_test::Random random(3);
+  for (const char *more : {"", "growth = double\n"}) {
+    device::Table table = make(GetParam(), n / 4, more);
+    ASSERT_TRUE(table);
+    tsr_table *t = table.get();
+    tsr_error error = {};
+    const std::vector<uint64_t> keys = some_keys(GetParam(), 2 * n, n, 0, &random);
+    const std::vector<uint64_t> numbers = number(t, keys);
+    std::vector<uint64_t> placed, placed_numbers;
+    for (size_t i = 0; i < keys.size(); i++) {
+      if (numbers[i] == none) continue;
+      placed.push_back(keys[i]);
+      placed_numbers.push_back(numbers[i]);
+    }
+    if (*more) {
+      ASSERT_EQ(placed.size(), keys.size());
+    }
+    std::map<uint64_t, uint64_t> known;
+    ASSERT_NO_FATAL_FAILURE(check(t, placed, placed_numbers, &known));
+    tsr_table_info info = {};
+    tsr_table_describe(t, &info);
+    uint64_t given = 0;
+    ASSERT_EQ(tsr_numbers_given(t, &given, &error), TSR_OK) << error.message;
+    if (reuses()) {
+      EXPECT_LE(given, info.slots + 3 * info.bucket_slots);
+    }
+  }
+}
+
+TEST_P(Index, IsOneOfTwoStreams) {
+  const uint64_t n = scaled(100000);
+  device::Table table = make(GetParam(), 2 * n);
+  ASSERT_TRUE(table);
+  tsr_table *t = table.get();
+  tessera_test::Random random(4);
+  tsr_error error = {};
+  device::Streams streams;
+  for (int round = 0; round < 5; round++) {
+    const std::vector<uint64_t> keys = some_keys(GetParam(), n, n, 0, &random);
+    device::Array first(t, GetParam().key_bits, keys), second(t, GetParam().key_bits, keys);
+    device::Array one(t, 32, n), two(t, 32, n), three(t, 32, n);
+    tsr_call a = {}, b = {};
+    a.stream = streams.one;
+    b.stream = streams.two;
+    ASSERT_EQ(tsr_number(t, n, first.data(), static_cast<uint32_t *>(one.data()), &a, &error), TSR_OK) << error.message;
+    ASSERT_EQ(tsr_number(t, n, second.data(), static_cast<uint32_t *>(two.data()), &b, &error), TSR_OK)
+        << error.message;
+    ASSERT_EQ(tsr_find(t, n, first.data(), three.data(), &a, &error), TSR_OK) << error.message;
+    ASSERT_EQ(tsr_table_wait(t, &error), TSR_OK) << error.message;
+    ASSERT_EQ(one.numbers(), two.numbers());
+    ASSERT_EQ(one.numbers(), three.numbers());
+  }
+}
+
+// A graph numbers keys and erases half of them, again and again, with keys that the host does not know.
+TEST_P(Index, IsCaptured) {
+  const uint64_t n = scaled(50000);
+  if (!reuses()) return; // whose numbers the host counts
+  device::Table table = make(GetParam(), 2 * n);
+  ASSERT_TRUE(table);
+  tsr_table *t = table.get();
+  tsr_error error = {};
+  device::Streams streams;
+  device::Array keys(t, GetParam().key_bits, n), numbers(t, 32, n);
+  tsr_call call = {};
+  call.stream = streams.one;
+  ASSERT_EQ(tsr_table_prepare(t, TSR_PREPARE_FIND_OR_INSERT | TSR_PREPARE_ERASE, &error), TSR_OK) << error.message;
+  device::Graph graph(streams.one, [&] {
+    EXPECT_EQ(tsr_number(t, n, keys.data(), static_cast<uint32_t *>(numbers.data()), &call, &error), TSR_OK)
+        << error.message;
+    EXPECT_EQ(tsr_erase(t, n / 2, keys.data(), &call, &error), TSR_OK) << error.message;
+  });
+  tessera_test::Random random(5);
+  std::map<uint64_t, uint64_t> known;
+  for (int replay = 0; replay < 10; replay++) {
+    SCOPED_TRACE(replay);
+    const std::vector<uint64_t> these = some_keys(GetParam(), n, n, 0, &random);
+    device::Array array(t, GetParam().key_bits, these);
+    ASSERT_EQ(tsr_memory_copy(t, keys.data(), array.data(), n * GetParam().key_bits / 8, &error), TSR_OK);
+    ASSERT_NO_FATAL_FAILURE(graph.launch());
+    const std::vector<uint64_t> got = numbers.numbers();
+    for (uint64_t i = 0; i < n; i++) {
+      const auto at = known.emplace(these[i], got[i]).first;
+      ASSERT_EQ(at->second, got[i]) << i;
+    }
+    std::set<uint64_t> different;
+    for (const auto &[key, number] : known) different.insert(number);
+    ASSERT_EQ(different.size(), known.size());
+    ASSERT_LT(*different.rbegin(), 2 * n);
+    for (uint64_t i = 0; i < n / 2; i++) known.erase(these[i]);
+    uint64_t size = 0;
+    ASSERT_EQ(tsr_size(t, &size, &error), TSR_OK) << error.message;
+    ASSERT_EQ(size, known.size());
+  }
+}
+
+TEST_P(Index, TellsDistinctKeys) {
+  const uint64_t n = scaled(300000);
+  device::Table table = make(GetParam(), n);
+  ASSERT_TRUE(table);
+  tsr_table *t = table.get();
+  tessera_test::Random random(6);
+  tsr_error error = {};
+  const std::vector<uint64_t> keys = some_keys(GetParam(), n, n / 3, 0, &random);
+  std::map<uint64_t, uint64_t> expected;
+  for (uint64_t key : keys) expected[key]++;
+  device::Array array(t, GetParam().key_bits, keys), unique(t, GetParam().key_bits, n), inverse(t, 32, n),
+      counts(t, 64, n);
+  tsr_unique_arrays arrays = {};
+  arrays.keys = unique.data();
+  arrays.inverse = static_cast<uint32_t *>(inverse.data());
+  arrays.counts = static_cast<uint64_t *>(counts.data());
+  arrays.room = n;
+  uint64_t count = 0;
+  ASSERT_EQ(tsr_unique(t, n, array.data(), &arrays, &count, &error), TSR_OK) << error.message;
+  ASSERT_EQ(count, expected.size());
+  const std::vector<uint64_t> written = unique.numbers(), places = inverse.numbers(), often = counts.numbers();
+  for (uint64_t i = 0; i < n; i++) ASSERT_EQ(written[places[i]], keys[i]);
+  for (uint64_t i = 0; i < count; i++) ASSERT_EQ(often[i], expected[written[i]]);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Index, testing::ValuesIn(cases));
+
+} // namespace

@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Map, Set, MultiMap, Counter, Index and Filter against a dict, for all dtypes and needs, and what they refuse."""
+
+import pickle
+import tempfile
+import unittest
+from collections import Counter as CounterOf
+from collections import defaultdict
+
+import numpy as np
+
+import tessera
+from tessera import Counter, Filter, Index, Map, MultiMap, Set
+
+KEYS = ("int32", "int64", "uint32", "uint64")
+VALUES = (*KEYS, "float32", "float64")
+CPU = {"backend": "cpu"}
+
+
+def random_keys(rng, dtype, n, distinct=200):
+    limits = np.iinfo(dtype)
+    few = rng.integers(limits.min, limits.max, distinct, dtype=dtype, endpoint=True)
+    few[:2] = limits.min, limits.max
+    return few[rng.integers(0, distinct, n)]
+
+
+def random_values(rng, dtype, n):
+    if np.dtype(dtype).kind == "f":
+        values = (rng.standard_normal(n) * 1000).astype(dtype)
+        values[:4] = 0.0, -0.0, np.inf, -np.inf
+        return values
+    limits = np.iinfo(dtype)
+    return rng.integers(limits.min, limits.max, n, dtype=dtype, endpoint=True)
+
+
+class MapTest(unittest.TestCase):
+    def test_every_need_and_dtype(self):
+        rng = np.random.default_rng(1)
+        for for_ in ("find", "build", "absent", "groupby", "erase", "mixed"):
+            for key in KEYS:
+                for value in VALUES:
+                    with self.subTest(for_=for_, key=key, value=value):
+                        keys = np.unique(random_keys(rng, key, 400))
+                        values = random_values(rng, value, keys.size)
+                        duplicates = "replace" if for_ == "groupby" else None
+                        with Map(key, value, for_=for_, duplicates=duplicates, **CPU) as table:
+                            table.insert(keys, values)
+                            got = table.get(keys)
+                            self.assertEqual(got.dtype, np.dtype(value))
+                            np.testing.assert_array_equal(got, values)
+                            got, mask = table.find(keys[::-1].copy())
+                            self.assertTrue(mask.all())
+                            np.testing.assert_array_equal(got, values[::-1])
+                            all_keys, all_values = table.items()
+                            self.assertEqual((all_keys.dtype, all_values.dtype), (np.dtype(key), np.dtype(value)))
+                            order = np.argsort(all_keys)
+                            np.testing.assert_array_equal(all_keys[order], keys)
+                            np.testing.assert_array_equal(all_values[order], values)
+
+    def test_min_and_max_of_every_dtype(self):
+        rng = np.random.default_rng(2)
+        for value in VALUES:
+            for duplicates, combine in (("min", np.minimum), ("max", np.maximum)):
+                for for_ in ("find", "build", "groupby"):
+                    with self.subTest(value=value, duplicates=duplicates, for_=for_):
+                        keys = random_keys(rng, "int64", 3000)
+                        values = random_values(rng, value, keys.size)
+                        want = {}
+                        for k, v in zip(keys.tolist(), values):
+                            want[k] = combine(want[k], v) if k in want else v
+                        with Map("int64", value, for_=for_, duplicates=duplicates, **CPU) as table:
+                            for part in np.split(np.arange(keys.size), 3):
+                                table.insert(keys[part], values[part])
+                            asked = np.array(list(want))
+                            np.testing.assert_array_equal(table.get(asked), np.array(list(want.values()), value))
+                            again = pickle.loads(pickle.dumps(table))
+                            np.testing.assert_array_equal(again.get(asked), table.get(asked))
+                            again.close()
+
+    def test_sums_of_signed_and_unsigned(self):
+        rng = np.random.default_rng(3)
+        for value in KEYS:
+            keys = random_keys(rng, "int32", 3000)
+            values = rng.integers(-50 if value[0] == "i" else 0, 100, keys.size).astype(value)
+            want = defaultdict(int)
+            for k, v in zip(keys.tolist(), values.tolist()):
+                want[k] += v
+            with Map("int32", value, for_="groupby", **CPU) as table:
+                table.insert(keys, values)
+                self.assertEqual(table.get(list(want)).tolist(), list(want.values()))
+                self.assertEqual(table.get(list(want)).dtype, np.dtype(value))
+        for value in ("float32", "float64"):
+            with self.assertRaisesRegex(tessera.WrongType, "adds whole numbers: use tessera.group_by"):
+                Map("int64", value, for_="groupby", **CPU)
+
+    def test_values_that_are_absent(self):
+        for value in VALUES:
+            for duplicates in ("replace", "min", "max"):
+                with Map("int64", value, duplicates=duplicates, **CPU) as table:
+                    table.insert([1, -2], [3, 5])
+                    got = table.get([1, 7, -2])
+                    self.assertEqual((got.tolist(), got.dtype), ([3, 0, 5], np.dtype(value)))
+                    self.assertEqual(table.get([7, 1], missing=9).tolist(), [9, 3])
+                    out = np.empty(2, value)
+                    self.assertIs(table.get([7, 1], missing=9, out=out), out)
+                    self.assertEqual(out.tolist(), [9, 3])
+                    self.assertEqual(table[-2], 5)
+                    self.assertIs(type(table[-2]), float if value[0] == "f" else int)
+                    self.assertEqual(table.find_or_insert([1, 8], [4, 4])[0].tolist(), [3, 4])
+                    with self.assertRaises(KeyError):
+                        table[99]
+        with Map(value="float64", duplicates="max", **CPU) as table:
+            self.assertTrue(np.isnan(table.get([1], missing=np.nan)[0]))
+
+    def test_as_a_dict(self):
+        table = Map("int32", "float32", **CPU)
+        table[[1, -1]] = [1.5, 2.5]
+        table[1] = -0.25
+        table.update({5: 1.0})
+        self.assertEqual(dict(zip(*(a.tolist() for a in table.items()))), {1: -0.25, -1: 2.5, 5: 1.0})
+        self.assertEqual(table.pop(5), 1.0)
+        self.assertEqual((len(table), -1 in table, 5 in table), (2, True, False))
+        table.insert(np.arange(10, dtype=np.int32), 0.5)
+        self.assertEqual(table.get([3, 9]).tolist(), [0.5, 0.5])
+        self.assertRegex(repr(table), r"^<tessera.Map: int32 -> float32, the CPU>$")
+        table.close()
+
+    def test_it_grows_without_a_capacity_and_is_full_with_one(self):
+        keys = np.arange(10_000)
+        with Map(value="float64", **CPU) as table:
+            table.insert(keys, keys / 4)
+            np.testing.assert_array_equal(table.get(keys), keys / 4)
+        for duplicates in ("replace", "min"):
+            with Map(value="float64", capacity=1000, duplicates=duplicates, **CPU) as table:
+                with self.assertRaises(tessera.Full) as caught:
+                    table.insert(keys, -keys / 4)
+                np.testing.assert_array_equal(caught.exception.values, -caught.exception.keys / 4)
+
+    def test_rows(self):
+        vectors = np.arange(80, dtype=np.float32).reshape(10, 8)
+        with Map("int64", ("float32", 8), **CPU) as table:
+            table.insert(np.arange(10), vectors)
+            np.testing.assert_array_equal(table.get([3, 9]), vectors[[3, 9]])
+            np.testing.assert_array_equal(table.get([3, 99], missing=-1)[1], np.full(8, -1, np.float32))
+            with tempfile.TemporaryDirectory() as folder:
+                table.save(folder + "/t")
+                with Map.load(folder + "/t", value=("float32", 8), backend="cpu") as again:
+                    np.testing.assert_array_equal(again.get([3]), vectors[[3]])
+
+    def test_files_have_no_dtypes(self):
+        with tempfile.TemporaryDirectory() as folder, Map("int32", "float32", duplicates="min", **CPU) as table:
+            table.insert([1, 2], [1.5, -2.5])
+            table.save(folder + "/t")
+            with Map.load(folder + "/t", key="int32", value="float32", backend="cpu") as again:
+                self.assertEqual(again.get([1, 2]).tolist(), [1.5, -2.5])
+                again.insert([1], [-9.0])
+                self.assertEqual(again[1], -9.0)
+            with self.assertRaisesRegex(tessera.WrongType, "keys have 32 bits"):
+                Map.load(folder + "/t", backend="cpu")
+            with self.assertRaisesRegex(tessera.BadArgument, "has a map: load it by tessera.Table.load"):
+                Set.load(folder + "/t", key="int32", backend="cpu")
+
+    def test_joins_know_the_dtypes(self):
+        left, right = MultiMap(value="float32", **CPU), MultiMap(value="int64", **CPU)
+        left.insert([1, 2], [0.5, 1.5])
+        right.insert([1, 1, -3], [-7, 9, 4])
+        keys, lefts, rights = left.join(right)
+        self.assertEqual(sorted(zip(keys.tolist(), lefts.tolist(), rights.tolist())), [(1, 0.5, -7), (1, 0.5, 9)])
+        self.assertEqual(left.join(right, "min")[2].tolist(), [-7])
+        self.assertEqual(right.join(left, "sum")[2].tolist(), [0.5])
+        self.assertEqual([a.dtype for a in (keys, lefts, rights)], [np.int64, np.float32, np.int64])
+
+    def test_refusals(self):
+        table = Map("int64", "float32", duplicates="min", **CPU)
+        for call, kind, sentence in (
+            (lambda: table.insert(np.arange(2, dtype=np.uint64), [1, 2]), tessera.WrongType, "is uint64, .* keys of int64"),
+            (lambda: table.insert([1], np.array([1.0])), tessera.WrongType, "is float64, .* values of float32"),
+            (lambda: table.insert([1], ["a"]), tessera.WrongType, "other things than float32"),
+            (lambda: table.insert([1.5], [1.0]), tessera.WrongType, "other things than int64"),
+            (lambda: table.insert([1], [np.nan]), tessera.BadArgument, "holds NaN"),
+            (lambda: table.insert([1], np.nan), tessera.BadArgument, "is NaN"),
+            (lambda: table.insert([1 << 63], [1.0]), tessera.BadArgument, "do not fit into int64"),
+            (lambda: table.insert([1, 2], [1.0]), tessera.BadArgument, "has 1 items, and keys 2"),
+            (lambda: Map("float32"), tessera.WrongType, "keys are int32"),
+            (lambda: Map("nonsense"), tessera.WrongType, "is no dtype"),
+            (lambda: Map(value="int16"), tessera.WrongType, "values are int32"),
+            (lambda: Map(value=("float32", 2)), tessera.WrongType, "of 16 to 256 bytes"),
+            (lambda: MultiMap(value=("float32", 8)), tessera.WrongType, "rows are values of maps"),
+            (lambda: Map(for_="nothing"), tessera.BadArgument, "a map is for 'find' or"),
+            (lambda: Filter(capacity=None), tessera.BadArgument, "a filter cannot grow"),
+            (lambda: tessera.choose("mop"), tessera.BadArgument, "there are map"),
+        ):
+            with self.subTest(sentence=sentence), self.assertRaisesRegex(kind, sentence):
+                call()
+        table.close()
+        self.assertRegex(repr(table), "closed")
+
+
+class OthersTest(unittest.TestCase):
+    def test_sets_multimaps_counters_filters(self):
+        rng = np.random.default_rng(4)
+        for key in KEYS:
+            keys = random_keys(rng, key, 5000)
+            absent = np.setdiff1d(random_keys(rng, key, 200), keys)
+            with Set(key, **CPU) as table:
+                table.insert(keys)
+                np.testing.assert_array_equal(np.sort(table.keys()), np.unique(keys))
+                self.assertTrue(table.contains(keys).all() and not table.contains(absent).any())
+            with Counter(key, **CPU) as table:
+                table.insert(keys)
+                want = CounterOf(keys.tolist())
+                self.assertEqual(dict(zip(*(a.tolist() for a in table.items()))), want)
+                self.assertEqual(table.get(keys).tolist(), [want[k] for k in keys.tolist()])
+                self.assertEqual(table.get(keys).dtype, np.int64)
+                self.assertEqual(pickle.loads(pickle.dumps(table)).get(keys[:1])[0], want[int(keys[0])])
+            with Index(key, numbering="first_seen", **CPU) as table:
+                firsts = keys[np.sort(np.unique(keys, return_index=True)[1])]
+                numbers = table.number(keys)
+                self.assertEqual(numbers.dtype, np.int32)
+                np.testing.assert_array_equal(firsts[numbers], keys)
+                self.assertEqual(table.get(absent, missing=-1).tolist(), [-1] * absent.size)
+                by_number, mask = table.keys_by_number()
+                self.assertEqual(by_number.dtype, keys.dtype)
+                np.testing.assert_array_equal(by_number, firsts)
+                self.assertTrue(mask.all())
+                unique, inverse, counts = pickle.loads(pickle.dumps(table)).unique(keys)
+                np.testing.assert_array_equal(unique, firsts)
+                np.testing.assert_array_equal(inverse, numbers)
+                np.testing.assert_array_equal(counts, np.bincount(numbers))
+            with Filter(key, capacity=keys.size, **CPU) as table:
+                table.insert(keys)
+                self.assertTrue(table.contains(keys).all())
+            for value in VALUES:
+                for for_ in ("few", "many", "join"):
+                    values = random_values(rng, value, keys.size)
+                    with MultiMap(key, value, for_=for_, **CPU) as table:
+                        table.insert(keys, values)
+                        asked = np.unique(keys)[:20]
+                        offsets, got = table.find_all(asked)
+                        self.assertEqual(got.dtype, np.dtype(value))
+                        for i, k in enumerate(asked):
+                            np.testing.assert_array_equal(
+                                np.sort(got[offsets[i] : offsets[i + 1]]), np.sort(values[keys == k])
+                            )
+
+    def test_the_recipe_is_told(self):
+        with Map("int32", for_="build", **CPU) as table:
+            self.assertEqual(table.recipe.recipe, "best_build")
+            self.assertEqual(
+                str(table.recipe),
+                "best_build, table.key_bits = 32, table.value_bits = 64, table.duplicates = replace, table.growth = double, "
+                "table.backend = cpu",
+            )
+            with tessera.Table(table.recipe.recipe, settings=table.recipe.settings, capacity=9) as again:
+                self.assertEqual(again.info["key_bits"], 32)
+        with Map(settings={"table": {"load_factor": 0.5, "backend": "cpu"}}, capacity=100) as table:
+            self.assertEqual(table.recipe.settings["table.load_factor"], 0.5)
+            self.assertNotIn("table.growth", table.recipe.settings)
+
+
+class TorchTest(unittest.TestCase):
+    def test_values_of_tensors(self):
+        try:
+            import torch
+        except ImportError:
+            self.skipTest("PyTorch cannot be imported")
+        for value, dtype in (("int64", torch.int64), ("float32", torch.float32), ("float64", torch.float64)):
+            for duplicates in ("replace", "min", "max"):
+                with Map("int64", dtype, duplicates=duplicates, **CPU) as table:
+                    keys = torch.arange(100) - 50
+                    values = torch.arange(100).to(dtype) - 70
+                    table.insert(keys, values)
+                    table.insert(keys, values)
+                    self.assertTrue(torch.equal(table.get(keys), values))
+                    self.assertIs(table.get(keys).dtype, dtype)
+                    self.assertEqual(table.get(torch.tensor([999]), missing=-3).tolist(), [-3])
+
+
+if __name__ == "__main__":
+    unittest.main()
