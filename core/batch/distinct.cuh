@@ -6,101 +6,19 @@
 #ifndef TSR_BATCH_DISTINCT_CUH
 #define TSR_BATCH_DISTINCT_CUH
 
+#include "core/batch/offers.cuh"
 #include "core/batch/order.cuh"
 
 /* A page has any number of items, so blocks share it in pieces. `distinct` makes one pair per key of each piece,
  * and `merge` one pair per key of all pieces of a page. These pairs begin at the first item of the piece, or of the
  * page. */
 
-/* Atomics here are relaxed: one of several threads makes a key's place, numbers are combined in any order, and a
- * barrier comes before anybody reads the result. */
-
-/* The keys so far, and what was offered for each. */
-struct key_set {
-  io_key *keys;
-  io_payload *sums;
-  uint32_t room;
-};
-
-static __device__ __forceinline__ key_set set_in(const tsr_group_step *a) {
-  const key_set set = {(io_key *)tsr_page_memory, (io_payload *)((io_key *)tsr_page_memory + a->set_room), a->set_room};
-  return set;
-}
-
-/* To be followed by a barrier. */
-static __device__ __forceinline__ void set_clear(const tsr_ctx *c, key_set set) {
-  for (uint32_t at = threadIdx.x; at < set.room; at += blockDim.x) {
-    set.keys[at] = (io_key)TSR_EMPTY_KEY;
-    if (TSR_PAYLOAD_BITS > 0) set.sums[at] = tsr_identity(TSR_FACT(c, duplicates));
-  }
-}
-
-/* The places of a set are looked at in groups of 16 bytes: most keys are found at the first look. Places of a group
- * fill in order, and only the first empty one is taken, so no key gets two. */
-enum { SET_GROUP = 16 / sizeof(io_key) };
-static __device__ __forceinline__ void set_look(const key_set *set, uint32_t group, io_key found[SET_GROUP]) {
-  const uint32_t at = (uint32_t)__cvta_generic_to_shared(set->keys + group * SET_GROUP);
-#if TSR_KEY_BITS == 64
-  asm volatile("ld.volatile.shared.v2.u64 {%0, %1}, [%2];" : "=l"(found[0]), "=l"(found[1]) : "r"(at) : "memory");
-#else
-  asm volatile("ld.volatile.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(found[0]), "=r"(found[1]), "=r"(found[2]), "=r"(found[3])
-               : "r"(at)
-               : "memory");
-#endif
-}
-
-/* Adds the offers of this thread's rows whose bits are set. Lanes go on together, each at the next group of each of
- * its rows; a lane that looked for its key alone would make the warp wait. Below sm_90 ptxas does not see that they
- * meet. results: NULL, or gets for each item (`first` and every TSR_SET_THREADS further) whether it was the first
- * of its key. */
-template <uint32_t ROWS>
-static __device__ __forceinline__ void group_add(const tsr_ctx *c, key_set set, const tsr_key key[ROWS],
-                                                 const tsr_payload payload[ROWS], uint32_t rows, uint8_t *results,
-                                                 uint64_t first, uint32_t *fails) {
-  enum { TRIES = 512, STEPS = 64 }; /* only keys that were crafted for it need more */
-  const uint32_t groups = set.room / SET_GROUP;
-  uint32_t group[ROWS];
-#pragma unroll
-  for (uint32_t r = 0; r < ROWS; r++) group[r] = set_home(set_hash(key[r]), groups);
-#pragma unroll 1
-  for (uint32_t tries = 0; lanes_any(rows); tries++) {
-    if (tries == TRIES) {
-      if (rows) *fails = 1;
-      return;
-    }
-#pragma unroll
-    for (uint32_t r = 0; r < ROWS; r++) {
-      if (rows >> r & 1u) {
-        io_key seen[SET_GROUP], found = 0;
-        uint32_t at = SET_GROUP;
-        set_look(&set, group[r], seen);
-#pragma unroll
-        for (uint32_t i = SET_GROUP; i-- > 0;)
-          if (seen[i] == (io_key)TSR_EMPTY_KEY || seen[i] == (io_key)key[r]) {
-            at = i;
-            found = seen[i];
-          }
-        const uint32_t place = group[r] * SET_GROUP + at;
-        if (at < SET_GROUP && found == (io_key)TSR_EMPTY_KEY) found = set_swap(&set.keys[place], (io_key)key[r]);
-        if (at == SET_GROUP) {
-          group[r] += 1 + set_hash(key[r]) % STEPS;
-          group[r] -= group[r] < groups ? 0 : groups;
-        } else if (found == (io_key)TSR_EMPTY_KEY || found == (io_key)key[r]) {
-          tsr_combine_at(c, (tsr_payload *)&set.sums[place], TSR_FACT(c, duplicates), payload[r]);
-          if (results)
-            results[first + r * TSR_SET_THREADS] =
-                (uint8_t)(found == (io_key)key[r] ? result_for_present(TSR_FACT(c, duplicates)) : TSR_RESULT_INSERTED);
-          rows &= ~(1u << r);
-        } /* otherwise another key came first: the next look sees it */
-      }
-      lanes_meet();
-    }
-  }
+static __device__ __forceinline__ offers_set set_in(const tsr_group_step *a) {
+  return offers_in(tsr_page_memory, a->set_room);
 }
 
 /* Adds items to the set, and sets their `results`; *fails: a key is reserved, or has no place in it. */
-static __device__ __forceinline__ void set_take(const tsr_ctx *c, key_set set, const tsr_bulk *bulk, uint64_t begin,
+static __device__ __forceinline__ void set_take(const tsr_ctx *c, offers_set set, const tsr_bulk *bulk, uint64_t begin,
                                                 uint64_t end, uint8_t *results, uint32_t *fails) {
   enum { ROWS = TSR_SET_ROWS };
 #pragma unroll 1
@@ -120,12 +38,17 @@ static __device__ __forceinline__ void set_take(const tsr_ctx *c, key_set set, c
         *fails = 1;
         rows &= ~(1u << r);
       }
-    group_add<ROWS>(c, set, key, payload, rows, results, row + threadIdx.x, fails);
+    rows = offers_add<offers_far, ROWS>(c, set, key, payload, rows, [&](uint32_t r, uint32_t, uint32_t is_new) {
+      if (results)
+        results[row + threadIdx.x + r * TSR_SET_THREADS] =
+            (uint8_t)(is_new ? TSR_RESULT_INSERTED : result_for_present(TSR_FACT(c, duplicates)));
+    });
+    if (rows) *fails = 1;
   }
 }
 
 /* Writes the pairs of the set from item `begin` on. *count: 0 at first; after a barrier, their number. */
-static __device__ __forceinline__ void set_write(const tsr_group_step *a, key_set set, uint64_t begin,
+static __device__ __forceinline__ void set_write(const tsr_group_step *a, offers_set set, uint64_t begin,
                                                  uint32_t *count) {
   for (uint32_t at = threadIdx.x; at < set.room; at += TSR_SET_THREADS) {
     const io_key key = set.keys[at];
@@ -157,14 +80,14 @@ extern "C" __global__ void __launch_bounds__(TSR_SET_THREADS, TSR_SET_BLOCKS)
   __shared__ set_block block;
   tsr_scratch scratch;
   const tsr_ctx c = batch_context(&a.bulk, &scratch);
-  const key_set set = set_in(&a);
+  const offers_set set = set_in(&a);
   const uint64_t piece = blockIdx.x, found = segment_of(a.pages.tiles, a.pages.count, piece),
                  page = found < a.pages.count ? found : 0;
   const uint64_t begin = a.pages.begins[page] + (piece - a.pages.tiles[page]) * a.piece_items;
   uint64_t end = found < a.pages.count ? a.pages.begins[page + 1] : begin;
   if (end - begin > a.piece_items) end = begin + a.piece_items;
   if (threadIdx.x == 0) block.count = block.fails = 0;
-  set_clear(&c, set);
+  offers_clear(&c, set);
   __syncthreads();
   set_take(&c, set, &a.bulk, begin, end, a.bulk.results, &block.fails);
   __syncthreads();
@@ -178,7 +101,7 @@ extern "C" __global__ void __launch_bounds__(TSR_SET_THREADS, TSR_SET_BLOCKS)
   __shared__ set_block block;
   tsr_scratch scratch;
   const tsr_ctx c = batch_context(&a.bulk, &scratch);
-  const key_set set = set_in(&a);
+  const offers_set set = set_in(&a);
   const uint64_t page = blockIdx.x, first = a.pages.tiles[page];
   tsr_bulk made = a.bulk;
   made.keys = a.to.keys;
@@ -187,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(TSR_SET_THREADS, TSR_SET_BLOCKS)
   uint64_t pieces = a.pages.tiles[page + 1] - first;
   if (pieces < 2) return;
   if (threadIdx.x == 0) block.count = block.fails = 0;
-  set_clear(&c, set);
+  offers_clear(&c, set);
   __syncthreads();
   for (uint64_t piece = 0; piece < pieces; piece++) {
     const uint64_t begin = a.pages.begins[page] + piece * a.piece_items;

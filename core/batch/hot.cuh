@@ -7,7 +7,7 @@
 #ifndef TSR_BATCH_HOT_CUH
 #define TSR_BATCH_HOT_CUH
 
-#include "core/batch/items.cuh"
+#include "core/batch/offers.cuh"
 
 /* Whether offers are combined: only then can all that a batch offers for a key be one offer. With `first` and `replace`
  * the item whose result is "inserted" expects its own value there. */
@@ -103,17 +103,16 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 1)
 
 /* The hot keys and what the tile offers for each, in memory that later holds the tile's items. */
 struct hot_tile {
-  io_key *keys;
-  io_payload *sums;
+  offers_set set;
   uint32_t has_keys;
 };
 
 /* To be followed by a barrier. */
 static __device__ __forceinline__ hot_tile hot_begin(const tsr_ctx *c, const tsr_hot *all, unsigned char *memory) {
-  hot_tile hot = {(io_key *)memory, (io_payload *)((io_key *)memory + TSR_HOT_SLOTS), 0};
-  hot.has_keys = hot_load(c, all, hot.keys);
+  hot_tile hot = {offers_in(memory, TSR_HOT_SLOTS), 0};
+  hot.has_keys = hot_load(c, all, hot.set.keys);
   for (uint32_t slot = threadIdx.x; hot.has_keys && slot < TSR_HOT_SLOTS; slot += blockDim.x)
-    hot.sums[slot] = tsr_identity(TSR_FACT(c, duplicates));
+    hot.set.sums[slot] = tsr_identity(TSR_FACT(c, duplicates));
   return hot;
 }
 
@@ -121,18 +120,17 @@ static __device__ __forceinline__ hot_tile hot_begin(const tsr_ctx *c, const tsr
  * read. */
 static __device__ __forceinline__ bool hot_takes(const tsr_ctx *c, hot_tile hot, tsr_key key, tsr_payload payload,
                                                  const void *values, uint64_t i) {
-  const uint32_t slot = hot_find(hot.keys, key);
+  const uint32_t slot = hot_find(hot.set.keys, key);
   if (slot == TSR_SET_NONE) return false;
-  tsr_combine_at(c, (tsr_payload *)&hot.sums[slot], TSR_FACT(c, duplicates),
-                 TILE_IS_WIDE || !values ? offered_at(c, values, i, 1) : offered(c, payload));
+  offers_put(c, hot.set, slot, TILE_IS_WIDE || !values ? offered_at(c, values, i, 1) : offered(c, payload), 0);
   return true;
 }
 
 /* Adds what the tile has combined to the offers of the batch. To be called after a barrier. */
 static __device__ __forceinline__ void hot_end(const tsr_ctx *c, const tsr_hot *all, hot_tile hot) {
   for (uint32_t slot = threadIdx.x; slot < TSR_HOT_SLOTS; slot += blockDim.x)
-    if (hot.sums[slot] != tsr_identity(TSR_FACT(c, duplicates)))
-      tsr_combine_at(c, (tsr_payload *)all->values + slot, TSR_FACT(c, duplicates), hot.sums[slot]);
+    if (hot.set.sums[slot] != tsr_identity(TSR_FACT(c, duplicates)))
+      tsr_combine_at(c, (tsr_payload *)all->values + slot, TSR_FACT(c, duplicates), hot.set.sums[slot]);
 }
 
 /* ---- What became of them --------------------------------------------------------------------- */

@@ -7,7 +7,7 @@
 #ifndef TSR_BATCH_SPANS_CUH
 #define TSR_BATCH_SPANS_CUH
 
-#include "core/batch/items.cuh"
+#include "core/batch/offers.cuh"
 
 /* A block works on a span of the batch. The first items show whether keys repeat enough there; if not, the span stays
  * as it came. The set takes the keys that come first. Those without a place in it go on alone: they are mostly rare
@@ -16,15 +16,13 @@
 
 #if TSR_PAYLOAD_BITS > 0
 struct span_set {
-  io_key *keys;
-  io_payload *sums;
+  offers_set keys;
   uint32_t *items; /* of each key */
 };
 
 static __device__ __forceinline__ span_set span_set_in() {
-  io_key *keys = (io_key *)tsr_page_memory;
-  io_payload *sums = (io_payload *)(keys + TSR_SPAN_ROOM);
-  const span_set set = {keys, sums, (uint32_t *)(sums + TSR_SPAN_ROOM)};
+  const offers_set keys = offers_in(tsr_page_memory, TSR_SPAN_ROOM);
+  const span_set set = {keys, (uint32_t *)(keys.sums + TSR_SPAN_ROOM)};
   return set;
 }
 
@@ -68,7 +66,8 @@ enum { SPAN_ROWS = TILE_IS_WIDE ? TSR_SPAN_ROWS / 2 : TSR_SPAN_ROWS };
 
 /* Some items of a thread; `items` of one key as one. */
 struct span_rows {
-  tsr_item item[SPAN_ROWS];
+  tsr_key key[SPAN_ROWS];
+  tsr_payload payload[SPAN_ROWS];
   uint32_t items[SPAN_ROWS];
 };
 
@@ -81,55 +80,20 @@ static __device__ __forceinline__ uint32_t span_read(const tsr_ctx *c, const tsr
 #pragma unroll
   for (uint32_t r = 0; r < SPAN_ROWS; r++) {
     const uint64_t i = row + r * TSR_SPAN_THREADS + threadIdx.x;
-    own->item[r].key = io_key_at(a->bulk.keys, i, i < end);
-    own->item[r].payload = offered_at(c, a->bulk.values, i, i < end);
+    own->key[r] = io_key_at(a->bulk.keys, i, i < end);
+    own->payload[r] = offered_at(c, a->bulk.values, i, i < end);
   }
 #pragma unroll
   for (uint32_t r = 0; r < SPAN_ROWS; r++) {
     const uint32_t mine = row + r * TSR_SPAN_THREADS + threadIdx.x < end;
-    own->item[r].policy = TSR_FACT(c, duplicates);
-    const uint32_t same = MERGES_ALONE ? merge_group(own->item[r].key, mine) : 1u << merge_lane();
-    if (MERGES_ALONE && combines) merge_payloads_of(c, &own->item[r], mine, same);
+    const uint32_t same = MERGES_ALONE ? merge_group(own->key[r], mine) : 1u << merge_lane();
+    if (MERGES_ALONE && combines) merge_payloads_of(c, TSR_FACT(c, duplicates), &own->payload[r], mine, same);
     own->items[r] = tsr_count_bits(same);
     const uint32_t leads = mine && tsr_lowest(same) == merge_lane();
-    if (walk_is_reserved(own->item[r].key))
+    if (walk_is_reserved(own->key[r]))
       *reserved |= leads << r;
     else
       rows |= leads << r;
-  }
-  return rows;
-}
-
-/* Adds rows to the set, all together, each at the next place of its own. Returns those without a place. at: the place
- * of each row; *firsts: rows that made theirs; *repeats: items whose key another one has. */
-static __device__ __forceinline__ uint32_t span_add(const tsr_ctx *c, span_set set, const span_rows *own, uint32_t rows,
-                                                    uint32_t combines, uint32_t at[SPAN_ROWS], uint32_t *firsts,
-                                                    uint32_t *repeats) {
-  enum { TRIES = 4 };
-#pragma unroll
-  for (uint32_t r = 0; r < SPAN_ROWS; r++) at[r] = set_hash(own->item[r].key) % TSR_SPAN_ROOM;
-#pragma unroll 1
-  for (uint32_t tries = 0; tries < TRIES; tries++) {
-#pragma unroll
-    for (uint32_t r = 0; r < SPAN_ROWS; r++) {
-      if (rows >> r & 1u) {
-        const io_key key = (io_key)own->item[r].key;
-        const io_key found = set_claim(&set.keys[at[r]], key);
-        if (found == (io_key)TSR_EMPTY_KEY || found == key) {
-          if (combines)
-            tsr_combine_at(c, (tsr_payload *)&set.sums[at[r]], TSR_FACT(c, duplicates), own->item[r].payload);
-          else if (found != key)
-            set.sums[at[r]] = (io_payload)own->item[r].payload;
-          atomicAdd(&set.items[at[r]], own->items[r]);
-          *repeats += own->items[r] - (found != key);
-          *firsts |= (uint32_t)(found != key) << r;
-          rows &= ~(1u << r);
-        } else {
-          at[r] = (at[r] + 1) % TSR_SPAN_ROOM;
-        }
-      }
-      lanes_meet();
-    }
   }
   return rows;
 }
@@ -145,15 +109,21 @@ static __device__ __forceinline__ void span_take(const tsr_ctx *c, const tsr_spa
     span_rows own;
     uint32_t at[SPAN_ROWS], reserved = 0, firsts = 0, repeats = 0;
     uint32_t rows = span_read(c, a, row, end, combines, &own, &reserved);
-    rows = span_add(c, set, &own, rows, combines, at, &firsts, &repeats);
+    rows = offers_add<offers_near, SPAN_ROWS>(c, set.keys, own.key, own.payload, rows,
+                                              [&](uint32_t r, uint32_t place, uint32_t is_new) {
+                                                at[r] = place;
+                                                atomicAdd(&set.items[place], own.items[r]);
+                                                repeats += own.items[r] - is_new;
+                                                firsts |= is_new << r;
+                                              });
 #pragma unroll
     for (uint32_t r = 0; r < SPAN_ROWS; r++) {
       const uint32_t puts = (rows | reserved) >> r & 1u;
       const uint32_t place =
-          span_put(a, block, span, puts, (io_key)own.item[r].key, (io_payload)own.item[r].payload, own.items[r]);
+          span_put(a, block, span, puts, (io_key)own.key[r], (io_payload)own.payload[r], own.items[r]);
       const uint64_t i = row + r * TSR_SPAN_THREADS + threadIdx.x;
       const uint32_t is_first = puts || firsts >> r & 1u ? SPAN_IS_FIRST : 0;
-      if (tells) span_note(a, i, i < end, own.item[r].key, is_first | (puts ? place : SPAN_IN_SET | at[r]));
+      if (tells) span_note(a, i, i < end, own.key[r], is_first | (puts ? place : SPAN_IN_SET | at[r]));
     }
     if (repeats && begin == span) atomicAdd(&block->repeats, repeats);
   }
@@ -170,11 +140,8 @@ static __device__ __forceinline__ void span_work(const tsr_spans_step *a, uint32
   const uint64_t end = after < a->bulk.n ? after : a->bulk.n;
   const uint64_t judged = end - begin < TSR_SPAN_JUDGED ? end : begin + TSR_SPAN_JUDGED;
   if (threadIdx.x == 0) block.made = block.repeats = 0;
-  for (uint32_t at = threadIdx.x; at < TSR_SPAN_ROOM; at += TSR_SPAN_THREADS) {
-    set.keys[at] = (io_key)TSR_EMPTY_KEY;
-    set.sums[at] = tsr_identity(TSR_FACT(&c, duplicates));
-    set.items[at] = 0;
-  }
+  offers_clear(&c, set.keys);
+  for (uint32_t at = threadIdx.x; at < TSR_SPAN_ROOM; at += TSR_SPAN_THREADS) set.items[at] = 0;
   __syncthreads();
   span_take(&c, a, set, &block, begin, begin, judged, tells);
   __syncthreads();
@@ -183,8 +150,9 @@ static __device__ __forceinline__ void span_work(const tsr_spans_step *a, uint32
   span_take(&c, a, set, &block, begin, judged, rest, tells);
   __syncthreads();
   for (uint32_t at = threadIdx.x; at < TSR_SPAN_ROOM && repeat; at += TSR_SPAN_THREADS) {
-    const uint32_t is_used = set.keys[at] != (io_key)TSR_EMPTY_KEY;
-    const uint32_t place = span_put(a, &block, begin, is_used, set.keys[at], set.sums[at], set.items[at]);
+    const io_key key = set.keys.keys[at];
+    const uint32_t is_used = key != (io_key)TSR_EMPTY_KEY;
+    const uint32_t place = span_put(a, &block, begin, is_used, key, set.keys.sums[at], set.items[at]);
     if (tells && is_used) __stcs(a->set_places + blockIdx.x * TSR_SPAN_ROOM + at, place);
   }
   __syncthreads();

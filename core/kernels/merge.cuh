@@ -59,14 +59,14 @@ TSR_INLINE uint32_t merge_leader(tsr_key key, uint32_t mine) {
 /* Combines into this lane's payload those of all lanes in `same`. In each round a lane takes over the payload of the
  * next one that is left, and then every second one leaves. c: NULL if the overflows were counted before. Collective
  * over the warp. */
-TSR_INLINE void merge_payloads_of(const tsr_ctx *c, tsr_item *own, uint32_t mine, uint32_t same) {
+TSR_INLINE void merge_payloads_of(const tsr_ctx *c, uint32_t policy, tsr_payload *own, uint32_t mine, uint32_t same) {
   const uint32_t lane = merge_lane();
   uint32_t later = mine ? same & (~1u << lane) : 0, rank = tsr_count_bits(same & ((1u << lane) - 1u));
   while (__any_sync(MERGE_WARP, later != 0)) { /* at most 5 rounds */
     const uint32_t next = later ? tsr_lowest(later) : lane;
-    const tsr_payload other = __shfl_sync(MERGE_WARP, (merge_payload)own->payload, (int)next);
-    if (later && c) tsr_tell_overflow(c, own->policy, own->payload, other);
-    if (later) own->payload = tsr_combine(own->policy, own->payload, other);
+    const tsr_payload other = __shfl_sync(MERGE_WARP, (merge_payload)*own, (int)next);
+    if (later && c) tsr_tell_overflow(c, policy, *own, other);
+    if (later) *own = tsr_combine(policy, *own, other);
     later &= ~__ballot_sync(MERGE_WARP, rank & 1u);
     rank >>= 1;
   }
@@ -75,7 +75,7 @@ TSR_INLINE void merge_payloads_of(const tsr_ctx *c, tsr_item *own, uint32_t mine
 /* Both; returns that lane. Collective over the warp. */
 TSR_INLINE uint32_t merge_payloads(const tsr_ctx *c, tsr_item *own, uint32_t mine) {
   const uint32_t same = merge_group(own->key, mine);
-  merge_payloads_of(c, own, mine, same);
+  merge_payloads_of(c, own->policy, &own->payload, mine, same);
   return mine ? tsr_lowest(same) : merge_lane();
 }
 

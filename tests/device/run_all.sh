@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Runs the device tests on a machine with a GPU, in the folder that stage.sh made. The last line is
-# `N passed, N failed, N skipped` and counts test cases.
+# `N passed, N failed, N skipped` and counts test cases. If a limit stopped some, it ends with `, N not ended`.
 #
 #   run_all.sh [--sanitize] [GTEST ARG...]     --sanitize: the cases Small* once more under compute-sanitizer
 #
-# SUITES: of these tests, not of all. SHARDS: processes at a time (8 at most, one for each two cores). LIMIT_S: what
-# has not ended after that many seconds has failed (900). TSR_TEST_BACKEND=cpu: without a GPU.
+# SUITES: of these tests, not of all. SHARDS: processes at a time (8 at most, one for each two cores). LIMIT_S: a
+# program is stopped after that many seconds (900); its cases that have not ended are counted, and the slowest named.
+# TSR_TEST_BACKEND=cpu: without a GPU.
 
 set -euo pipefail
 
@@ -38,8 +39,8 @@ limit_s=${LIMIT_S:-900}
 suites=${SUITES-device index repeats rows races races_without_guard endurance endurance_without_guard histories}
 broken=0
 
-# program NAME LOG COMMAND...: the result file is NAME.xml; without one, or with a bad end and no failed case, the
-# program itself counts as a failed case.
+# program NAME COMMAND...: the result file is NAME.xml; with a bad end and no failed case, the program itself counts as a
+# failed case.
 program() {
   local name=$1 status=0
   shift
@@ -70,6 +71,22 @@ count_cases() {
     END { print passed + 0, failed + 0, skipped + 0 }' "$@"
 }
 
+# count_log LOG: the cases of a program that left no result file, by its log: those that were to run, those that ended.
+# GoogleTest shows a case that it has begun, and a result when it ends; a failed one is named again after the last.
+count_log() {
+  awk '/^\[==========\] Running [0-9]+ tests?/ { all = $3 }
+    /^\[       OK \] .*ms\)$/ { passed++ }
+    /^\[  FAILED  \] .*ms\)$/ { failed++ }
+    /^\[  SKIPPED \] .*ms\)$/ { skipped++ }
+    END { print passed + 0, failed + 0, skipped + 0, (all ? all - passed - failed - skipped : 1) }' "$1"
+}
+
+# The three cases of a log that took longest, and the one that had begun.
+name_slowest() {
+  sed -n 's/^\[       OK \] \(.*\) (\([0-9]*\) ms)$/\2 ms \1/p' "$1" | sort -rn | head -n 3
+  sed -n 's/^\[ RUN      \] /had begun: /p' "$1" | tail -n 1
+}
+
 for name in $suites; do
   started=$SECONDS
   in_shards "$name" "./${name}_test" "$@"
@@ -90,22 +107,30 @@ if [[ $sanitize ]]; then
   echo "compute-sanitizer: $((SECONDS - started)) s"
 fi
 
+shopt -s nullglob # there may be no result file at all
+read -r passed failed skipped < <(count_cases "$results"/*.xml /dev/null)
+not_ended=0
 for status in "$results"/*.status; do
   name=$(basename "$status" .status)
+  log=$results/$name.log
   if [[ ! -f $results/$name.xml ]]; then
-    echo "FAILED: $name ended with status $(<"$status") before it was done: $(tail -n 3 "$results/$name.log")"
-    broken=$((broken + 1))
-  elif [[ $(<"$status") != 0 ]]; then
-    read -r _ failed _ < <(count_cases "$results/$name.xml")
-    grep -a -A 12 ': Failure$' "$results/$name.log" | head -n 100 || true
-    grep -a '^\[  FAILED  \].*[^ms)]$' "$results/$name.log" | cut -c 1-200 | sort -u || true
-    if ((failed == 0)); then
-      echo "FAILED: $name ended with status $(<"$status"): $(tail -n 5 "$results/$name.log")"
+    read -r own_passed own_failed own_skipped left < <(count_log "$log")
+    passed=$((passed + own_passed)) failed=$((failed + own_failed)) skipped=$((skipped + own_skipped))
+    not_ended=$((not_ended + left))
+    echo "NOT ENDED: $name, status $(<"$status"), $left cases left; the slowest:"
+    name_slowest "$log"
+  fi
+  [[ $(<"$status") != 0 ]] || continue
+  grep -a -A 12 ': Failure$' "$log" | head -n 100 || true
+  grep -a '^\[  FAILED  \].*[^ms)]$' "$log" | cut -c 1-200 | sort -u || true
+  if [[ -f $results/$name.xml ]]; then
+    read -r _ own_failed _ < <(count_cases "$results/$name.xml")
+    if ((own_failed == 0)); then
+      echo "FAILED: $name ended with status $(<"$status"): $(tail -n 5 "$log")"
       broken=$((broken + 1))
     fi
   fi
 done
 
-read -r passed failed skipped < <(count_cases "$results"/*.xml /dev/null)
-echo "$passed passed, $((failed + broken)) failed, $skipped skipped"
-((passed > 0 && failed + broken == 0))
+echo "$passed passed, $((failed + broken)) failed, $skipped skipped$( ((not_ended == 0)) || echo ", $not_ended not ended")"
+((passed > 0 && failed + broken + not_ended == 0))
