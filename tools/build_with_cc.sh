@@ -52,6 +52,8 @@ device tsr_roofline_images none core/kernels/roofline.cu
 device tsr_scan_images none core/kernels/scan.cu
 device tsr_split_images none core/batch/split.cu
 device tsr_wide_images none core/kernels/wide.cu
+device tsr_numbering_images none core/kernels/numbering.cu
+device tsr_zone_images key_payload core/batch/zones.cu
 finish "the program: a compiler failed"
 "${CC:-gcc}" -fopenmp -rdynamic -o "$out/bin/tessera" "$scratch"/*.o -linih -lz -lbz2 -llzma -lzstd -ldl -lm -lpthread -latomic ||
   fail "the program: linking failed"

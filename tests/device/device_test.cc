@@ -723,11 +723,12 @@ struct Wide {
   uint32_t bucket_slots, tile_lanes, value_bytes, policy;
 };
 
+const Wide long_rows = {"map", "soa", "double_hashing", "", 8, 8, 256, TSR_DUPLICATES_REPLACE};
 const Wide wide_tables[] = {
     {"map", "packed", "cuckoo", "", 4, 1, 64, TSR_DUPLICATES_FIRST},
     {"map", "packed", "cuckoo", "page_bytes = 16Ki\nfind_batch = 1\n", 4, 1, 16, TSR_DUPLICATES_FIRST},
     {"map", "packed", "cuckoo", "growth = double\n", 8, 4, 20, TSR_DUPLICATES_REPLACE},
-    {"map", "soa", "double_hashing", "", 8, 8, 256, TSR_DUPLICATES_REPLACE},
+    long_rows,
     {"map", "aos", "linear", "growth = double\n", 4, 4, 24, TSR_DUPLICATES_FIRST},
     {"multimap", "packed", "double_hashing", "", 8, 8, 48, TSR_DUPLICATES_KEEP},
 };
@@ -779,8 +780,8 @@ TEST(Small, WideValuesAgreeWithTheOracle) {
 
 // Rows are written after the slots, and finds of another stream wait for both: each row is whole and of the last insert.
 TEST(TwoStreams, SeeWholeRows) {
-  const uint64_t n = device::backend() == "cpu" ? 3000 : 1 << 18, words = 32; // of a row
-  device::Table table = make_wide(wide_tables[2], n);
+  const uint64_t n = device::backend() == "cpu" ? 3000 : 1 << 18, words = long_rows.value_bytes / 8;
+  device::Table table = make_wide(long_rows, n);
   ASSERT_TRUE(table);
   tsr_table *t = table.get();
   std::vector<uint64_t> numbers;

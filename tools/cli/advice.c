@@ -54,8 +54,8 @@ const char *tsr_advice_when_full(tsr_table *table, const char *grow, char advice
              "it grew to capacity %" PRIu64 ", and there is no memory for more, or more does not help; %s",
              info.capacity, way_out);
   else if (keeps_all && says(table, "page_bytes", "0"))
-    snprintf(advice, TSR_FULL_ADVICE_BYTES, "raise page_bytes or leave it out, since all pairs of a key share one page; %s",
-             way_out);
+    snprintf(advice, TSR_FULL_ADVICE_BYTES,
+             "raise page_bytes or leave it out, since all pairs of a key share one page; %s", way_out);
   else
     snprintf(advice, TSR_FULL_ADVICE_BYTES, "raise capacity (now %" PRIu64 "), or %s", info.capacity, grow);
   return advice;
