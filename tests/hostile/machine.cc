@@ -99,22 +99,20 @@ tsr_status __wrap_tsr_registry_find(const char *folders, uint32_t role, const ch
 }
 
 // In place of the kernels that the build makes, or does not without nvcc.
+#define ALL_WIDTHS                                                                                                     \
+  {                                                                                                                    \
+    {32, 0, nullptr, some_code, sizeof some_code}, {32, 32, nullptr, some_code, sizeof some_code},                     \
+        {32, 64, nullptr, some_code, sizeof some_code}, {64, 0, nullptr, some_code, sizeof some_code},                 \
+        {64, 32, nullptr, some_code, sizeof some_code}, {64, 64, nullptr, some_code, sizeof some_code}, {              \
+      0, 0, nullptr, nullptr, 0                                                                                        \
+    }                                                                                                                  \
+  }
 extern const tsr_image __wrap_tsr_bulk_images[];
-const tsr_image __wrap_tsr_bulk_images[] = {{32, 0, nullptr, some_code, sizeof some_code},
-                                            {32, 32, nullptr, some_code, sizeof some_code},
-                                            {32, 64, nullptr, some_code, sizeof some_code},
-                                            {64, 0, nullptr, some_code, sizeof some_code},
-                                            {64, 32, nullptr, some_code, sizeof some_code},
-                                            {64, 64, nullptr, some_code, sizeof some_code},
-                                            {0, 0, nullptr, nullptr, 0}};
+const tsr_image __wrap_tsr_bulk_images[] = ALL_WIDTHS;
 extern const tsr_image __wrap_tsr_pages_images[];
-const tsr_image __wrap_tsr_pages_images[] = {{32, 0, nullptr, some_code, sizeof some_code},
-                                             {32, 32, nullptr, some_code, sizeof some_code},
-                                             {32, 64, nullptr, some_code, sizeof some_code},
-                                             {64, 0, nullptr, some_code, sizeof some_code},
-                                             {64, 32, nullptr, some_code, sizeof some_code},
-                                             {64, 64, nullptr, some_code, sizeof some_code},
-                                             {0, 0, nullptr, nullptr, 0}};
+const tsr_image __wrap_tsr_pages_images[] = ALL_WIDTHS;
+extern const tsr_image __wrap_tsr_zone_images[];
+const tsr_image __wrap_tsr_zone_images[] = ALL_WIDTHS;
 extern const tsr_image __wrap_tsr_roofline_images[];
 const tsr_image __wrap_tsr_roofline_images[] = {{0, 0, nullptr, some_code, sizeof some_code},
                                                 {0, 0, nullptr, nullptr, 0}};
