@@ -54,6 +54,12 @@ run run "$specs/quickstart.ini" "${cpu[@]}" --set table.kind=counter --set table
 expect_status 0
 expect_err '^tessera: counts passed the largest that fits, 255, and stopped there. Use a larger value_bits$'
 
+printf '1\t300\n2\t255\n' >cut.tsv
+run run "$specs/quickstart.ini" "${cpu[@]}" --set table.kind=counter --set table.value_bits=8 --set table.capacity=10 \
+  --insert cut.tsv --find cut.tsv --out found.tsv --quiet
+expect_status 0
+expect_err '^tessera: counts passed the largest that fits, 255, and stopped there. Use a larger value_bits$'
+
 case_of "sums past the largest value are told, and stop there if that is asked for"
 printf '1\t4294967295\n2\t4294967294\n1\t1\n2\t1\n1\t5\n' >large.tsv
 run "${adds[@]}" --insert large.tsv --export sums.tsv --sorted --json sums.json

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "tools/cli/data_file.h"
+#include "tools/cli/pairs.h"
 
 /* ---- Arrays ---------------------------------------------------------------------------------- */
 
@@ -300,6 +301,15 @@ static tsr_status put_found(const tsr_worker *w, tsr_job_step *step, const tsr_c
   return keeps_rows(w, step->verb) ? put_values(w, chunk, error) : TSR_OK;
 }
 
+/* Values that are larger than a count of 8 or 16 bits. Each counts as the largest, of which the table does not tell. */
+static uint64_t count_cut(const tsr_worker *w, tsr_job_verb verb, const tsr_chunk *chunk) {
+  const uint32_t bits = verb == TSR_JOB_INSERT && chunk->values ? tsr_bits_of_stop(w->job->table) : 0;
+  uint64_t cut = 0;
+  for (uint64_t i = 0; bits && bits < 32 && i < chunk->count; i++)
+    cut += tsr_number_at(chunk->values, w->job->value_bits, i) >> bits != 0;
+  return cut;
+}
+
 tsr_status tsr_worker_do(tsr_worker *worker, tsr_job_step *step, const tsr_chunk *chunk, tsr_error *error) {
   tsr_worker *w = worker;
   tsr_table *table = w->job->table;
@@ -317,6 +327,7 @@ tsr_status tsr_worker_do(tsr_worker *worker, tsr_job_step *step, const tsr_chunk
   if (status) return status;
   step->count += n;
   step->milliseconds += milliseconds;
+  report.overflows += count_cut(w, step->verb, chunk);
   add_report(&step->report, &report);
   if (report.not_placed && lists_unplaced(w, step->verb)) return list_unplaced(w, n, error);
   return step->verb == TSR_JOB_FIND ? put_found(w, step, chunk, error) : TSR_OK;
