@@ -24,6 +24,7 @@ def main() -> NoReturn:
     """`tessera`, `python -m tessera`: becomes the program, with the same arguments."""
     os.environ.setdefault("TESSERA_COMMAND", os.path.basename(sys.argv[0]) if sys.argv[0] else "tessera")
     path = program()
+    os.environ.pop("TESSERA_PROGRAM", None)  # which may name this command: it would become itself without end
     os.execv(path, [path, *sys.argv[1:]])
 
 

@@ -75,6 +75,8 @@ case_of "its program works, by both names"
 version=$("$python" -c 'import tessera; print(tessera.__version__)')
 [[ $("$venv/bin/tessera" version) == "tessera $version" ]] || fail "tessera: $("$venv/bin/tessera" version 2>&1)"
 [[ $("$python" -m tessera version) == "tessera $version" ]] || fail "-m tessera: $("$python" -m tessera version 2>&1)"
+[[ $(TESSERA_PROGRAM=$venv/bin/tessera timeout 60 "$venv/bin/tessera" version) == "tessera $version" ]] ||
+  fail "TESSERA_PROGRAM that names the command itself"
 printf '1 10\n2 20\n' >pairs.tsv
 "$venv/bin/tessera" run "$site/dist/share/tessera/specs/quickstart.ini" --set table.backend=cpu --insert pairs.tsv \
   --find pairs.tsv --out rows.tsv >log 2>&1 || fail "$(cat log)"
