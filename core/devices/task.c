@@ -78,7 +78,7 @@ bool tsr_task_sends_answers(const tsr_task *task) {
   const uint64_t part = tsr_task_max_part(task), items = part < task->share ? part : task->share;
   return task->x->is_direct && !task->stays &&
          (op == TSR_BULK_find || op == TSR_BULK_contains || op == TSR_BULK_count) &&
-         task->answer_bytes[TSR_FOUND_VALUES] <= sizeof(uint64_t) && items / task->x->members >= TSR_SPLIT_TILE;
+         task->answer_bytes[TSR_FOUND_VALUES] <= sizeof(uint64_t) && items / task->x->members >= TSR_RUNS_TILE;
 }
 
 void *tsr_task_question(const tsr_task *task, const tsr_flight *k, tsr_column c) {
@@ -110,7 +110,7 @@ tsr_status tsr_task_allocate(tsr_task *task) {
     has_all = has_all && task->sizes[i] && task->back[i];
   }
   const uint64_t most = tsr_task_max_part(task);
-  task->tiles_max = (most < task->share ? most : task->share) / TSR_SPLIT_TILE + 1;
+  task->tiles_max = (most < task->share ? most : task->share) / TSR_RUNS_TILE + 1;
   task->rows = calloc(members, sizeof *task->rows);
   task->host_counts = calloc(task->x->here * (task->tiles_max * members + 1), sizeof *task->host_counts);
   if (has_all && task->rows && task->host_counts) return TSR_OK;
@@ -139,8 +139,8 @@ tsr_status tsr_task_copy(const tsr_task *task, const tsr_member *m, void *to, co
 tsr_status tsr_task_step(const tsr_task *task, const tsr_member *m, uint32_t what, const tsr_split *split,
                          tsr_leg leg) {
   tsr_device *device = tsr_device_of(m);
-  const uint64_t items = what == TSR_SPLIT_count || what == TSR_SPLIT_scatter ? split->tiles : split->n;
-  return device->backend->step(device, NULL, &tsr_split_steps.step[what], split, items, m->streams[leg], task->error);
+  return device->backend->step(device, NULL, &tsr_split_steps.step[what], split, split->runs.tiles, m->streams[leg],
+                               task->error);
 }
 
 tsr_status tsr_task_sum(const tsr_task *task, const tsr_member *m, uint64_t *numbers, uint64_t n, tsr_leg leg) {
