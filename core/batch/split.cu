@@ -8,7 +8,7 @@
 #include "core/batch/runs.cuh"
 
 #define KERNEL_AS(step, bounds) TSR_STEP_KERNEL(tsr_split_##step, tsr_split, bounds)
-#define TILE_KERNEL(step) KERNEL_AS(step, __launch_bounds__(TSR_RUNS_THREADS, 3))
+#define TILE_KERNEL(step, blocks) KERNEL_AS(step, __launch_bounds__(TSR_RUNS_THREADS, blocks))
 
 #define ITEM_KERNEL(step) KERNEL_AS(step, __launch_bounds__(TSR_BLOCK_THREADS))
 
@@ -43,7 +43,7 @@ static __device__ __forceinline__ void count_keys(const tsr_split &a) {
   runs_count(&a.runs, (const word *)a.items[TSR_SPLIT_KEYS], [&](word key) { return tsr_split_shard(&a, key); });
 }
 
-TILE_KERNEL(count) {
+TILE_KERNEL(count, 3) {
   if (a.bytes[TSR_SPLIT_KEYS] == 8)
     count_keys<unsigned long long>(a);
   else
@@ -94,7 +94,7 @@ static __device__ __forceinline__ void send_rows(const tsr_split &a, const tile_
 }
 
 /* Items for another device have to go in long runs, so a tile is put in order in the block's own memory first. */
-TILE_KERNEL(scatter) {
+TILE_KERNEL(scatter, 2) {
   __shared__ tile_runs runs;
   uint16_t place[RUNS_ROUNDS];
   const uint32_t value_bytes = a.bytes[TSR_SPLIT_VALUES];
@@ -145,7 +145,7 @@ static __device__ __forceinline__ void collect_items(const tsr_split &a, const t
   }
 }
 
-TILE_KERNEL(collect) {
+TILE_KERNEL(collect, 3) {
   __shared__ tile_runs runs;
   if (a.runs.places) runs_find(&a.runs, &runs);
   if (!a.runs.places)
@@ -156,7 +156,7 @@ TILE_KERNEL(collect) {
     OF_WIDTH(a.answers.column_bytes, collect_words, a, &runs);
 }
 
-TILE_KERNEL(spans) {
+TILE_KERNEL(spans, 3) {
   __shared__ tile_runs runs;
   runs_find(&a.runs, &runs);
   for (uint32_t k = threadIdx.x; k < runs_tile_items(&a.runs); k += TSR_RUNS_THREADS) {
@@ -166,7 +166,7 @@ TILE_KERNEL(spans) {
   }
 }
 
-TILE_KERNEL(spread) {
+TILE_KERNEL(spread, 3) {
   __shared__ tile_runs runs;
   runs_find(&a.runs, &runs);
   for (uint32_t k = threadIdx.x; k < runs_tile_items(&a.runs); k += TSR_RUNS_THREADS) {
