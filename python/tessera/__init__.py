@@ -10,6 +10,7 @@ Numba.
 Read next: the tutorial (python/README.md), `help(tessera.Table)`.
 """
 
+from tessera._device import free_kept_tables
 from tessera._library import (
     PREFIX as prefix,
     BadArgument,
@@ -76,6 +77,7 @@ __all__ = [
     "check",
     "choose",
     "factorize",
+    "free_kept_tables",
     "group_by",
     "isin",
     "merge",

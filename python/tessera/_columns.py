@@ -130,7 +130,10 @@ def _read(source: Any, name: str) -> Tuple[NumPyArray, Optional[NumPyArray]]:
             if values.size == 0 and values.dtype.kind == "f":
                 values = values.astype(np.int64)
         elif adapter.look(source, name, False).device != HOST:
-            raise BadArgument(f"{name}: is on a GPU, and verbs work on the host: use a Table, or copy it")
+            raise BadArgument(
+                f"{name}: is on a GPU as an array of {type(source).__module__.partition('.')[0]}, and the rest is not: pass "
+                "arrays of one device; on a GPU verbs take those of PyTorch, CuPy and JAX, as torch.as_tensor(x) makes them"
+            )
         else:
             values, known = np.from_dlpack(source), None
     if values.dtype.kind in "mM":

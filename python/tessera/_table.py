@@ -844,25 +844,37 @@ class Table:
         finally:
             self._end()
 
-    def unique(self, keys: Any) -> Tuple[Any, Any, Any]:
+    def unique(
+        self, keys: Any, *, return_inverse: bool = True, return_counts: bool = True
+    ) -> Tuple[Any, Optional[Any], Optional[Any]]:
         """Of an index, which is cleared first: (unique, inverse, counts). unique (d): the distinct keys in the order of
         their numbers, which with numbering = first_seen is that of their first items. inverse (...) int32 or uint32:
-        unique[inverse] are the keys. counts (d) int64: how often each occurs. Waits."""
+        unique[inverse] are the keys. counts (d) int64: how often each occurs. None stands for a part that is not
+        returned, which takes no memory. Waits."""
         handle = self._begin()
         try:
             self._need_index("unique")
             adapter, keys, memory = self._keys(keys)
             shape = (memory.size,)
             unique, unique_at, _ = self._result(None, "keys", adapter, keys, shape, "ui", memory.kind, self._key_width)
-            inverse, inverse_at, _ = self._beside(None, "inverse", adapter, keys, memory, "ui", self._kind_of_values(memory), 4)
-            counts, counts_at, _ = self._result(None, "counts", adapter, keys, shape, "i", "i", 8)
+            inverse, counts, inverse_at, counts_at = None, None, 0, 0
+            if return_inverse:
+                of_numbers = self._kind_of_values(memory)
+                inverse, inverse_at, _ = self._beside(None, "inverse", adapter, keys, memory, "ui", of_numbers, 4)
+            if return_counts:
+                counts, counts_at, _ = self._result(None, "counts", adapter, keys, shape, "i", "i", 8)
             arrays = lib.UniqueArrays(
-                ctypes.sizeof(lib.UniqueArrays), self._stream, unique_at, inverse_at, counts_at, memory.size
+                ctypes.sizeof(lib.UniqueArrays),
+                self._stream,
+                unique_at,
+                inverse_at or None,
+                counts_at or None,
+                memory.size,
             )
             count = c_uint64()
             if library.tsr_unique(handle, memory.size, memory.pointer, byref(arrays), byref(count), self._error_at):
                 self._fail()
-            return unique[: count.value], inverse, counts[: count.value]
+            return unique[: count.value], inverse, None if counts is None else counts[: count.value]
         finally:
             self._end()
 
@@ -1435,11 +1447,16 @@ class Table:
 
     # ---- The whole table ---------------------------------------------------------------------------------------------
 
-    def clear(self) -> None:
-        """Removes everything. Waits."""
+    def clear(self, *, wait: bool = True, like: Any = None) -> None:
+        """Removes everything. wait = False: does not wait for a GPU. like: an array on whose library's stream to work."""
         handle = self._begin()
         try:
-            if library.tsr_clear(handle, None, self._error_at) or library.tsr_table_wait(handle, self._error_at):
+            adapter, like = self._like(like)
+            if like is not None:
+                self._note(adapter.look(like, "like", False), adapter, "like")
+            if library.tsr_clear(handle, self._stream or None, self._error_at):
+                self._fail()
+            if wait and library.tsr_table_wait(handle, self._error_at):
                 self._fail()
             self._value_kinds, self._is_fresh = set(), True
         finally:

@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Literal, Mapping, NamedTuple, Optional, Sequ
 
 import numpy as np
 
+from tessera import _device
 from tessera._arrays import NumPyArray
 from tessera._columns import Column, Frame, Nulls, coalesced, is_coded, is_frame, library_of, make_frame, module, wrap
 from tessera._library import BadArgument, Full, OverflowWarning, WrongType
@@ -173,6 +174,9 @@ def unique(
     """
     if order not in ("seen", "any"):
         raise BadArgument(f'order = {order!r}: is "seen" or "any"')
+    ops = _device.ops_of(x)
+    if ops is not None:
+        return _device.unique(ops, x, return_inverse, return_counts, order)
     column = Column(x, "x")
     kept = _kept(column, nulls)
     if not return_inverse and not return_counts:
@@ -220,6 +224,10 @@ def factorize(x: Any, *, nulls: Nulls = "drop") -> Tuple[Any, Any]:
     >>> tessera.factorize(np.array([30, 10, 30, 20]))
     (array([0, 1, 0, 2]), array([30, 10, 20]))
     """
+    ops = _device.ops_of(x)
+    if ops is not None:
+        values, codes = _device.unique(ops, x, True, False, "seen")
+        return codes, values
     column = Column(x, "x")
     kept = _kept(column, nulls)
     groups = _groups(kept.keys)
@@ -249,6 +257,9 @@ def value_counts(x: Any, *, sort: bool = False, nulls: Nulls = "drop") -> Any:
     >>> tessera.value_counts(np.array([30, 10, 30, 20]))
     (array([30, 10, 20]), array([2, 1, 1]))
     """
+    ops = _device.ops_of(x)
+    if ops is not None:
+        return _device.value_counts(ops, x, sort)
     column = Column(x, "x")
     kept = _kept(column, nulls)
     found = _find_rows(kept.keys)
@@ -272,6 +283,9 @@ def isin(x: Any, values: Any, *, invert: bool = False) -> Any:
     >>> tessera.isin(np.array([1, 2, 3]), [3, 1])
     array([ True, False,  True])
     """
+    ops = _device.ops_of(x)
+    if ops is not None:
+        return _device.isin(ops, x, values, invert)
     column, among = Column(x, "x"), Column(values if not isinstance(values, (set, frozenset)) else list(values), "values")
     keys, others = _common(column, among)
     with _set_of(others)[0] as table:
@@ -370,14 +384,18 @@ def _groups_of(columns: Sequence[Column], nulls: Nulls) -> Tuple[Groups, Optiona
 class GroupBy:
     """Rows grouped by keys, which `group_by` makes. `agg` aggregates several columns in one pass over the groups."""
 
-    def __init__(self, frame: Optional[Frame], columns: Dict[Any, Column], nulls: Nulls) -> None:
-        self._frame, self._columns = frame, columns
+    def __init__(self, frame: Optional[Frame], columns: "Union[Dict[Any, Column], _device.Groups]", nulls: Nulls) -> None:
+        self._frame, self._on_device = frame, None
+        if isinstance(columns, _device.Groups):
+            self._on_device = columns
+            return
+        self._columns = columns
         self._library = next(iter(columns.values())).library if frame is None else frame.library
         self._groups, self._rows = _groups_of(list(columns.values()), nulls)
 
     def __len__(self) -> int:
         """The number of groups."""
-        return len(self._groups.firsts)
+        return len(self._groups.firsts if self._on_device is None else self._on_device)
 
     def agg(self, aggregates: Optional[Mapping[Any, Any]] = None, **named: Any) -> Any:
         """The keys of the groups, in order of first appearance, and an aggregate of columns for each.
@@ -398,16 +416,20 @@ class GroupBy:
             wanted[name] = (None, given) if isinstance(given, str) else tuple(given)
         if not wanted:
             raise BadArgument(f"agg: says nothing to aggregate: pass name=(column, how), how one of {', '.join(_AGGREGATES)}")
-        answer: Dict[Any, Any] = {}
-        firsts = self._groups.firsts if self._rows is None else self._rows[self._groups.firsts]
-        for name, column in self._columns.items():
-            answer[name] = column.pick(firsts)
+        answer = self._keys()
+        keys = set(answer)
         read: Dict[Any, _Values] = {}
         for name, (source, how) in wanted.items():
-            if name in self._columns:
+            if name in keys:
                 raise BadArgument(f"{name}: is a key already: call the aggregate another name")
             answer[name] = self._aggregate(name, source, how, read)
         return answer if self._frame is None else make_frame(self._library, answer)
+
+    def _keys(self) -> Dict[Any, Any]:
+        if self._on_device is not None:
+            return dict(self._on_device.keys)
+        firsts = self._groups.firsts if self._rows is None else self._rows[self._groups.firsts]
+        return {name: column.pick(firsts) for name, column in self._columns.items()}
 
     def size(self) -> Any:
         """How many rows each group has, as agg(size="size")."""
@@ -419,9 +441,12 @@ class GroupBy:
         if source is None:
             if how not in ("size", "count"):
                 raise BadArgument(f"{name}: {how!r} of what: pass {name}=(column, {how!r})")
-            return wrap(_counts(self._groups), self._library)
         if isinstance(source, str) and self._frame is None:
             raise BadArgument(f"{name}: {source!r}: the keys are arrays: pass an array of values")
+        if self._on_device is not None:
+            return self._on_device.aggregate(name, source, how)
+        if source is None:
+            return wrap(_counts(self._groups), self._library)
         key = source if isinstance(source, (str, int)) else id(source)
         if key not in read:
             by_name = self._frame is not None and not hasattr(source, "__len__") or isinstance(source, str)
@@ -450,14 +475,17 @@ def group_by(keys: Any, by: Any = None, *, nulls: Nulls = "drop") -> GroupBy:
     if by is not None:
         raise BadArgument(f"by = {by!r}: names columns of a frame, and keys is {type(keys).__name__}: leave it out")
     if isinstance(keys, dict):
-        columns = {name: Column(column, str(name)) for name, column in keys.items()}
+        given = {name: (column, str(name)) for name, column in keys.items()}
     elif isinstance(keys, tuple):
-        columns = {f"key_{i}": Column(column, f"keys[{i}]") for i, column in enumerate(keys)}
+        given = {f"key_{i}": (column, f"keys[{i}]") for i, column in enumerate(keys)}
     else:
-        columns = {"key": Column(keys, "keys")}
-    if not columns:
+        given = {"key": (keys, "keys")}
+    if not given:
         raise BadArgument("keys: is empty: pass a column")
-    return GroupBy(None, columns, nulls)
+    ops = _device.ops_of(next(iter(given.values()))[0])
+    if ops is not None:
+        return GroupBy(None, _device.Groups(ops, {name: column for name, (column, _) in given.items()}), nulls)
+    return GroupBy(None, {name: Column(column, called) for name, (column, called) in given.items()}, nulls)
 
 
 class _Values:
@@ -588,8 +616,11 @@ def merge(
         raise BadArgument(f"how = {how!r}: there are inner, left, right, outer, semi and anti")
     if is_frame(left) or is_frame(right):
         return _merge_frames(left, right, on, how, left_on, right_on, suffixes)
+    ops = _device.ops_of(left[0] if isinstance(left, tuple) and left else left)
     if on is not None or left_on is not None or right_on is not None:
         raise BadArgument("on: names columns of frames, and these are columns: leave it out")
+    if ops is not None:
+        return _device.merge(ops, left, right, how)
     lefts, rights = (list(side) if isinstance(side, tuple) else [side] for side in (left, right))
     columns = [Column(x, "left") for x in lefts], [Column(x, "right") for x in rights]
     made = _match(*columns, how)

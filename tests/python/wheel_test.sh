@@ -33,7 +33,7 @@ site=$("$python" -c 'import tessera; print(tessera.__path__[0])')
 [[ -f $site/py.typed ]] || fail "it has no py.typed"
 
 # What imports it must not find the sources of the checkout.
-for test in structs table arrays types verbs docstrings; do
+for test in structs table arrays types verbs device_verbs docstrings; do
   case_of "${test}_test.py"
   "$python" "$here/tests/python/${test}_test.py" >log 2>&1 || fail "$(tail -n 60 log)"
   grep -qE '^Ran [1-9][0-9]* tests?' log || fail "runs no test"
@@ -64,6 +64,12 @@ fi
 case_of "what is run on machines with a GPU works with NumPy"
 "$python" "$here/tests/device/python_on_gpu.py" --backend cpu numpy >log 2>&1 || fail "$(cat log)"
 tail -n 1 log | grep -qE '^[0-9]+ passed, 0 failed, 0 skipped$' || fail "$(cat log)"
+
+case_of "the verbs that are run on machines with a GPU work on tensors of the host, where PyTorch can be imported"
+if "$python" -c 'import torch; torch.uint64' 2>/dev/null; then
+  "$python" "$here/tests/device/python_verbs.py" --backend cpu --sizes 16 torch >log 2>&1 || fail "$(cat log)"
+  tail -n 1 log | grep -qE '^[0-9]+ passed, 0 failed, 0 skipped$' || fail "$(cat log)"
+fi
 
 case_of "what a call costs beside the same call from C is measured, with NumPy"
 "$python" "$here/tests/device/python_calls.py" --backend cpu numpy >out 2>log || fail "$(cat log)"

@@ -13,6 +13,7 @@
 #include "tools/lab/bench_devices.h"
 #include "tools/lab/bench_pool.h"
 #include "tools/lab/bench_session.h"
+#include "tools/lab/interval.h"
 #include "tools/lab/outputs.h"
 
 typedef struct bench {
@@ -20,9 +21,8 @@ typedef struct bench {
   tsr_spec **specs;
   tsr_bench_entrant *entrants; /* one for each spec */
   tsr_bench_output *output;
-  double *mops;   /* for each distribution, load, operation and spec; 0: refused */
-  double *rates;  /* for each of these options.repeat: its mops in every repetition */
-  double *ratios; /* options.repeat, of two specs */
+  double *mops;  /* for each distribution, load, operation and spec; 0: refused */
+  double *rates; /* for each of these options.repeat: its mops in every repetition */
   size_t measured;
   bool all_right;
 } bench;
@@ -44,21 +44,32 @@ static void take_row(void *context, const tsr_bench_row *row, const tsr_bench_pl
   memcpy(&b->rates[at * b->options.repeat], place->rates, b->options.repeat * sizeof *b->rates);
 }
 
-/* How many times as fast the spec of --vs is as each other one. They were measured one after the other in each repetition,
- * so each has a ratio, from which what slowed down both is gone. */
+/* What the repetitions say of a ratio's median. */
+static void write_confidence(const tsr_ratio *ratio, char *text, size_t bytes) {
+  if (!ratio->has_interval)
+    snprintf(text, bytes, "no interval: that takes %d repetitions", TSR_INTERVAL_SAMPLES_MIN);
+  else
+    snprintf(text, bytes, "95 %% interval %.3f to %.3f%s", ratio->low, ratio->high,
+             ratio->low <= 1 && ratio->high >= 1 ? ": no difference" : "");
+}
+
+/* How many times as fast the spec of --vs is as each other one. They were measured one after the other in each
+ * repetition. */
 static void print_ratios_of_specs(const bench *b, size_t load, tsr_bench_op op) {
   const tsr_bench_options *o = &b->options;
+  char confidence[128];
   for (size_t model = 0; model < o->keys.count; model++)
     for (size_t spec = 0; spec < o->spec_count; spec++) {
       const size_t one = index_of(b, model, load, op, o->versus.index), other = index_of(b, model, load, op, spec);
+      tsr_ratio ratio;
       if (one == other || b->mops[one] <= 0 || b->mops[other] <= 0) continue;
-      for (size_t i = 0; i < o->repeat; i++)
-        b->ratios[i] = b->rates[one * o->repeat + i] / b->rates[other * o->repeat + i];
-      const double median = tsr_bench_median(b->ratios, o->repeat);
-      tsr_bench_output_note(b->output, "ratio %s/%s: %s at load %g%s%s: %.3f (%.3f to %.3f)", o->specs[o->versus.index],
-                            o->specs[spec], tsr_bench_op_name(op), tsr_bench_load(o->loads.each[load]),
-                            o->keys.count > 1 ? " with keys " : "", o->keys.count > 1 ? o->keys.each[model].text : "",
-                            median, b->ratios[0], b->ratios[o->repeat - 1]);
+      if (!tsr_ratio_of(&b->rates[one * o->repeat], &b->rates[other * o->repeat], o->repeat, &ratio)) continue;
+      write_confidence(&ratio, confidence, sizeof confidence);
+      tsr_bench_output_note(b->output, "ratio %s/%s: %s at load %g%s%s: %.3f (%.3f to %.3f), %s",
+                            o->specs[o->versus.index], o->specs[spec], tsr_bench_op_name(op),
+                            tsr_bench_load(o->loads.each[load]), o->keys.count > 1 ? " with keys " : "",
+                            o->keys.count > 1 ? o->keys.each[model].text : "", ratio.median, ratio.least, ratio.most,
+                            confidence);
     }
 }
 
@@ -93,8 +104,7 @@ static tsr_status read_specs(bench *b, tsr_error *error) {
   const size_t figures = o->keys.count * o->loads.count * o->spec_count * TSR_BENCH_OPS;
   b->mops = calloc(figures, sizeof *b->mops);
   b->rates = calloc(figures * o->repeat, sizeof *b->rates);
-  b->ratios = calloc(o->repeat, sizeof *b->ratios);
-  if (!b->specs || !b->entrants || !b->mops || !b->rates || !b->ratios)
+  if (!b->specs || !b->entrants || !b->mops || !b->rates)
     return tsr_fail(error, TSR_NO_MEMORY, "bench: no memory for the results of %zu specs", o->spec_count);
   tsr_status status = TSR_OK;
   for (size_t spec = 0; status == TSR_OK && spec < o->spec_count; spec++) {
@@ -182,7 +192,6 @@ static void clean_up(bench *b) {
   free(b->entrants);
   free(b->mops);
   free(b->rates);
-  free(b->ratios);
   tsr_bench_options_free(&b->options);
 }
 

@@ -214,6 +214,7 @@ enum {
   VS,
   DEVICES,
   PROBES,
+  RAW,
   NAMES
 };
 static const tsr_option options[NAMES + 1] = {
@@ -253,11 +254,13 @@ static const tsr_option options[NAMES + 1] = {
      "Whether inserts, finds and erases write a result code per key, which is verified; no."},
     {"--vs", "SPEC", false,
      "The spec, or its number, that the lines '# ratio' compare the others with; the first. They give how many times "
-     "as fast it is: median, least and greatest of all repetitions."},
+     "as fast it is: the median of all repetitions, the least and the greatest, and from 5 repetitions on the 95 % "
+     "confidence interval of the median."},
     {"--devices", "D,D...", false,
      "Measures insert, find100, find50 and find0 on these devices: one alone with N keys, all with N each, and all "
      "with N together. Prints what the phases cost and what a model expects. N is cut to parts of one size."},
     {"--probes", "yes|no", false, "Whether probes are counted, which takes a run of its own; yes."},
+    {"--raw", "yes|no", false, "Whether a row lists the rates of all repetitions, in the column mops_each; no."},
     TSR_OPTION_END};
 
 const tsr_synopsis tsr_bench_synopsis = {
@@ -315,6 +318,8 @@ static tsr_status read_option(size_t which, const char *value, tsr_bench_options
     return read_devices(value, o, error);
   case PROBES:
     return read_choice(options[which].name, value, &o->probes, error);
+  case RAW:
+    return read_choice(options[which].name, value, &o->outputs.raw, error);
   default:
     o->specs[o->spec_count++] = value;
     return TSR_OK;

@@ -40,10 +40,11 @@ typedef enum tsr_bench_op {
 #define TSR_BENCH_OPS_INITIAL "insert,find100,find50,find0,erase"
 const char *tsr_bench_op_name(tsr_bench_op op);
 
-/* Files; out and append exclude each other. NULL: none. is_csv: standard output gets CSV, also on a terminal. */
+/* Files; out and append exclude each other. NULL: none. is_csv: standard output gets CSV, also on a terminal. raw: rows list the
+ * rates of all repetitions. */
 typedef struct tsr_bench_outputs {
   const char *out, *append, *json;
-  bool is_csv;
+  bool is_csv, raw;
 } tsr_bench_outputs;
 
 typedef struct tsr_bench_loads {

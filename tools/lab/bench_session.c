@@ -2,6 +2,7 @@
  *
  * Which table runs what, in which order (bench_session.h). What one measurement is: bench_run.c.
  */
+#define _POSIX_C_SOURCE 200809L /* open_memstream */
 #include "tools/lab/bench_session.h"
 
 #include <stdio.h>
@@ -10,6 +11,7 @@
 
 #include "core/spec/number.h"
 #include "tools/lab/bench_limits.h"
+#include "tools/lab/interval.h"
 #include "tools/lab/status_line.h"
 
 enum { ANCHOR_CAPACITY = 1 << 16, LIMITS_MAX = 64 /* powers of two */ };
@@ -19,6 +21,7 @@ typedef struct lane {
   const tsr_bench_entrant *entrant;
   tsr_bench_subject subject; /* no table: refused */
   tsr_resolution resolution;
+  tsr_origin origin;
   double *times; /* milliseconds of the current operation, options->repeat of them */
   double *rates; /* its mops, as many, in turn */
   uint64_t done; /* what its mops count */
@@ -37,6 +40,7 @@ struct tsr_bench_session {
   tsr_bench_arrays arrays;
   tsr_bench_limits *limits;
   bool is_right;
+  tsr_origin origin; /* of all rows */
   /* of the current tsr_bench_session_measure: */
   lane *lanes;
   size_t count, load;
@@ -171,6 +175,7 @@ static void hand_row(tsr_bench_session *s, tsr_bench_row *row, size_t which, tsr
   row->keys = o->keys.each[s->model].text;
   row->distinct = s->models[s->model].n;
   row->composition = s->lanes[which].resolution.text;
+  row->origin = s->lanes[which].origin;
   tsr_status_line_clear();
   s->take(s->context, row, &place);
 }
@@ -252,6 +257,8 @@ static void make_code(const lane *l, tsr_bench_op op) {
   (void)status;
 }
 
+static bool takes_part(const lane *l) { return l->subject.table && !l->is_refused; }
+
 static tsr_status count_probes(tsr_bench_session *s, tsr_bench_op op, size_t which, tsr_bench_counts *counts,
                                tsr_error *error) {
   const tsr_spec *spec = s->lanes[which].entrant->spec;
@@ -274,15 +281,41 @@ static void put_rates(tsr_bench_row *row, const lane *l, size_t repeat) {
   row->mops_max = thousands / l->times[0];
 }
 
+/* The rates of all repetitions as a text, which the caller frees. NULL: they are not wanted, or there is no memory. */
+static char *list_rates(const tsr_bench_session *s, const lane *l) {
+  char *text = NULL;
+  size_t bytes;
+  FILE *out = s->options->outputs.raw ? open_memstream(&text, &bytes) : NULL;
+  if (!out) return NULL;
+  for (size_t i = 0; i < s->options->repeat; i++) fprintf(out, "%s%.4f", i ? " " : "", l->rates[i]);
+  fclose(out);
+  return text;
+}
+
+/* How many times as fast the table of --vs is as this one. */
+static void put_ratio(const tsr_bench_session *s, tsr_bench_row *row, const lane *l) {
+  const tsr_bench_options *o = s->options;
+  if (s->count < 2 || o->repeat == 0) return;
+  const lane *versus = &s->lanes[o->versus.index];
+  tsr_ratio ratio;
+  if (versus == l || !takes_part(versus) || !tsr_ratio_of(versus->rates, l->rates, o->repeat, &ratio)) return;
+  row->ratio = ratio.median;
+  row->ratio_low = ratio.low;
+  row->ratio_high = ratio.high;
+}
+
 static tsr_status finish_op(tsr_bench_session *s, tsr_bench_op op, size_t which, const tsr_bench_cost *cost,
                             tsr_error *error) {
   const tsr_bench_options *o = s->options;
   lane *l = &s->lanes[which];
   tsr_bench_counts counts;
-  tsr_status status = count_probes(s, op, which, &counts, error);
-  if (status) return status;
   tsr_table_info info = {0};
   tsr_table_describe(l->subject.table, &info);
+  snprintf(l->origin.code, sizeof l->origin.code, "%s", info.code);
+  tsr_origin_measured(&l->origin, s->info.backend, device_number(l->entrant->spec));
+  tsr_status status = count_probes(s, op, which, &counts, error);
+  if (status) return status;
+  char *each = list_rates(s, l);
   tsr_bench_row row = {.op = tsr_bench_op_name(op),
                        .probes = counts.probes,
                        .limit_mops = limit_of(s, &info, op, l->done),
@@ -291,9 +324,12 @@ static tsr_status finish_op(tsr_bench_session *s, tsr_bench_op op, size_t which,
                        .not_placed = l->not_placed,
                        .bytes = info.bytes,
                        .registers = cost->registers,
-                       .link_ms = cost->link_ms};
+                       .link_ms = cost->link_ms,
+                       .each = each};
   put_rates(&row, l, o->repeat);
+  put_ratio(s, &row, l);
   hand_row(s, &row, which, op);
+  free(each);
   return TSR_OK;
 }
 
@@ -317,8 +353,6 @@ static tsr_status measure_turn(tsr_bench_session *s, tsr_bench_op op, uint64_t t
   complain(s, which, tsr_bench_op_name(op), &result);
   return TSR_OK;
 }
-
-static bool takes_part(const lane *l) { return l->subject.table && !l->is_refused; }
 
 static tsr_status measure_op(tsr_bench_session *s, tsr_bench_op op, tsr_error *error) {
   const tsr_bench_options *o = s->options;
@@ -394,9 +428,11 @@ static tsr_status open_lane(tsr_bench_session *s, size_t which, tsr_error *error
   const policy made = policy_of(spec);
   tsr_spec *copy = NULL;
   l->subject = (tsr_bench_subject){.merge = made.merge, .again = made.again, .count_max = made.count_max};
+  l->origin = s->origin;
   tsr_status status = make_spec(spec, at.load, false, &copy, error);
   if (status == TSR_OK) status = tsr_spec_resolve(copy, &options, &l->resolution, error);
   tsr_spec_free(copy);
+  if (status == TSR_OK) tsr_origin_compose(&l->origin, l->resolution.text, s->options->plugins);
   if (status == TSR_OK) status = check_promise(s, spec, error);
   if (status == TSR_OK) status = create_table(s->options, spec, at.load, false, at.capacity, &l->subject.table, error);
   status = judge_status(s, which, TSR_BENCH_OPS, status, error);
@@ -469,6 +505,8 @@ tsr_status tsr_bench_session_measure(tsr_bench_session *s, const tsr_bench_entra
 }
 
 const tsr_table_info *tsr_bench_session_info(const tsr_bench_session *s) { return &s->info; }
+
+const tsr_origin *tsr_bench_session_origin(const tsr_bench_session *s) { return &s->origin; }
 
 bool tsr_bench_session_is_right(const tsr_bench_session *s) { return s->is_right; }
 
@@ -546,6 +584,8 @@ static tsr_status open_anchor(tsr_bench_session *s, const tsr_bench_entrant *ent
     }
   if (!s->anchor) return status;
   tsr_table_describe(s->anchor, &s->info);
+  s->origin = (tsr_origin){.seed = o->seed ? o->seed : 1, .repeat = o->repeat};
+  tsr_origin_begin(&s->origin, s->info.backend);
   static bool is_told; /* once, however many sessions there are */
   if (s->info.backend_reason[0] && !is_told)
     fprintf(stderr, "tessera: backend %s: %s\n", s->info.backend, s->info.backend_reason);

@@ -55,6 +55,9 @@ void tsr_bench_session_close(tsr_bench_session *session); /* NULL is fine */
 /* The widths, backend and device; strings live as long as the session. */
 const tsr_table_info *tsr_bench_session_info(const tsr_bench_session *session);
 
+/* What all rows of the session have in common; lives as long. */
+const tsr_origin *tsr_bench_session_origin(const tsr_bench_session *session);
+
 /* Whether the session's keys and operations suit a spec: TSR_BAD_ARGUMENT with a sentence. One that cannot be composed
  * passes: measuring refuses it. */
 TSR_MUST_CHECK tsr_status tsr_bench_session_check(tsr_bench_session *session, const tsr_bench_entrant *entrant,

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE /* clock_gettime, access */
 #include "tools/lab/sweep_run.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,35 +118,69 @@ typedef struct sweep {
   bool *all_right;
 } sweep;
 
-static tsr_status find_wanted(sweep *s, tsr_error *error) {
-  bool *is_its = calloc(s->former.row_count + 1, sizeof *is_its);
-  s->wanted = calloc(s->plan->count + 1, sizeof *s->wanted);
-  if (!is_its || !s->wanted) {
-    free(is_its);
-    return tsr_fail(error, TSR_NO_MEMORY, "no memory for a plan");
+static tsr_status refuse_other(const sweep *s, const char *what, const char *there, const char *here,
+                               tsr_error *error) {
+  return tsr_fail(error, TSR_BAD_ARGUMENT,
+                  "%s: has rows whose %s is %s, and here it is %s: they would be compared with each other, so name "
+                  "another file by --csv",
+                  s->csv, what, there, here);
+}
+
+/* Times of two devices, or of two versions or compilers, in one file would be compared with each other. A plan may have both
+ * backends on purpose. What a row does not tell is no difference. */
+static tsr_status check_conditions(const sweep *s, tsr_error *error) {
+  const tsr_table_info *info = tsr_bench_session_info(s->session);
+  const tsr_origin *origin = tsr_bench_session_origin(s->session);
+  char seed[24], threads[24] = "";
+  snprintf(seed, sizeof seed, "%" PRIu64, origin->seed);
+  if (origin->threads) snprintf(threads, sizeof threads, "%" PRIu32, origin->threads);
+  const struct {
+    const char *column, *here;
+  } conditions[] = {{"device", info->device}, {"version", tsr_origin_version()}, {"compiler", origin->compiler},
+                    {"threads", threads},     {"driver", origin->driver},        {"seed", seed}};
+  for (size_t row = 0; row < s->former.row_count; row++) {
+    if (!says(&s->former, row, "backend", info->backend) || says(&s->former, row, "mops", "-")) continue;
+    for (size_t i = 0; i < sizeof conditions / sizeof conditions[0]; i++) {
+      const size_t column = tsr_results_column(&s->former, conditions[i].column);
+      if (column == s->former.column_count || !tsr_results_has(&s->former, row, column)) continue;
+      const char *there = tsr_results_field(&s->former, row, column);
+      if (conditions[i].here[0] && strcmp(there, conditions[i].here) != 0)
+        return refuse_other(s, conditions[i].column, there, conditions[i].here, error);
+    }
   }
-  for (size_t i = 0; i < s->plan->count; i++) {
-    for (size_t row = 0; row < s->former.row_count; row++)
-      is_its[row] = tsr_point_has_row(&s->plan->points[i], &s->former, row);
-    s->wanted[i] = !is_measured(&s->plan->points[i], &s->former, is_its);
-    s->count += s->wanted[i];
-  }
-  free(is_its);
-  if (s->count < s->plan->count)
-    fprintf(stderr, "tessera: %s has %zu of them already\n", s->csv, s->plan->count - s->count);
   return TSR_OK;
 }
 
-/* Times of two devices in one file would be compared with each other. A plan may have both backends on purpose. */
-static tsr_status check_device(const sweep *s, tsr_error *error) {
-  const tsr_table_info *info = tsr_bench_session_info(s->session);
-  const size_t device = tsr_results_column(&s->former, "device");
-  for (size_t row = 0; row < s->former.row_count; row++)
-    if (says(&s->former, row, "backend", info->backend) && !says(&s->former, row, "device", info->device) &&
-        !says(&s->former, row, "mops", "-"))
-      return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: has rows of %s, and this is %s: name another file by --csv", s->csv,
-                      tsr_results_field(&s->former, row, device), info->device);
+/* Rows of a table whose parts were compiled anew since are of another table. */
+static tsr_status check_parts(const sweep *s, const tsr_point *point, const bool *is_its, tsr_error *error) {
+  const size_t column = tsr_results_column(&s->former, "parts_hash");
+  tsr_origin origin = {.seed = 0};
+  if (column == s->former.column_count) return TSR_OK;
+  for (size_t row = 0; row < s->former.row_count; row++) {
+    if (!is_its[row] || !tsr_results_has(&s->former, row, column)) continue;
+    if (!origin.parts[0]) tsr_origin_compose(&origin, point->composition, point->options.plugins);
+    const char *there = tsr_results_field(&s->former, row, column);
+    if (origin.parts[0] && strcmp(there, origin.parts) != 0)
+      return refuse_other(s, "parts_hash", there, origin.parts, error);
+  }
   return TSR_OK;
+}
+
+static tsr_status find_wanted(sweep *s, tsr_error *error) {
+  bool *is_its = calloc(s->former.row_count + 1, sizeof *is_its);
+  s->wanted = calloc(s->plan->count + 1, sizeof *s->wanted);
+  tsr_status status = is_its && s->wanted ? TSR_OK : tsr_fail(error, TSR_NO_MEMORY, "no memory for a plan");
+  for (size_t i = 0; status == TSR_OK && i < s->plan->count; i++) {
+    const tsr_point *point = &s->plan->points[i];
+    for (size_t row = 0; row < s->former.row_count; row++) is_its[row] = tsr_point_has_row(point, &s->former, row);
+    status = check_parts(s, point, is_its, error);
+    s->wanted[i] = !is_measured(point, &s->former, is_its);
+    s->count += s->wanted[i];
+  }
+  free(is_its);
+  if (status == TSR_OK && s->count < s->plan->count)
+    fprintf(stderr, "tessera: %s has %zu of them already\n", s->csv, s->plan->count - s->count);
+  return status;
 }
 
 static void take_row(void *context, const tsr_bench_row *row, const tsr_bench_place *place) {
@@ -165,7 +200,7 @@ static tsr_status begin_session(sweep *s, const tsr_point *point, const tsr_benc
   end_session(s);
   s->opener = point;
   tsr_status status = tsr_bench_session_open(&point->options, entrant, 1, &s->session, error);
-  return status ? status : check_device(s, error);
+  return status ? status : check_conditions(s, error);
 }
 
 /* "point 3 of 60, 40 s left: " */
