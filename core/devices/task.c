@@ -111,7 +111,6 @@ void tsr_task_free(tsr_task *task) {
     free(task->back[i]);
   }
   free(task->rows);
-  free(task->host_counts);
 }
 
 tsr_status tsr_task_allocate(tsr_task *task) {
@@ -122,11 +121,8 @@ tsr_status tsr_task_allocate(tsr_task *task) {
     task->back[i] = calloc(members * members, sizeof *task->back[i]);
     has_all = has_all && task->sizes[i] && task->back[i];
   }
-  const uint64_t most = tsr_task_max_part(task);
-  task->tiles_max = (most < task->share ? most : task->share) / TSR_RUNS_TILE + 1;
   task->rows = calloc(members, sizeof *task->rows);
-  task->host_counts = calloc(task->x->here * (task->tiles_max * members + 1), sizeof *task->host_counts);
-  if (has_all && task->rows && task->host_counts) return TSR_OK;
+  if (has_all && task->rows) return TSR_OK;
   return tsr_fail(task->error, TSR_NO_MEMORY, "no memory to split a batch of %llu items",
                   (unsigned long long)tsr_task_max_part(task));
 }
@@ -152,7 +148,8 @@ tsr_status tsr_task_copy(const tsr_task *task, const tsr_member *m, void *to, co
 tsr_status tsr_task_step(const tsr_task *task, const tsr_member *m, uint32_t what, const tsr_split *split,
                          tsr_leg leg) {
   tsr_device *device = tsr_device_of(m);
-  return device->backend->step(device, NULL, &tsr_split_steps.step[what], split, split->runs.tiles, m->streams[leg],
+  return device->backend->step(device, NULL, &tsr_split_steps.step[what], split,
+                               what == TSR_SPLIT_sizes ? split->runs.bins : split->runs.tiles, m->streams[leg],
                                task->error);
 }
 
