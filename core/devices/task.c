@@ -170,6 +170,8 @@ tsr_status tsr_task_begin_leg(const tsr_task *task, const tsr_member *m, const t
 
 tsr_status tsr_task_end_leg(const tsr_task *task, const tsr_member *m, tsr_flight *k, tsr_leg leg) {
   k->times.is_timed[leg] = task->s->measures;
+  k->is_under_way = true;
+  k->last = leg;
   return record(task, m, k->ended[leg], leg);
 }
 
@@ -224,18 +226,21 @@ static tsr_status add_times(const tsr_task *task, uint32_t flight, tsr_error *er
   return status;
 }
 
+/* The last leg of a member ends after its other ones. */
 tsr_status tsr_task_finish_slot(const tsr_task *task, uint32_t flight, tsr_error *error) {
   tsr_status status = TSR_OK;
+  bool was_under_way = false;
   for (uint32_t i = 0; i < task->x->here; i++) {
     const tsr_member *m = &task->s->members[i];
-    const tsr_flight *k = &m->flights[flight];
+    tsr_flight *k = &task->s->members[i].flights[flight];
     tsr_device *device = tsr_device_of(m);
-    for (uint32_t leg = 0; leg < TSR_LEGS; leg++) {
-      tsr_status waited = device->backend->events->finish(device, k->ended[leg], status ? NULL : error);
-      if (status == TSR_OK) status = waited;
-    }
+    if (!k->is_under_way) continue;
+    const tsr_status waited = device->backend->events->finish(device, k->ended[k->last], status ? NULL : error);
+    if (status == TSR_OK) status = waited;
+    k->is_under_way = false;
+    was_under_way = true;
   }
-  return status ? status : add_times(task, flight, error);
+  return status || !was_under_way ? status : add_times(task, flight, error);
 }
 
 /* ---- Where columns are ----------------------------------------------------------------------- */
