@@ -5,6 +5,7 @@
 
 #include "command.h"
 #include "tools/lab/bench.h"
+#include "tools/lab/sweep.h"
 
 namespace {
 
@@ -89,6 +90,36 @@ TEST(Beside, ExamplesAreEveryKind) {
   EXPECT_EQ(outcome.rows().size(), 15u);
   EXPECT_NE(outcome.err.find("std::unordered_map at load 0.8 is refused: it has no join"), std::string::npos)
       << outcome.err;
+}
+
+TEST(Beside, SweepsMeasureThemWithEachTable) {
+  const std::string path =
+      write_file("sweep.ini", "[table]\n" + map_of("32") +
+                                  "layout = packed\nhasher = murmur3\nbackend = cpu\n[sweep]\n"
+                                  "table.probing = linear, cuckoo\n[bench]\nn = 500\nops = find100\n"
+                                  "repeat = 1\n");
+  const std::string csv = testing::TempDir() + "sweep.csv";
+  std::remove(csv.c_str());
+  const auto sweep = [&](Words more) {
+    more.insert(more.begin(), {path, "--plugins", "layouts:probing:hashers:allocators", "--csv", csv});
+    Outcome outcome = run(tsr_sweep_command, more);
+    std::ifstream file(csv);
+    outcome.out = std::string((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    return outcome;
+  };
+  const Words beside = {"--beside", "examples/rivals/std_map.so"};
+  Outcome outcome = sweep(beside);
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  auto rows = outcome.rows();
+  ASSERT_EQ(rows.size(), 4u) << outcome.out;
+  for (size_t i = 0; i < 4; i++) {
+    EXPECT_EQ(rows[i][SPEC] == "std::unordered_map", i % 2 == 1) << rows[i][SPEC];
+    EXPECT_EQ(rows[i][OK], "yes");
+    EXPECT_EQ(rows[i][RATIO] == "-", i % 2 == 0);
+  }
+  Outcome again = sweep(beside);
+  EXPECT_EQ(again.out, outcome.out) << "all was there";
+  EXPECT_NE(again.err.find("has 2 of them already"), std::string::npos) << again.err;
 }
 
 TEST(Beside, WhatIsNoRivalIsRefused) {
