@@ -6,6 +6,7 @@
  *         [--batch 32Ki] [--keys distinct] [--mix 0.2,0.2,0.3,0.3]
  *         [--set section.key=value]... [--plugins DIRECTORIES] [--seed N] [--csv] [--out FILE] [--append FILE]
  *         [--json FILE] [--vs SPEC] [--devices 0,1] [--raw yes]
+ *         [--beside RIVAL.so]...
  *
  * For each load n keys go into a table that they fill to this load; then finds ask n queries in another order
  * (find50: every second of them, by a coin, for a key that is not there) and erase removes all. --keys says how often

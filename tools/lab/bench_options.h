@@ -59,10 +59,12 @@ typedef struct tsr_bench_keys {
   char *texts; /* what they point into */
 } tsr_bench_keys;
 
-/* The spec that the others are compared with. */
+/* The spec that the others are compared with, and files of rivals. */
 typedef struct tsr_bench_versus {
   const char *spec; /* as written: one of the specs, or its number; NULL: the first */
   size_t index;
+  const char **beside; /* beside_count files */
+  size_t beside_count;
 } tsr_bench_versus;
 
 typedef struct tsr_bench_pool_shape {

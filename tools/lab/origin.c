@@ -72,6 +72,10 @@ void tsr_origin_compose(tsr_origin *origin, const char *composition, const char 
   if (used) snprintf(origin->parts, sizeof origin->parts, "%016" PRIx64, hash);
 }
 
+void tsr_origin_file(tsr_origin *origin, const char *path) {
+  snprintf(origin->parts, sizeof origin->parts, "%016" PRIx64, hash_file(HASH_START, path));
+}
+
 /* ---- The machine ----------------------------------------------------------------------------- */
 
 typedef struct nvml {

@@ -36,6 +36,8 @@ const char *tsr_origin_version(void);
 void tsr_origin_begin(tsr_origin *origin, const char *backend);
 /* The date, and the clocks as they are now. device: the number of a GPU. */
 void tsr_origin_measured(tsr_origin *origin, const char *backend, int device);
+/* The hash of a rival's file, in the place of that of the parts. */
+void tsr_origin_file(tsr_origin *origin, const char *path);
 /* The hashes. composition: tsr_resolution.text. plugins: as in tsr_options. */
 void tsr_origin_compose(tsr_origin *origin, const char *composition, const char *plugins);
 
