@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "core/tessera_tools.h"
+#include "tools/cli/checkpoint.h"
 #include "tools/cli/rows.h"
 #include "tools/cli/stream.h"
 
@@ -83,6 +84,7 @@ typedef struct tsr_job {
   bool is_quiet;    /* no report, no progress */
   const char *load; /* starts with the table saved there instead of an empty one; NULL: it does not */
   tsr_job_outputs outputs;
+  tsr_checkpoint checkpoint; /* beside outputs.save */
   tsr_job_listener listener;
   /* made */
   tsr_spec *own_spec; /* a copy that says what the job changes, which `spec` is then; NULL: none */
