@@ -38,13 +38,14 @@ typedef struct tsr_job_step {
 
 /* Where what a job makes goes: paths, "-" for standard output; NULL: nowhere. */
 typedef struct tsr_job_outputs {
-  const char *save;     /* the table, in the end */
-  const char *rows;     /* of all finds */
-  const char *unplaced; /* pairs that found no room; they are counted in any case */
-  const char *pairs;    /* all pairs of the table, in the end */
-  const char *json;     /* the job as an object (job_json.h) */
-  bool is_sorted;       /* `pairs` */
-  bool has_histogram;   /* on standard output: how many keys occur how often (pairs.h) */
+  const char *save;          /* the table, in the end */
+  const char *rows;          /* of all finds */
+  const char *unplaced;      /* pairs that found no room; they are counted in any case */
+  const char *pairs;         /* all pairs of the table, in the end */
+  const char *json;          /* the job as an object (job_json.h) */
+  bool is_sorted;            /* `pairs` */
+  bool has_histogram;        /* on standard output: how many keys occur how often (pairs.h) */
+  tsr_checkpoint checkpoint; /* the table while the job runs */
 } tsr_job_outputs;
 
 /* What the spec's kind means for a job. */
@@ -84,7 +85,6 @@ typedef struct tsr_job {
   bool is_quiet;    /* no report, no progress */
   const char *load; /* starts with the table saved there instead of an empty one; NULL: it does not */
   tsr_job_outputs outputs;
-  tsr_checkpoint checkpoint; /* beside outputs.save */
   tsr_job_listener listener;
   /* made */
   tsr_spec *own_spec; /* a copy that says what the job changes, which `spec` is then; NULL: none */

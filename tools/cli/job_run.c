@@ -247,8 +247,8 @@ static tsr_status count_inputs(running *r, uint64_t *keys, tsr_error *error) {
 /* A job that was killed begins with its last checkpoint as its table. */
 static tsr_status find_checkpoint(running *r, tsr_error *error) {
   tsr_job *job = r->job;
-  const tsr_checkpoint *last = &job->checkpoint;
-  tsr_status status = tsr_checkpoint_seek(&job->checkpoint, error);
+  const tsr_checkpoint *last = &job->outputs.checkpoint;
+  tsr_status status = tsr_checkpoint_seek(&job->outputs.checkpoint, error);
   if (status || !last->path[0]) return status;
   if (last->step >= job->step_count)
     return tsr_fail(error, TSR_BAD_ARGUMENT,
@@ -372,7 +372,7 @@ static tsr_status do_batch(void *context, const tsr_chunk *batch, tsr_error *err
   if (status == TSR_OK && d->step->report.not_placed && d->run->job->on_full == TSR_FULL_STOP)
     status = refuse_full(d->run->job, d->step, error);
   if (status == TSR_OK)
-    tsr_checkpoint_pass(&d->run->job->checkpoint, d->run->job->table, (uint64_t)(d->step - d->run->job->steps),
+    tsr_checkpoint_pass(&d->run->job->outputs.checkpoint, d->run->job->table, (uint64_t)(d->step - d->run->job->steps),
                         d->run->skipped + d->step->count);
   return status;
 }
@@ -409,7 +409,7 @@ static tsr_status do_chunks(running *r, size_t index, tsr_progress *progress, ts
     status = tsr_fail(error, TSR_BAD_ARGUMENT,
                       "%s: has %" PRIu64 " keys, and %s was made after %" PRIu64
                       ": --resume needs the files that the killed job had",
-                      under_way.step->path, r->skipped, job->checkpoint.path, r->from_keys);
+                      under_way.step->path, r->skipped, job->outputs.checkpoint.path, r->from_keys);
   return status;
 }
 
@@ -440,7 +440,7 @@ static tsr_status run_step(running *r, size_t index, tsr_chunk *chunk, tsr_error
 static tsr_status run_steps(running *r, tsr_error *error) {
   tsr_chunk chunk = {.count = 0};
   tsr_status status = TSR_OK;
-  tsr_checkpoint_begin(&r->job->checkpoint);
+  tsr_checkpoint_begin(&r->job->outputs.checkpoint);
   if (r->job->load && !r->job->kind.is_filter) status = tsr_size(r->job->table, &r->pairs, error);
   for (size_t i = 0; status == TSR_OK && i < r->job->step_count; i++) status = run_step(r, i, &chunk, error);
   return status;
@@ -571,7 +571,7 @@ static tsr_status run(running *r, tsr_error *error) {
   if (status == TSR_OK && !job->kind.is_filter) status = tsr_table_usage(job->table, &job->totals.usage, error);
   if (status == TSR_OK) status = tsr_report_size(job, error);
   if (status == TSR_OK) status = save(job, error);
-  if (status == TSR_OK) tsr_checkpoint_end(&job->checkpoint);
+  if (status == TSR_OK) tsr_checkpoint_end(&job->outputs.checkpoint);
   status = close_rows(r, status, error);
   return status == TSR_OK ? put_pairs(job, error) : status;
 }

@@ -185,7 +185,7 @@ static tsr_exit read_job(const tsr_arguments *arguments, tsr_job_step *steps, ts
       return tsr_say_usage("%s is about pairs that are inserted: give --insert FILE", about_inserts[i]);
   tsr_exit failed = tsr_reading_options(arguments, &job->reading);
   if (!failed) failed = read_value(tsr_arguments_value(arguments, "--value"), job);
-  if (!failed) failed = tsr_checkpoint_options(arguments, &job->checkpoint);
+  if (!failed) failed = tsr_checkpoint_options(arguments, &job->outputs.checkpoint);
   if (!failed) failed = read_on_full(tsr_arguments_value(arguments, "--on-full"), job);
   return failed ? failed : check_outputs(arguments, job);
 }
