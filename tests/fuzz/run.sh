@@ -22,10 +22,10 @@ failed=()
 
 sources_of() {
   case $1 in
-    spec) echo core/spec/spec.c core/spec/spec_text.c core/spec/number.c ;;
+    spec) echo core/spec/*.c ;;
     number) echo core/spec/number.c ;;
     sequence | npy | tsv)
-      echo tools/cli/{data_file,dataset,decoder,npy,sequence,text,tsv}.c core/spec/{number,spec,spec_text}.c tests/unit/whole_file.c tests/fuzz/file.c
+      echo tools/cli/{data_file,dataset,decoder,npy,sequence,text,tsv}.c core/spec/*.c tests/unit/whole_file.c tests/fuzz/file.c
       ;;
     save)
       ls core/{spec,compose,batch,table,devices,cpu,cuda,kernels,user}/*.c | grep -v '^core/cpu/bulk.c$'
