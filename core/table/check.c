@@ -133,8 +133,9 @@ static void print_cleaning(FILE *out, const tsr_composition *t) {
     fprintf(out, "%-12s never by itself: %s\n", "cleaned", why_not);
   else
     fprintf(out,
-            "%-12s by an insert that finds more slots erased than empty, at most once for %llu erased keys; it needs "
-            "memory for a second table meanwhile\n",
+            "%-12s by an insert that finds more than half as many slots erased as empty, at most once for %llu erased "
+            "keys; it needs memory for a second table meanwhile; until then absent keys are looked for as in a fuller "
+            "table, and tsr_rehash cleans sooner\n",
             "cleaned", (unsigned long long)tsr_composition_clean_every(t));
 }
 
