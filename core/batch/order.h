@@ -9,6 +9,7 @@
 #include "core/batch/plan.h"
 #include "core/batch/steps.h"
 #include "core/batch/work.h"
+#include "core/batch/zones.h"
 
 /* Items that one piece of a batch may have: their numbers have 32 bits. */
 #define TSR_PIECE_MAX (1ull << 31)
@@ -24,6 +25,7 @@ typedef struct tsr_partition {
     bool answers; /* what becomes of each item */
     bool spare;   /* the copy that the last pass has not written */
     bool pairs;   /* what follows can read keys and values that are stored as pairs */
+    bool runs;    /* the first pass is one of runs.h, by which answers go back */
     bool guesses; /* keys are distinct: pages get about as many items each, and need not be counted */
   } wants;
   tsr_columns copy[TSR_COPIES]; /* passes go to and fro between them */
@@ -31,7 +33,9 @@ typedef struct tsr_partition {
   uint64_t *counts[TSR_PASSES_MAX], *cursors[TSR_PASSES_MAX];
   uint64_t *tiles;
   uint32_t *rest, *spills;
-  tsr_hot hot; /* keys whose items the first pass takes out; none unless the caller says so */
+  tsr_zone_step first; /* wants.runs: the first pass */
+  uint8_t *told;       /* ... and results in its order, if it is not the only one */
+  tsr_hot hot;         /* keys whose items the first pass takes out; none unless the caller says so */
 } tsr_partition;
 
 /* Whether the caller of an insert wants to know what became of each item. */

@@ -187,10 +187,11 @@ static __device__ __forceinline__ void runs_fetch(word *to, const word *from) {
     *to = __ldcs(from);
 }
 
-/* Brings a column of answers back, of those items that are wanted(item). All runs are asked for before any is there. */
-template <class word, class Column, class Wanted>
+/* Brings a column of answers back: give(i, place, word) for each item i of the batch, its place in the tile and its
+ * answer. All runs are asked for before any is there. */
+template <class word, class Column, class Give>
 static __device__ __forceinline__ void runs_gather(const tsr_runs *r, const tile_runs *runs, word *room,
-                                                   Column column_of, word *answers, Wanted wanted) {
+                                                   Column column_of, Give give) {
   const uint32_t items = runs_tile_items(r);
   uint16_t place[RUNS_ROUNDS];
   runs_each_word(r, runs, room, column_of, [](word *to, const word *from) { runs_fetch(to, from); });
@@ -202,8 +203,7 @@ static __device__ __forceinline__ void runs_gather(const tsr_runs *r, const tile
   __syncthreads();
 #pragma unroll
   for (uint32_t k = 0; k < RUNS_ROUNDS; k++)
-    if (runs_item(k) < items && wanted(runs_tile_begin() + runs_item(k)))
-      __stcs(answers + runs_tile_begin() + runs_item(k), room[place[k]]);
+    if (runs_item(k) < items) give(runs_tile_begin() + runs_item(k), place[k], room[place[k]]);
 }
 
 #endif

@@ -6,9 +6,9 @@
 
 #include "core/batch/order.h"
 
-static void fit_keys(const tsr_shape *table, const void *argument, tsr_grid *grid) {
-  (void)argument;
-  grid->shared_bytes = TSR_RUNS_TILE * (table->key_bits / 8);
+static void fit_items(const tsr_shape *table, const void *argument, tsr_grid *grid) {
+  const bool is_wider = ((const tsr_zone_step *)argument)->values && table->payload_bits > table->key_bits;
+  grid->shared_bytes = TSR_RUNS_TILE * ((is_wider ? table->payload_bits : table->key_bits) / 8);
 }
 
 static void fit_column(const tsr_shape *table, const void *argument, tsr_grid *grid) {
@@ -61,8 +61,7 @@ static uint64_t lay_out(void *argument, uint64_t n, char *memory) {
   return used;
 }
 
-static tsr_status step(const job *j, uint32_t step, const tsr_zone_step *argument) {
-  const tsr_work *b = &j->work;
+tsr_status tsr_zone_work(const tsr_work *b, uint32_t step, const tsr_zone_step *argument) {
   return b->backend->step(b->device, b->store->code->program, &tsr_zone_steps.step[step], argument,
                           argument->runs.tiles, b->stream, b->error);
 }
@@ -73,7 +72,7 @@ static tsr_status answer(const job *j, const tsr_zone_step *part, const void *co
   gather.column = column;
   gather.answers = answers;
   gather.column_bytes = bytes;
-  return answers ? step(j, TSR_ZONE_gather, &gather) : TSR_OK;
+  return answers ? tsr_zone_work(&j->work, TSR_ZONE_gather, &gather) : TSR_OK;
 }
 
 static tsr_status work_on_part(const job *j, const tsr_bulk *bulk) {
@@ -86,9 +85,9 @@ static tsr_status work_on_part(const job *j, const tsr_bulk *bulk) {
   ordered.results = j->results;
   ordered.values_out = j->values;
   ordered.counts = j->counts;
-  tsr_status status = step(j, TSR_ZONE_count, &part);
+  tsr_status status = tsr_zone_work(&j->work, TSR_ZONE_count, &part);
   if (status == TSR_OK) status = tsr_work_sum(&j->work, part.runs.counts, part.runs.bins * part.runs.tiles);
-  if (status == TSR_OK) status = step(j, TSR_ZONE_scatter, &part);
+  if (status == TSR_OK) status = tsr_zone_work(&j->work, TSR_ZONE_scatter, &part);
   if (status == TSR_OK) status = tsr_work_random(&j->work, j->op, &ordered);
   if (status == TSR_OK) status = answer(j, &part, j->values, bulk->values_out, value_bytes(j));
   if (status == TSR_OK) status = answer(j, &part, j->counts, bulk->counts, sizeof *j->counts);

@@ -23,6 +23,7 @@ KERNEL(count) {
   runs_count(&a.runs, (const io_key *)a.bulk.keys, [&](io_key key) { return zone_of(&c, &a, key); });
 }
 
+/* Keys, and values if they have a place to go. The first tile says where the zones begin. */
 KERNEL(scatter) {
   __shared__ tile_runs runs;
   io_key *room = (io_key *)tsr_page_memory;
@@ -33,13 +34,18 @@ KERNEL(scatter) {
       &a.runs, &runs, (const io_key *)a.bulk.keys, [&](io_key key) { return zone_of(&c, &a, key); },
       [](uint32_t *next, uint32_t zone) { return zone < TSR_RUNS_BINS ? atomicAdd(&next[zone], 1u) : 0; }, room, place);
   runs_write(&a.runs, &runs, room, [&](uint32_t) { return (io_key *)a.keys; });
+  if (TSR_PAYLOAD_BITS && a.values)
+    runs_move(&a.runs, &runs, (const io_payload *)a.bulk.values, place, (io_payload *)tsr_page_memory,
+              [&](uint32_t) { return (io_payload *)a.values; });
+  if (a.begins && blockIdx.x == 0 && threadIdx.x <= a.runs.bins)
+    a.begins[threadIdx.x] = a.runs.counts[threadIdx.x * a.runs.tiles];
 }
 
 template <class word>
 static __device__ __forceinline__ void gather_column(const tsr_zone_step *a, const tile_runs *runs) {
   runs_gather(
-      &a->runs, runs, (word *)tsr_page_memory, [&](uint32_t) { return (word *)a->column; }, (word *)a->answers,
-      [](uint64_t) { return true; });
+      &a->runs, runs, (word *)tsr_page_memory, [&](uint32_t) { return (word *)a->column; },
+      [&](uint64_t i, uint32_t, word answer) { __stcs((word *)a->answers + i, answer); });
 }
 
 KERNEL(gather) {
@@ -51,4 +57,18 @@ KERNEL(gather) {
     gather_column<uint32_t>(&a, &runs);
   else
     gather_column<uint8_t>(&a, &runs);
+}
+
+KERNEL(tell) {
+  __shared__ tile_runs runs;
+  runs_find(&a.runs, &runs);
+  runs_gather(
+      &a.runs, &runs, (uint8_t *)tsr_page_memory, [&](uint32_t) { return (uint8_t *)a.column; },
+      [&](uint64_t i, uint32_t place, uint8_t result) {
+        if (a.bulk.results) a.bulk.results[i] = result;
+        if (result != TSR_RESULT_NOT_PLACED) return;
+        const uint32_t number = runs.shift[runs_bin_at(&a.runs, &runs, place)] + place;
+        if (a.bulk.unplaced_keys) ((io_key *)a.bulk.unplaced_keys)[i] = ((const io_key *)a.keys)[number];
+        io_put_payload(a.bulk.unplaced_values, i, io_payload_at(a.values, number, 1));
+      });
 }
