@@ -248,6 +248,7 @@ static tsr_status partition_in_runs(const tsr_partition *partition, const tsr_wo
   tsr_status status = tsr_zone_work(b, TSR_ZONE_count, &first);
   if (status == TSR_OK) status = tsr_work_sum(b, first.runs.counts, first.runs.bins * first.runs.tiles);
   if (status == TSR_OK) status = tsr_zone_work(b, TSR_ZONE_scatter, &first);
+  if (status == TSR_OK && first.values) status = tsr_zone_work(b, TSR_ZONE_move, &first);
   p->bulk.keys = first.keys;
   p->bulk.values = first.values;
   p->segments.begins = first.begins;

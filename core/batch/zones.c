@@ -6,9 +6,14 @@
 
 #include "core/batch/order.h"
 
-static void fit_items(const tsr_shape *table, const void *argument, tsr_grid *grid) {
-  const bool is_wider = ((const tsr_zone_step *)argument)->values && table->payload_bits > table->key_bits;
-  grid->shared_bytes = TSR_RUNS_TILE * ((is_wider ? table->payload_bits : table->key_bits) / 8);
+static void fit_keys(const tsr_shape *table, const void *argument, tsr_grid *grid) {
+  (void)argument;
+  grid->shared_bytes = TSR_RUNS_TILE * (table->key_bits / 8);
+}
+
+static void fit_values(const tsr_shape *table, const void *argument, tsr_grid *grid) {
+  (void)argument;
+  grid->shared_bytes = TSR_RUNS_TILE * (table->payload_bits / 8);
 }
 
 static void fit_column(const tsr_shape *table, const void *argument, tsr_grid *grid) {

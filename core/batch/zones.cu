@@ -23,7 +23,7 @@ KERNEL(count) {
   runs_count(&a.runs, (const io_key *)a.bulk.keys, [&](io_key key) { return zone_of(&c, &a, key); });
 }
 
-/* Keys, and values if they have a place to go. The first tile says where the zones begin. */
+/* The first tile says where the zones begin. */
 KERNEL(scatter) {
   __shared__ tile_runs runs;
   io_key *room = (io_key *)tsr_page_memory;
@@ -34,11 +34,17 @@ KERNEL(scatter) {
       &a.runs, &runs, (const io_key *)a.bulk.keys, [&](io_key key) { return zone_of(&c, &a, key); },
       [](uint32_t *next, uint32_t zone) { return zone < TSR_RUNS_BINS ? atomicAdd(&next[zone], 1u) : 0; }, room, place);
   runs_write(&a.runs, &runs, room, [&](uint32_t) { return (io_key *)a.keys; });
-  if (TSR_PAYLOAD_BITS && a.values)
-    runs_move(&a.runs, &runs, (const io_payload *)a.bulk.values, place, (io_payload *)tsr_page_memory,
-              [&](uint32_t) { return (io_payload *)a.values; });
   if (a.begins && blockIdx.x == 0 && threadIdx.x <= a.runs.bins)
     a.begins[threadIdx.x] = a.runs.counts[threadIdx.x * a.runs.tiles];
+}
+
+KERNEL(move) {
+  __shared__ tile_runs runs;
+  uint16_t place[RUNS_ROUNDS];
+  runs_find(&a.runs, &runs);
+  runs_places(&a.runs, place);
+  runs_move(&a.runs, &runs, (const io_payload *)a.bulk.values, place, (io_payload *)tsr_page_memory,
+            [&](uint32_t) { return (io_payload *)a.values; });
 }
 
 template <class word>
