@@ -316,6 +316,8 @@ tsr_status tsr_partition_answer(const tsr_partition *partition, const tsr_work *
     if (p.unplaced_keys) p.unplaced_keys = spare->keys;
     if (p.unplaced_values) p.unplaced_values = spare->values;
   }
-  if (ordered->places) status = tsr_work_step(b, TSR_PAGES_answer, &p, bulk->n);
+  if (ordered->places && p.results)
+    status = b->backend->fill(b->device, p.results, TSR_RESULT_INSERTED, bulk->n, b->stream, b->error);
+  if (status == TSR_OK && ordered->places) status = tsr_work_step(b, TSR_PAGES_answer, &p, bulk->n);
   return status || !partition->wants.runs ? status : tell(partition, b, bulk, &p);
 }

@@ -9,22 +9,22 @@
 #include "core/kernels/context.cuh"
 #include "core/kernels/io.cuh"
 
-#define KERNEL(step)                                                                                                   \
-  extern "C" __global__ void __launch_bounds__(TSR_RUNS_THREADS, 3)                                                    \
+#define KERNEL(step, blocks)                                                                                           \
+  extern "C" __global__ void __launch_bounds__(TSR_RUNS_THREADS, blocks)                                               \
       tsr_zone_##step##_kernel(const __grid_constant__ tsr_zone_step a)
 
 static __device__ __forceinline__ uint32_t zone_of(const tsr_ctx *c, const tsr_zone_step *a, tsr_key key) {
   return page_of_item(c, a->pages, key) >> a->shift;
 }
 
-KERNEL(count) {
+KERNEL(count, 3) {
   tsr_scratch scratch;
   const tsr_ctx c = kernel_context(&a.bulk.state, &scratch);
   runs_count(&a.runs, (const io_key *)a.bulk.keys, [&](io_key key) { return zone_of(&c, &a, key); });
 }
 
 /* The first tile says where the zones begin. */
-KERNEL(scatter) {
+KERNEL(scatter, 3) {
   __shared__ tile_runs runs;
   io_key *room = (io_key *)tsr_page_memory;
   uint16_t place[RUNS_ROUNDS];
@@ -38,7 +38,7 @@ KERNEL(scatter) {
     a.begins[threadIdx.x] = a.runs.counts[threadIdx.x * a.runs.tiles];
 }
 
-KERNEL(move) {
+KERNEL(move, 2) {
   __shared__ tile_runs runs;
   uint16_t place[RUNS_ROUNDS];
   runs_find(&a.runs, &runs);
@@ -54,7 +54,7 @@ static __device__ __forceinline__ void gather_column(const tsr_zone_step *a, con
       [&](uint64_t i, uint32_t, word answer) { __stcs((word *)a->answers + i, answer); });
 }
 
-KERNEL(gather) {
+KERNEL(gather, 3) {
   __shared__ tile_runs runs;
   runs_find(&a.runs, &runs);
   if (a.column_bytes == 8)
@@ -65,7 +65,7 @@ KERNEL(gather) {
     gather_column<uint8_t>(&a, &runs);
 }
 
-KERNEL(tell) {
+KERNEL(tell, 3) {
   __shared__ tile_runs runs;
   runs_find(&a.runs, &runs);
   runs_gather(
