@@ -11,6 +11,7 @@
 
 #include "core/spec/number.h"
 #include "tools/cli/gather.h"
+#include "tools/cli/hot.h"
 #include "tools/cli/job_report.h"
 #include "tools/cli/loading.h"
 #include "tools/cli/pairs.h"
@@ -28,6 +29,7 @@ typedef struct running {
   tsr_ahead *opening; /* the device, while the spec is checked */
   tsr_ahead *linking; /* and its code, while the files are read */
   tsr_worker worker;
+  tsr_hot hot;
   uint64_t pairs; /* in the table, after the last step */
 } running;
 
@@ -343,6 +345,7 @@ typedef struct doing {
 
 static tsr_status do_batch(void *context, const tsr_chunk *batch, tsr_error *error) {
   const doing *d = context;
+  if (d->step->verb == TSR_JOB_INSERT) tsr_hot_look(&d->run->hot, d->run->job, d->step->path, batch);
   tsr_status status = tsr_worker_do(&d->run->worker, d->step, batch, error);
   if (status == TSR_OK && d->step->report.not_placed && d->run->job->on_full == TSR_FULL_STOP)
     status = refuse_full(d->run->job, d->step, error);
