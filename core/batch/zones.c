@@ -4,7 +4,8 @@
  */
 #include "core/batch/zones.h"
 
-#include "core/batch/order.h"
+#include "core/batch/plan.h"
+#include "core/batch/work.h"
 
 static void fit_keys(const tsr_shape *table, const void *argument, tsr_grid *grid) {
   (void)argument;
@@ -57,12 +58,12 @@ static uint64_t lay_out(void *argument, uint64_t n, char *memory) {
   uint64_t used = 0;
   tsr_runs *runs = &j->step.runs;
   runs->tiles = TSR_RUNS_TILES(n);
-  runs->counts = tsr_partition_take(memory, &used, (runs->bins * runs->tiles + 1) * sizeof *runs->counts);
-  j->step.keys = tsr_partition_take(memory, &used, n * (j->work.store->composition->shape.key_bits / 8));
-  if (has_answers) runs->places = tsr_partition_take(memory, &used, n * sizeof *runs->places);
-  if (j->asked.results) j->results = tsr_partition_take(memory, &used, n);
-  if (j->asked.values_out) j->values = tsr_partition_take(memory, &used, n * value_bytes(j));
-  if (j->asked.counts) j->counts = tsr_partition_take(memory, &used, n * sizeof *j->counts);
+  runs->counts = tsr_work_take(memory, &used, (runs->bins * runs->tiles + 1) * sizeof *runs->counts);
+  j->step.keys = tsr_work_take(memory, &used, n * (j->work.store->composition->shape.key_bits / 8));
+  if (has_answers) runs->places = tsr_work_take(memory, &used, n * sizeof *runs->places);
+  if (j->asked.results) j->results = tsr_work_take(memory, &used, n);
+  if (j->asked.values_out) j->values = tsr_work_take(memory, &used, n * value_bytes(j));
+  if (j->asked.counts) j->counts = tsr_work_take(memory, &used, n * sizeof *j->counts);
   return used;
 }
 
@@ -103,7 +104,7 @@ tsr_status tsr_zones_work(const tsr_work *b, uint32_t op, const tsr_bulk *bulk, 
   job j = job_for(b, op, bulk);
   uint64_t piece, bytes;
   void *memory;
-  tsr_status status = tsr_partition_allocate(b, &j, lay_out, bulk->n, &piece, &bytes, &memory);
+  tsr_status status = tsr_work_allocate(b, &j, lay_out, bulk->n, &piece, &bytes, &memory);
   *began =
       memory && (piece == bulk->n || piece >= tsr_plan_zone_batch(b->store->composition, b->device->info.l2_bytes));
   for (uint64_t done = 0; status == TSR_OK && *began && done < bulk->n; done += piece) {
