@@ -203,7 +203,7 @@ void expect_linear(Work &work) {
 TEST_P(EqualKeys, TakeNoSquareOfWork) {
   for (uint64_t n : {1000u, 10000u, 100000u, 1000000u}) {
     SCOPED_TRACE(testing::Message() << n << " equal keys");
-    if (n > 100000 && sanitized) break;
+    if (n > 10000 && sanitized) break;
     Work work(GetParam(), n);
     ASSERT_TRUE(bool(work));
     if (work.says_square && n > 10000) break;
