@@ -24,12 +24,15 @@ tsr_status tsr_number(tsr_table *t, uint64_t n, const void *keys, uint32_t *numb
   return t->methods->operate(t, &request, error);
 }
 
-/* What a call that waits refuses: another kind, and a stream that is captured. */
-static tsr_status begin(tsr_table *t, const char *call, void *stream, tsr_error *error) {
+tsr_status tsr_index_begin(tsr_table *t, tsr_feature feature, const char *call, void *stream, tsr_error *error) {
   tsr_request r = {.op = TSR_CALL_NUMBERS, .call.stream = stream};
   tsr_status status = t ? TSR_OK : tsr_fail(error, TSR_BAD_ARGUMENT, "%s: the table is NULL", call);
-  if (status == TSR_OK) status = tsr_table_admits(t, TSR_HAS_CALL_NUMBER, call, error);
+  if (status == TSR_OK) status = tsr_table_admits(t, feature, call, error);
   return status ? status : tsr_call_begin(t, &r, error);
+}
+
+static tsr_status begin(tsr_table *t, const char *call, void *stream, tsr_error *error) {
+  return tsr_index_begin(t, TSR_HAS_CALL_NUMBER, call, stream, error);
 }
 
 tsr_status tsr_numbers_given(tsr_table *t, uint64_t *given, tsr_error *error) {

@@ -15,6 +15,9 @@
 #include "core/table/values.h"
 
 bool tsr_is_index(const tsr_table *table);
+/* What a call that waits refuses: another kind, as `feature` says, and a stream that is captured. */
+tsr_status tsr_index_begin(tsr_table *table, tsr_feature feature, const char *call, void *stream, tsr_error *error)
+    TSR_MUST_CHECK;
 /* Fails where a call has failed when keys had marks in place of numbers. */
 tsr_status tsr_numbering_check(const tsr_table *table, tsr_error *error) TSR_MUST_CHECK;
 /* Runs a step on the table's numbers. */

@@ -81,6 +81,9 @@ const std::vector<Feature> &features() {
       {"numbering", {{{"table.numbering", "any"}}, {{"table.numbering", "first_seen"}}}},
       {"reuse", {{{"table.reuse", "yes"}}, {{"table.reuse", "no"}}}},
       {"reuse = no", {index({{"table.reuse", "no"}})}},
+      {"eviction", {{{"table.eviction", "lru"}}, {{"table.eviction", "none"}}}},
+      {"eviction = lru or lfu", {index({{"table.eviction", "lru"}}), index({{"table.eviction", "lfu"}})}},
+      {"eviction = none", {index({{"table.eviction", "none"}}), index()}},
       {"any other key of [table]", {{{"table.statistics", "yes"}}, {{"table.load_factor", "0.5"}}}},
       {"value_bits", {{{"table.value_bits", "32"}}, {{"table.value_bits", "64"}}}},
       {"value_bits = 8 or 16", {{{"table.value_bits", "8"}, {"table.kind", "counter"}}, {{"table.value_bits", "16"}}}},
@@ -479,6 +482,9 @@ const std::map<std::string, std::function<bool(const Settings &)>> &meanings() {
     is["any kind but index"] = no_kind({"index"});
     is["numbering"] = written("numbering");
     is["reuse"] = written("reuse");
+    is["eviction"] = written("eviction");
+    is["eviction = lru or lfu"] = word("eviction", {"lru", "lfu"});
+    is["eviction = none"] = word("eviction", {"", "none"});
     is["any kind but multimap"] = no_kind({"multimap"});
     is["any kind but map or multimap"] = no_kind({"map", "multimap"});
     is["any kind but counter"] = no_kind({"counter"});

@@ -74,6 +74,7 @@ static void print_counts(const tsr_job *job, const tsr_job_step *step) {
     if (r->overflows)
       fprintf(out, ", %" PRIu64 " %s", r->overflows,
               tsr_bits_of_stop(job->table) ? "additions stopped at the largest value" : "sums overflowed");
+    if (r->evicted) fprintf(out, ", %" PRIu64 " evicted", r->evicted);
     if (r->insert_paged)
       fprintf(out, "; %" PRIu64 " went page by page, with %" PRIu64 " bytes of scratch memory", r->insert_paged,
               r->insert_scratch_bytes);

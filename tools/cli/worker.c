@@ -186,6 +186,7 @@ static void add_report(tsr_report *to, const tsr_report *more) {
   to->overflows += more->overflows;
   to->zoned += more->zoned;
   to->ungrown += more->ungrown;
+  to->evicted += more->evicted;
   raise_to(&to->insert_scratch_bytes, more->insert_scratch_bytes);
   raise_to(&to->insert_probes_max, more->insert_probes_max);
   raise_to(&to->find_probes_max, more->find_probes_max);
