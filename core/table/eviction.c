@@ -34,7 +34,7 @@ tsr_status tsr_eviction_begin(tsr_table *t, uint64_t part, void *stream, tsr_evi
   const uint64_t room = t->numbering.room, place_bytes = (room + 1) * sizeof *e->places;
   *e = (tsr_eviction){.t = t, .stream = stream, .met_room = 2};
   t->numbering.evicted = 0;
-  while (e->met_room <= part) e->met_room *= 2;
+  while (e->met_room <= 2 * part) e->met_room *= 2;
   void *memory;
   tsr_status status =
       t->backend->allocate_in(t->device, place_bytes + e->met_room * sizeof *e->met + room, stream, &memory, error);

@@ -235,4 +235,12 @@ expect_status 0
 [[ $(cat "$work/out") =~ ^1000000$'\t'[012]$ ]] || fail "a number of an erased key is not given again: $(cat "$work/out")"
 refuses '--value: an index gives its keys their numbers' "${index[@]}" --insert keys.tsv --value one
 refuses '--histogram: an index numbers its keys' "${index[@]}" --insert keys.tsv --histogram
+printf '70\n30\n90\n' >used.txt
+printf '70\n50\n' >more.txt
+run run "$specs/cache_lru.ini" "${cpu[@]}" --set table.capacity=3 --set table.numbering=first_seen --insert used.txt --insert more.txt --find used.txt --out found.tsv
+expect_status 0
+expect_out 'eviction = lru'
+expect_out '2 items: 1 inserted, 1 present, 0 not placed, 1 evicted'
+expect_out '3 queries: 2 found, 1 missing'
+refuses 'has 4 distinct keys' run "$specs/cache_lru.ini" "${cpu[@]}" --set table.capacity=3 --insert <(printf '1\n2\n3\n4\n')
 refuses 'has kind = index, and no operation of bench' bench "$specs/index.ini" "${cpu[@]}" --n 1000

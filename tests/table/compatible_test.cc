@@ -359,6 +359,10 @@ const std::vector<Call> &calls() {
        [](tsr_table *t, tsr_error *e) { return tsr_number(t, 2, kKeys, values_out, nullptr, e); }},
       {"a call for an index",
        [](tsr_table *t, tsr_error *e) { return tsr_keys_by_number(t, 0, 2, values_out, nullptr, e); }},
+      {"a call for an index that evicts",
+       [](tsr_table *t, tsr_error *e) { return tsr_evicted(t, 0, nullptr, nullptr, &count, e); }},
+      {"a call for an index that evicts",
+       [](tsr_table *t, tsr_error *e) { return tsr_touch(t, 2, values_out, nullptr, e); }},
       {"a call for an index", [](tsr_table *t, tsr_error *e) { return tsr_numbers_given(t, &count, e); }},
       {"a call for an index", [](tsr_table *t, tsr_error *e) { return tsr_unique(t, 2, kKeys, nullptr, &count, e); }},
       {"tsr_erase_pairs", [](tsr_table *t, tsr_error *e) { return tsr_erase_pairs(t, 2, kKeys, nullptr, nullptr, e); }},
@@ -482,6 +486,7 @@ const std::map<std::string, std::function<bool(const Settings &)>> &meanings() {
     is["any kind but index"] = no_kind({"index"});
     is["numbering"] = written("numbering");
     is["reuse"] = written("reuse");
+    is["reuse = no"] = [](const Settings &s) { return get(s, "kind") == "index" && get(s, "reuse") == "no"; };
     is["eviction"] = written("eviction");
     is["eviction = lru or lfu"] = word("eviction", {"lru", "lfu"});
     is["eviction = none"] = word("eviction", {"", "none"});

@@ -6,8 +6,8 @@
 
 #include <map>
 #include <set>
-#include <tuple>
 
+#include "tests/oracle/eviction.h"
 #include "tests/table/judged.h"
 
 namespace tessera_test {
@@ -45,67 +45,6 @@ tsr_status parse(const std::string &text, tsr_table **table, tsr_error *error) {
   tsr_spec_free(spec);
   return status;
 }
-
-// What an index of `capacity` keys must give up. The numbers of new keys are the table's to choose.
-class Model {
-public:
-  Model(uint64_t capacity, bool counts_uses) : capacity_(capacity), counts_uses_(counts_uses) {}
-
-  // The keys that a call must give up, by their numbers.
-  std::map<uint32_t, uint64_t> evict_for(const std::vector<uint64_t> &keys) {
-    const std::set<uint64_t> asked(keys.begin(), keys.end());
-    std::set<std::tuple<uint64_t, uint32_t, uint64_t>> order;
-    std::map<uint32_t, uint64_t> gone;
-    uint64_t used = entries_.size();
-    for (const auto &[key, entry] : entries_)
-      if (!asked.count(key)) order.insert({entry.score, entry.number, key});
-    for (uint64_t key : asked) used += !entries_.count(key);
-    for (const auto &[score, number, key] : order) {
-      if (used <= capacity_) break;
-      gone[number] = key;
-      entries_.erase(key);
-      used--;
-    }
-    return gone;
-  }
-
-  std::string number(const std::vector<uint64_t> &keys, const std::vector<uint32_t> &numbers) {
-    clock_++;
-    for (size_t i = 0; i < keys.size(); i++) {
-      const auto [at, is_new] = entries_.emplace(keys[i], Entry{numbers[i], 0});
-      if (at->second.number != numbers[i]) return "a key has another number than before";
-      if (is_new && numbers[i] >= capacity_) return "the number " + std::to_string(numbers[i]) + " is too large";
-      use(&at->second);
-    }
-    std::set<uint32_t> different;
-    for (const auto &[key, entry] : entries_) different.insert(entry.number);
-    if (different.size() != entries_.size()) return "two keys have one number";
-    return entries_.size() > capacity_ ? "there are more keys than capacity" : "";
-  }
-
-  void touch(const std::vector<uint64_t> &keys) {
-    clock_++;
-    for (uint64_t key : keys)
-      if (entries_.count(key)) use(&entries_[key]);
-  }
-
-  void erase(uint64_t key) { entries_.erase(key); }
-  void clear() { entries_.clear(); }
-  uint64_t size() const { return entries_.size(); }
-  bool has(uint64_t key) const { return entries_.count(key) != 0; }
-
-private:
-  struct Entry {
-    uint32_t number;
-    uint64_t score;
-  };
-
-  void use(Entry *entry) { entry->score = counts_uses_ ? entry->score + 1 : clock_; }
-
-  uint64_t capacity_, clock_ = 0;
-  bool counts_uses_;
-  std::map<uint64_t, Entry> entries_;
-};
 
 class Eviction : public testing::TestWithParam<Case> {
 protected:
@@ -149,7 +88,7 @@ protected:
     return result;
   }
 
-  void check_call(Model *model, const std::vector<uint64_t> &keys) {
+  void check_call(EvictionModel *model, const std::vector<uint64_t> &keys) {
     const std::map<uint32_t, uint64_t> expected = model->evict_for(keys);
     const std::vector<uint32_t> numbers = number(keys);
     ASSERT_EQ(model->number(keys, numbers), "");
@@ -180,7 +119,7 @@ protected:
 
 TEST_P(Eviction, GivesUpWhatTheModelSays) {
   ASSERT_NO_FATAL_FAILURE(make(200));
-  Model model(200, counts_uses());
+  EvictionModel model(200, counts_uses());
   for (int round = 0; round < 150; round++) {
     SCOPED_TRACE(round);
     const std::vector<uint64_t> keys = some_keys(random_.below(round % 10 ? 60 : 250), 600);
@@ -220,7 +159,7 @@ TEST_P(Eviction, GivesUpWhatTheModelSays) {
 
 TEST_P(Eviction, OneKeyAtATime) {
   ASSERT_NO_FATAL_FAILURE(make(8));
-  Model model(8, counts_uses());
+  EvictionModel model(8, counts_uses());
   for (int round = 0; round < 300; round++) ASSERT_NO_FATAL_FAILURE(check_call(&model, some_keys(1, 30)));
   EXPECT_GT(evictions_, 50u);
 }
@@ -228,7 +167,7 @@ TEST_P(Eviction, OneKeyAtATime) {
 TEST_P(Eviction, GoesOnAfterASave) {
   const std::string path = testing::TempDir() + "eviction_" + name_of({GetParam(), 0}) + ".tsr";
   ASSERT_NO_FATAL_FAILURE(make(101));
-  Model model(101, counts_uses());
+  EvictionModel model(101, counts_uses());
   for (int round = 0; round < 20; round++) ASSERT_NO_FATAL_FAILURE(check_call(&model, some_keys(30, 300)));
   ASSERT_EQ(tsr_table_save(table_, path.c_str(), &error_), TSR_OK) << error_.message;
   tsr_table_destroy(table_);
@@ -243,7 +182,7 @@ TEST_P(Eviction, GoesOnAfterASave) {
 
 TEST_P(Eviction, RefusesMoreKeysThanCapacity) {
   ASSERT_NO_FATAL_FAILURE(make(50));
-  Model model(50, counts_uses());
+  EvictionModel model(50, counts_uses());
   std::vector<uint64_t> keys, numbers;
   for (uint64_t i = 1; i <= 50; i++) keys.push_back(i);
   ASSERT_NO_FATAL_FAILURE(check_call(&model, keys));

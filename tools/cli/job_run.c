@@ -279,7 +279,8 @@ static tsr_status compose(running *r, tsr_error *error) {
 
 /* ---- Steps ----------------------------------------------------------------------------------- */
 
-/* Every pair is in the table or was handed back: the size grows by what was inserted and shrinks by what was erased. */
+/* Every pair is in the table or was handed back: the size grows by what was inserted and shrinks by what was erased or
+ * given up. */
 static tsr_status check_sums(running *running, const tsr_job_step *step, tsr_error *error) {
   const tsr_job *job = running->job;
   const tsr_report *r = &step->report;
@@ -296,7 +297,7 @@ static tsr_status check_sums(running *running, const tsr_job_step *step, tsr_err
                     " inserted, %" PRIu64 " not placed, %" PRIu64
                     " found: a part breaks the contract, see `tessera conform`",
                     step->path, step->count, asked, r->inserted, r->not_placed, r->found);
-  if (!job->kind.is_filter && after != before + r->inserted - r->erased)
+  if (!job->kind.is_filter && after != before + r->inserted - r->erased - r->evicted)
     return tsr_fail(error, TSR_BAD_PLUGIN,
                     "%s: the sums do not agree: %" PRIu64 " pairs before, %" PRIu64 " inserted, %" PRIu64
                     " erased, and the table holds %" PRIu64
