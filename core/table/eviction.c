@@ -5,21 +5,8 @@
 #include "core/table/eviction.h"
 
 #include "core/batch/sum.h"
-#include "core/table/call.h"
-#include "core/table/numbering.h"
 #include "core/table/order.h"
-#include "core/table/stage.h"
-#include "core/table/table.h"
-
-static uint64_t policy_of(const tsr_table *t) { return t->store.composition->settings.numbers.eviction; }
-
-bool tsr_evicts(const tsr_table *t) { return policy_of(t) != TSR_EVICTION_NONE; }
-
-/* Behind the list, where 64 bits are aligned, and behind the clock. */
-uint64_t *tsr_scores_in(const tsr_table *t, tsr_free_numbers *memory, uint64_t room) {
-  if (!tsr_evicts(t)) return NULL;
-  return (uint64_t *)(memory + 1) + (room + 1) / 2 + 1;
-}
+#include "core/table/values.h"
 
 static uint64_t capacity_of(const tsr_table *t) { return t->store.composition->shape.capacity; }
 static uint32_t key_bytes_of(const tsr_table *t) { return t->store.composition->shape.key_bits / 8; }
@@ -140,7 +127,6 @@ static tsr_status hand_out(const tsr_eviction *e, uint64_t count, tsr_error *err
   if (status == TSR_OK) status = tsr_numbering_step(t, TSR_NUMBERING_hand_out, &run, e->stream, error);
   const tsr_status freed = held.numbers ? t->backend->free_in(t->device, held.numbers, e->stream, status ? NULL : error)
                                         : (tsr_status)TSR_OK;
-  if (status == TSR_OK) t->numbering.evicted += count;
   return status ? status : freed;
 }
 
@@ -180,58 +166,36 @@ tsr_status tsr_eviction_choose(const tsr_eviction *e, const tsr_numbering_run *i
   if (status == TSR_OK && *count) status = choose(e, *count, error);
   if (status == TSR_OK && *count) status = hand_out(e, *count, error);
   const tsr_status left = tsr_table_leave(t, e->stream, status ? NULL : error);
-  if (status == TSR_OK) t->done.evicted += *count;
-  return status ? status : left;
+  if (status == TSR_OK) status = left;
+  if (status) return status;
+  t->numbering.evicted += *count;
+  t->done.evicted += *count;
+  return TSR_OK;
 }
 
 /* ---- Uses ------------------------------------------------------------------------------------ */
 
 /* n uses more. Scores of both policies are at most the clock. */
-static void advance(const tsr_table *t, tsr_numbering *numbering, tsr_numbering_run *run) {
-  run->adds_uses = policy_of(t) == TSR_EVICTION_LFU;
-  numbering->clock += run->adds_uses ? run->n : 1;
-  run->limit = numbering->clock;
+static void advance(tsr_table *t, tsr_numbering_run *run) {
+  run->adds_uses = t->store.composition->settings.numbers.eviction == TSR_EVICTION_LFU;
+  t->numbering.clock += run->adds_uses ? run->n : 1;
+  run->limit = t->numbering.clock;
 }
 
 tsr_status tsr_eviction_use(const tsr_eviction *e, const tsr_numbering_run *items, tsr_error *error) {
   tsr_numbering_run run = *items;
   run.marks = e->marks;
   run.room = e->t->numbering.room;
-  advance(e->t, &e->t->numbering, &run);
+  advance(e->t, &run);
   return tsr_numbering_step(e->t, TSR_NUMBERING_use, &run, e->stream, error);
 }
 
-tsr_status tsr_touch(tsr_table *t, uint64_t n, const uint32_t *numbers, void *stream, tsr_error *error) {
-  tsr_status status = tsr_index_begin(t, TSR_HAS_CALL_EVICTED, "tsr_touch", stream, error);
-  if (status == TSR_OK) status = tsr_numbering_check(t, error);
-  if (status || n == 0) return status;
-  if (!numbers)
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_touch: numbers is NULL, but n = %llu", (unsigned long long)n);
-  tsr_array array = {.callers = numbers, .bytes = n * sizeof *numbers, sizeof *numbers, .use = TSR_ARRAY_READ};
-  status = tsr_stage_in(t, &array, 1, stream, error);
-  tsr_numbering_run run = {.n = n, .numbers = array.devices, .room = t->numbering.room};
-  if (status == TSR_OK) status = tsr_table_enter(t, TSR_PHASE_ALONE, stream, error);
-  if (status == TSR_OK) {
-    advance(t, &t->numbering, &run);
-    status = tsr_numbering_step(t, TSR_NUMBERING_touch, &run, stream, error);
-    const tsr_status left = tsr_table_leave(t, stream, status ? NULL : error);
-    if (status == TSR_OK) status = left;
-  }
-  return tsr_stage_out(t, &array, 1, stream, status, error);
-}
-
-/* ---- What was given up ----------------------------------------------------------------------- */
-
-tsr_status tsr_evicted(tsr_table *t, uint64_t room, void *keys, uint32_t *numbers, uint64_t *count, tsr_error *error) {
-  tsr_status status = tsr_index_begin(t, TSR_HAS_CALL_EVICTED, "tsr_evicted", NULL, error);
-  if (status == TSR_OK && !count) status = tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_evicted needs a place for the count");
-  if (status == TSR_OK) status = tsr_table_wait(t, error);
+tsr_status tsr_eviction_touch(tsr_table *t, uint64_t n, uint32_t *numbers, void *stream, tsr_error *error) {
+  tsr_numbering_run run = {.n = n, .numbers = numbers, .room = t->numbering.room};
+  tsr_status status = tsr_table_enter(t, TSR_PHASE_ALONE, stream, error);
   if (status) return status;
-  *count = t->numbering.evicted;
-  const uint64_t n = room < *count ? room : *count;
-  if (n && keys)
-    status = t->backend->copy(t->device, keys, t->numbering.evicted_keys, n * key_bytes_of(t), NULL, error);
-  if (n && numbers && status == TSR_OK)
-    status = t->backend->copy(t->device, numbers, t->numbering.evicted_numbers, n * sizeof *numbers, NULL, error);
-  return status ? status : t->backend->synchronize(t->device, NULL, error);
+  advance(t, &run);
+  status = tsr_numbering_step(t, TSR_NUMBERING_touch, &run, stream, error);
+  const tsr_status left = tsr_table_leave(t, stream, status ? NULL : error);
+  return status ? status : left;
 }

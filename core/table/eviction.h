@@ -7,12 +7,7 @@
 #ifndef TSR_TABLE_EVICTION_H
 #define TSR_TABLE_EVICTION_H
 
-#include "core/kernels/numbering.h"
-#include "core/table/table_struct.h"
-
-bool tsr_evicts(const tsr_table *table);
-/* Where the scores are in memory that has a list of `room` free numbers; NULL: the table evicts nothing. */
-uint64_t *tsr_scores_in(const tsr_table *table, struct tsr_free_numbers *memory, uint64_t room);
+#include "core/table/free_numbers.h"
 
 /* A call that numbers keys, and its memory. */
 typedef struct tsr_eviction {
@@ -35,6 +30,9 @@ tsr_status tsr_eviction_choose(const tsr_eviction *eviction, const tsr_numbering
                                tsr_error *error) TSR_MUST_CHECK;
 /* The scores of `items`, which are inserted. pre: the table is entered. */
 tsr_status tsr_eviction_use(const tsr_eviction *eviction, const tsr_numbering_run *items, tsr_error *error)
+    TSR_MUST_CHECK;
+/* Counts a use of the keys that have these numbers, in device memory. */
+tsr_status tsr_eviction_touch(tsr_table *table, uint64_t n, uint32_t *numbers, void *stream, tsr_error *error)
     TSR_MUST_CHECK;
 tsr_status tsr_eviction_end(tsr_eviction *eviction, tsr_error *error) TSR_MUST_CHECK;
 

@@ -18,14 +18,6 @@ static const tsr_number_settings *settings_of(const tsr_table *t) { return &t->s
 
 static bool reuses(const tsr_table *t) { return settings_of(t)->reuse == TSR_REUSE_YES; }
 
-tsr_status tsr_numbering_step(const tsr_table *t, uint32_t which, const tsr_numbering_run *run, void *stream,
-                              tsr_error *error) {
-  tsr_numbering_run whole = *run;
-  whole.all = t->numbering.all;
-  whole.scores = tsr_scores_in(t, whole.all, t->numbering.room);
-  return t->backend->step(t->device, NULL, &tsr_numbering_steps.step[which], &whole, run->n, stream, error);
-}
-
 tsr_status tsr_numbering_check(const tsr_table *t, tsr_error *error) {
   if (!t->numbering.is_torn) return TSR_OK;
   return tsr_fail(error, TSR_UNSUPPORTED,
@@ -80,11 +72,6 @@ static tsr_status clear(tsr_table *t, void *stream, tsr_error *error) {
   t->numbering.is_torn = false;
   const uint64_t bytes = tsr_evicts(t) ? bytes_for(t, t->numbering.room) : sizeof *t->numbering.all;
   return t->backend->fill(t->device, t->numbering.all, 0, bytes, stream, error);
-}
-
-tsr_status tsr_read_free_numbers(tsr_table *t, tsr_free_numbers *numbers, void *stream, tsr_error *error) {
-  tsr_status status = t->backend->copy(t->device, numbers, t->numbering.all, sizeof *numbers, stream, error);
-  return status ? status : t->backend->synchronize(t->device, stream, error);
 }
 
 /* ---- A batch of marks ------------------------------------------------------------------------ */
@@ -245,7 +232,7 @@ static tsr_status number_batch(numbering *w, uint64_t from, uint64_t n, uint32_t
   if (inserted) error = NULL;
   status = reserve(t, 0, error); /* the table may have grown */
   if (status == TSR_OK) status = finish_batch(w, from, n, error);
-  t->numbering.is_torn = t->numbering.is_torn || status;
+  t->numbering.is_torn = t->numbering.is_torn || status || (inserted && tsr_evicts(t)); /* as in erase_keys */
   return inserted ? inserted : status;
 }
 
@@ -312,7 +299,10 @@ static tsr_status erase_keys(numbering *w, uint32_t *own, tsr_error *error) {
                                  .wanted = r->tells_presence ? 1 : (uint32_t)TSR_RESULT_ERASED};
   if (status == TSR_OK) status = tsr_call_enter(w->t, TSR_PHASE_COMBINE, &r->call, error);
   if (status == TSR_OK) status = give_back(w, &run, error);
-  return status ? status : tsr_call_leave(w->t, &r->call, error);
+  if (status == TSR_OK) status = tsr_call_leave(w->t, &r->call, error);
+  /* where numbers are lost, nobody knows any more how many keys there are */
+  w->t->numbering.is_torn = w->t->numbering.is_torn || (status && tsr_evicts(w->t));
+  return status;
 }
 
 static tsr_status operate(tsr_table *t, const tsr_request *r, tsr_operation *narrow, tsr_error *error) {

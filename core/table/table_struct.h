@@ -3,8 +3,9 @@
  * What a table is made of: data only. Each file that works on it has a header of its own and includes only the
  * headers before it. Read next: store.h.
  *
- *   store <- launch <- order <- call <- filter <- values <- wide, numbering, eviction <- create <- rebuild <- clean, enlarge <- piece
+ *   store <- launch <- order <- call <- filter <- values <- wide, numbering <- create <- rebuild <- clean, enlarge <- piece
  *     <- growth <- operate <- table <- build, save
+ *   values <- free_numbers <- eviction <- numbering
  *   order <- match <- join
  *
  * The ways of a batch are in ../batch/.
