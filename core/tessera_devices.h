@@ -85,11 +85,11 @@ TSR_API tsr_status tsr_phases_stop(tsr_table *table, tsr_phases *phases, tsr_err
  * Calls: all processes make the same calls on the group and its tables in the same order, each with its own number of
  * items, which may be 0. A call returns when all have made it.
  * Failures: if a process dies, is stopped for limit_s, makes another call, or makes its call late_s after the others, the
- * call fails in every other process with TSR_IO or TSR_BAD_ARGUMENT; nothing hangs. The same happens if a call fails in one
- * process. Then the group is broken: every further call fails at once. Destroy its tables and the group. While a process
+ * call fails in every other process with TSR_IO or TSR_BAD_ARGUMENT; nothing hangs. If a call fails in one process, it fails in
+ * all with this status, and the message names the rank. Then the group is broken: every further call fails at once. Destroy its tables and the group. While a process
  * compiles or computes, one of its threads tells the others that it is alive.
  * GPUs: each process needs a GPU of its own ([table] device), and NCCL 2.18 or newer, which is loaded when the first table
- * is made and carries the items. limit_s also bounds the work of a GPU before a chunk of a batch can travel.
+ * is made and carries the items. late_s also bounds the work of a GPU before a chunk of a batch can travel.
  * All pairs: tsr_size and tsr_export are about the pairs of all processes, and tsr_join, of two tables of one group, about
  * the rows of all. Each process that passes arrays gets all of them.
  * Files: in each process tsr_table_save writes its shard to a file PATH.RANK, which tsr_group_table_load reads. All
@@ -112,6 +112,39 @@ typedef struct tsr_group_options { /* all zero = the defaults */
  *     listen at ports that the system chooses. There is no authentication: use it only in a network that you trust. */
 TSR_API tsr_status tsr_group_create(uint32_t rank, uint32_t size, const char *id, const tsr_group_options *options,
                                     tsr_group **group, tsr_error *error);
+/* What carries a group's bytes where something else has started the processes, such as MPI or torch.distributed. */
+typedef struct tsr_communicator {
+  size_t size;
+  uint32_t rank, ranks; /* of this process; of all, at most 64 */
+  void *context;        /* the first argument of the two functions */
+  /* Sends out_bytes[i] bytes at out[i] to each rank i and receives in_bytes[i] bytes at in[i]. Both sides know the number; it is
+   * 0 for this rank itself. Returns when all is received and out may be changed. After limit_s it may give up. On failure it
+   * writes a sentence, and is called no more. */
+  tsr_status (*exchange)(void *context, const void *const *out, const uint64_t *out_bytes, void *const *in,
+                         const uint64_t *in_bytes, double limit_s, tsr_error *error);
+  void (*close)(void *context); /* NULL: nothing is to be closed */
+} tsr_communicator;
+
+/* Like tsr_group_create, over a communicator, which belongs to the group from now on and is closed with it, on failure too. No
+ * socket is opened. limit_s and late_s: a call waits for late_s. tsr_group_destroy waits until all ranks call it, or fail. */
+TSR_API tsr_status tsr_group_create_over(const tsr_communicator *communicator, const tsr_group_options *options,
+                                         tsr_group **group, tsr_error *error);
+/* The same over a communicator that a shared object makes, built for the site by transports/build_transport.sh. transport: its
+ * path, or a name such as "mpi": transport_mpi.so in a folder of TESSERA_PLUGINS, or next to the library. handle: the address
+ * of what it builds on, of "mpi" an MPI_Comm, which is duplicated. NULL: all processes that were started together; MPI is
+ * initialized if it is not, and finalized when the process ends. */
+TSR_API tsr_status tsr_group_create_by(const char *transport, const void *handle, const tsr_group_options *options,
+                                       tsr_group **group, tsr_error *error);
+/* The rank of this process, and how many there are. */
+TSR_API tsr_status tsr_group_describe(const tsr_group *group, uint32_t *rank, uint32_t *size, tsr_error *error);
+
+/* Adds up `count` numbers of all processes, at most 64; every process gets the sums. */
+TSR_API tsr_status tsr_group_add_up(tsr_group *group, uint32_t count, uint64_t *numbers, tsr_error *error);
+
+/* What such a shared object exports: TSR_TRANSPORT_ABI as tsr_transport_abi, and this function as tsr_transport_open. */
+enum { TSR_TRANSPORT_ABI = 1 };
+typedef tsr_status tsr_transport_opener(const void *handle, tsr_communicator *communicator, tsr_error *error);
+
 /* Destroy its tables first. NULL is allowed. */
 TSR_API_VOID void tsr_group_destroy(tsr_group *group);
 /* tsr_table_create for a table of all processes of the group. The spec is the same in all of them, and its capacity is that

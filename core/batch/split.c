@@ -85,6 +85,7 @@ static void spread_item(const tsr_split *s, uint64_t tile) {
 }
 
 #define gather_item tsr_split_gather_item
+#define sizes_item tsr_split_sizes_item
 #define RANGE(step, ...) TSR_STEP_RANGE(step##_range, tsr_split, step##_item)
 TSR_SPLIT_STEPS(RANGE)
 

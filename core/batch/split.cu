@@ -182,3 +182,7 @@ TILE_KERNEL(spread, 3) {
 ITEM_KERNEL(gather) {
   if (tsr_step_thread() < a.runs.n) tsr_split_gather_item(&a, tsr_step_thread());
 }
+
+ITEM_KERNEL(sizes) {
+  if (tsr_step_thread() < a.runs.bins) tsr_split_sizes_item(&a, tsr_step_thread());
+}

@@ -14,9 +14,11 @@
 
 enum { TSR_SPLIT_BINS_LOG2 = 12, TSR_SPLIT_BINS = 1 << TSR_SPLIT_BINS_LOG2, TSR_SPLIT_SHARDS_MAX = 64 };
 
-/* The steps of a batch in runs (runs.h), whose bins are the shards. Items are tiles, but for `bins` and `gather`.
+/* The steps of a batch in runs (runs.h), whose bins are the shards. Items are tiles; of `bins` and `gather` those of the
+ * batch, of `sizes` the shards.
  * bins     adds how many keys each bin has
  * count    how many items each tile has for each shard
+ * sizes    how many items each shard gets in all, after the prefix sum of the counts
  * scatter  puts items there, which may be another device's memory
  * collect  brings answers back from there
  * spans    how many values each item has, in the order of shards
@@ -25,6 +27,7 @@ enum { TSR_SPLIT_BINS_LOG2 = 12, TSR_SPLIT_BINS = 1 << TSR_SPLIT_BINS_LOG2, TSR_
 #define TSR_SPLIT_STEPS(F)                                                                                             \
   F(bins, .grid = {.blocks_max = 1024})                                                                                \
   F(count, .grid = TSR_SPLIT_TILES)                                                                                    \
+  F(sizes)                                                                                                             \
   F(scatter, .grid = TSR_SPLIT_TILES, .fit = fit_question)                                                             \
   F(collect, .grid = TSR_SPLIT_TILES, .fit = fit_answer)                                                               \
   F(spans, .grid = TSR_SPLIT_TILES)                                                                                    \
@@ -65,6 +68,7 @@ typedef struct tsr_split {
   void
       *from[TSR_SPLIT_SHARDS_MAX]; /* collect, spread: where each shard's answers are; the first has all if not apart */
   uint64_t *bins;                  /* TSR_SPLIT_BINS */
+  uint64_t *sizes;                 /* of each shard */
   tsr_split_answers answers;
   tsr_split_lists lists;
 } tsr_split;
@@ -125,6 +129,10 @@ TSR_STEP_FUNCTION void tsr_split_gather_item(const tsr_split *s, uint64_t i) {
   if (!s->answers.only || s->answers.only[i] == s->answers.only_code)
     tsr_split_put(s->answers.ordered, s->answers.places ? s->answers.places[i] : i, s->answers.column, i,
                   s->answers.column_bytes);
+}
+
+TSR_STEP_FUNCTION void tsr_split_sizes_item(const tsr_split *s, uint64_t shard) {
+  s->sizes[shard] = s->runs.counts[(shard + 1) * s->runs.tiles] - s->runs.counts[shard * s->runs.tiles];
 }
 
 TSR_STEPS(tsr_split_steps)

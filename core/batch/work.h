@@ -25,7 +25,7 @@ typedef struct tsr_store {
       held; /* keys that were inserted since then, including erased ones, or loaded; replays of graphs are not counted */
   bool in_graph; /* a CUDA graph has a call on it: it may change without a call */
   /* Since slots were counted last: keys that calls may have erased and inserted, and how many more of both it takes
-   * until more slots can be erased than empty. erased_slots: how many there were then (clean.h). */
+   * until more than half as many slots can be erased as empty. erased_slots: how many there were then (clean.h). */
   uint64_t may_erase, may_insert, slack, erased_slots;
   uint64_t paged_keys;         /* that were inserted page by page, */
   uint64_t paged_bytes;        /* ... and the most scratch memory that one call took for it */

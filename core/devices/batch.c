@@ -54,7 +54,7 @@ static tsr_status begin(tsr_task *task) {
   return status;
 }
 
-/* The histogram of a table's first batch, if each pair of a key needs a slot. */
+/* The histogram of a table's first batch, if each pair of a key takes a slot. Distinct keys come evenly. */
 static tsr_status balance(const tsr_task *task) {
   const uint32_t policy = task->t->store.composition->shape.duplicates, key_bytes = task->question_bytes[TSR_KEYS];
   const uint32_t here = task->x->here;
@@ -64,7 +64,7 @@ static tsr_status balance(const tsr_task *task) {
   tsr_status status = TSR_OK;
   if (!task->s->is_empty || !inserts) return TSR_OK;
   task->s->is_empty = false;
-  if (TSR_POLICY_LOOKS(policy)) return TSR_OK;
+  if (policy != TSR_DUPLICATES_KEEP) return TSR_OK;
   for (uint64_t round = 0; status == TSR_OK && round * task->share < most; round++) {
     tsr_chunk_take_round(task, 0, round);
     for (uint32_t i = 0; status == TSR_OK && i < here; i++) {

@@ -4,6 +4,8 @@
  */
 #include "core/devices/chunk.h"
 
+#include <string.h>
+
 #include "core/table/single.h"
 
 /* ---- Leg 1: split ---------------------------------------------------------------------------- */
@@ -23,6 +25,7 @@ tsr_runs tsr_chunk_runs(const tsr_task *task, const tsr_flight *k) {
 static tsr_split split_of(const tsr_task *task, const tsr_flight *k) {
   tsr_split split = {.runs = tsr_chunk_runs(task, k), .seed = task->s->seed};
   split.runs.are_apart = 1;
+  split.sizes = split.runs.counts + split.runs.tiles * split.runs.bins + 1; /* in the same buffer */
   for (uint32_t i = 0; i < split.runs.bins; i++) split.first_bin[i] = task->s->first_bin[i];
   for (uint32_t c = 0; c < TSR_QUESTIONS; c++) {
     split.items[c] = k->asked[c];
@@ -67,28 +70,25 @@ static tsr_status count_part(const tsr_task *task, uint32_t member, tsr_flight *
   if (status || task->stays) return status;
   const uint64_t counts = TSR_RUNS_TILES(k->n) * task->x->members;
   if (tsr_task_has_answers(task)) status = tsr_task_reserve(task, m, &k->places, k->n * sizeof(uint16_t));
-  if (status == TSR_OK) status = tsr_task_reserve(task, m, &k->counts, (counts + 1) * sizeof(uint64_t));
+  if (status == TSR_OK)
+    status = tsr_task_reserve(task, m, &k->counts, (counts + 1 + task->x->members) * sizeof(uint64_t));
   if (status || k->n == 0) return status;
   const tsr_split split = split_of(task, k);
   status = tsr_task_step(task, m, TSR_SPLIT_count, &split, TSR_LEG_SPLIT);
-  return status ? status : tsr_task_sum(task, m, split.runs.counts, counts, TSR_LEG_SPLIT);
+  if (status == TSR_OK) status = tsr_task_sum(task, m, split.runs.counts, counts, TSR_LEG_SPLIT);
+  return status ? status : tsr_task_step(task, m, TSR_SPLIT_sizes, &split, TSR_LEG_SPLIT);
 }
 
-/* Reads the member's row of sizes from its counts. */
-static tsr_status read_counts(const tsr_task *task, uint32_t member, const tsr_flight *k, uint64_t *sizes) {
+/* Reads the member's row of sizes. */
+static tsr_status read_sizes(const tsr_task *task, uint32_t member, const tsr_flight *k, uint64_t *sizes) {
   const tsr_member *m = &task->s->members[member];
-  const uint64_t tiles = TSR_RUNS_TILES(k->n), members = task->x->members;
-  uint64_t *counts = task->host_counts + member * (task->tiles_max * members + 1);
-  for (uint32_t to = 0; to < members; to++) sizes[to] = 0;
+  const tsr_split split = split_of(task, k);
+  memset(sizes, 0, task->x->members * sizeof *sizes);
   if (task->stays) sizes[task->x->first + member] = k->n;
   if (k->n == 0 || task->stays) return TSR_OK;
-  tsr_status status =
-      tsr_task_copy(task, m, counts, k->counts.memory, (tiles * members + 1) * sizeof *counts, TSR_LEG_SPLIT);
-  if (status == TSR_OK)
-    status = tsr_device_of(m)->backend->synchronize(tsr_device_of(m), m->streams[TSR_LEG_SPLIT], task->error);
-  for (uint32_t to = 0; status == TSR_OK && to < members; to++)
-    sizes[to] = counts[(to + 1) * tiles] - counts[to * tiles];
-  return status;
+  const tsr_status status = tsr_task_copy(task, m, sizes, split.sizes, task->x->members * sizeof *sizes, TSR_LEG_SPLIT);
+  if (status) return status;
+  return tsr_device_of(m)->backend->synchronize(tsr_device_of(m), m->streams[TSR_LEG_SPLIT], task->error);
 }
 
 /* Tells the others how many items this process has for each shard, and that it has not failed. */
@@ -148,8 +148,8 @@ tsr_status tsr_chunk_split(const tsr_task *task, uint32_t flight, uint64_t round
   for (uint32_t i = 0; status == TSR_OK && i < here; i++)
     status = count_part(task, i, &task->s->members[i].flights[flight]);
   for (uint32_t i = 0; status == TSR_OK && i < here; i++)
-    status = read_counts(task, i, &task->s->members[i].flights[flight],
-                         task->sizes[flight] + (task->x->first + i) * members);
+    status =
+        read_sizes(task, i, &task->s->members[i].flights[flight], task->sizes[flight] + (task->x->first + i) * members);
   status = share_sizes(task, flight, status);
   if (status == TSR_OK) status = make_room(task, flight);
   for (uint32_t i = 0; status == TSR_OK && i < here; i++) {

@@ -60,6 +60,8 @@ typedef struct tsr_flight {
   void *ordered_at[TSR_ANSWERS]; /* in `ordered`, or the caller's array */
   tsr_gathered gathered;
   tsr_event *ended[TSR_LEGS]; /* each leg */
+  tsr_leg last;               /* the last one that was enqueued, if the flight is under way */
+  bool is_under_way;
   tsr_leg_times times;
 } tsr_flight;
 

@@ -45,10 +45,10 @@ static bool is_ordered(const tsr_task *task) {
              .order != TSR_ORDER_NONE;
 }
 
-/* While a chunk is worked on, the next one is split. More chunks than two gain nothing, and each costs the host time. But
+/* While a chunk is worked on, the next one is split. More chunks than two gain nothing, and each costs the host time, which is all that a small one costs. But
  * an order needs all items at once: pages that are filled for each chunk are read and written for each. */
 static uint64_t share_of(const tsr_task *task, bool is_sparing) {
-  enum { CHUNKS = 2, LEAST = 1 << 19, MOST = 32 << 20 };
+  enum { CHUNKS = 2, LEAST = 2 << 20, MOST = 32 << 20 };
   if (task->s->chunk != TSR_CHUNK_AUTO) return task->s->chunk > task->x->here ? task->s->chunk / task->x->here : 1;
   const uint64_t chunks = task->is_ordered ? 1 : CHUNKS, most = task->is_ordered && !is_sparing ? UINT64_MAX : MOST;
   const uint64_t part = (tsr_task_max_part(task) + chunks - 1) / chunks;
@@ -111,7 +111,6 @@ void tsr_task_free(tsr_task *task) {
     free(task->back[i]);
   }
   free(task->rows);
-  free(task->host_counts);
 }
 
 tsr_status tsr_task_allocate(tsr_task *task) {
@@ -122,11 +121,8 @@ tsr_status tsr_task_allocate(tsr_task *task) {
     task->back[i] = calloc(members * members, sizeof *task->back[i]);
     has_all = has_all && task->sizes[i] && task->back[i];
   }
-  const uint64_t most = tsr_task_max_part(task);
-  task->tiles_max = (most < task->share ? most : task->share) / TSR_RUNS_TILE + 1;
   task->rows = calloc(members, sizeof *task->rows);
-  task->host_counts = calloc(task->x->here * (task->tiles_max * members + 1), sizeof *task->host_counts);
-  if (has_all && task->rows && task->host_counts) return TSR_OK;
+  if (has_all && task->rows) return TSR_OK;
   return tsr_fail(task->error, TSR_NO_MEMORY, "no memory to split a batch of %llu items",
                   (unsigned long long)tsr_task_max_part(task));
 }
@@ -152,7 +148,8 @@ tsr_status tsr_task_copy(const tsr_task *task, const tsr_member *m, void *to, co
 tsr_status tsr_task_step(const tsr_task *task, const tsr_member *m, uint32_t what, const tsr_split *split,
                          tsr_leg leg) {
   tsr_device *device = tsr_device_of(m);
-  return device->backend->step(device, NULL, &tsr_split_steps.step[what], split, split->runs.tiles, m->streams[leg],
+  return device->backend->step(device, NULL, &tsr_split_steps.step[what], split,
+                               what == TSR_SPLIT_sizes ? split->runs.bins : split->runs.tiles, m->streams[leg],
                                task->error);
 }
 
@@ -173,6 +170,8 @@ tsr_status tsr_task_begin_leg(const tsr_task *task, const tsr_member *m, const t
 
 tsr_status tsr_task_end_leg(const tsr_task *task, const tsr_member *m, tsr_flight *k, tsr_leg leg) {
   k->times.is_timed[leg] = task->s->measures;
+  k->is_under_way = true;
+  k->last = leg;
   return record(task, m, k->ended[leg], leg);
 }
 
@@ -227,18 +226,21 @@ static tsr_status add_times(const tsr_task *task, uint32_t flight, tsr_error *er
   return status;
 }
 
+/* The last leg of a member ends after its other ones. */
 tsr_status tsr_task_finish_slot(const tsr_task *task, uint32_t flight, tsr_error *error) {
   tsr_status status = TSR_OK;
+  bool was_under_way = false;
   for (uint32_t i = 0; i < task->x->here; i++) {
     const tsr_member *m = &task->s->members[i];
-    const tsr_flight *k = &m->flights[flight];
+    tsr_flight *k = &task->s->members[i].flights[flight];
     tsr_device *device = tsr_device_of(m);
-    for (uint32_t leg = 0; leg < TSR_LEGS; leg++) {
-      tsr_status waited = device->backend->events->finish(device, k->ended[leg], status ? NULL : error);
-      if (status == TSR_OK) status = waited;
-    }
+    if (!k->is_under_way) continue;
+    const tsr_status waited = device->backend->events->finish(device, k->ended[k->last], status ? NULL : error);
+    if (status == TSR_OK) status = waited;
+    k->is_under_way = false;
+    was_under_way = true;
   }
-  return status ? status : add_times(task, flight, error);
+  return status || !was_under_way ? status : add_times(task, flight, error);
 }
 
 /* ---- Where columns are ----------------------------------------------------------------------- */

@@ -39,8 +39,6 @@ typedef struct tsr_task {
   uint64_t *sizes[TSR_FLIGHTS];       /* items from each member to each other */
   uint64_t *back[TSR_FLIGHTS];        /* and on their way back */
   tsr_task_row *rows;                 /* of each member */
-  uint64_t *host_counts;
-  uint64_t tiles_max; /* of a member's part of a chunk */
   uint64_t rounds;
   bool is_ordered; /* a shard puts what it gets in an order: it should get all at once */
   bool stays;      /* each member works on its own part */
