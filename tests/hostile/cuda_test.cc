@@ -703,7 +703,7 @@ TEST_P(FailingIndex, IsRightOrMustBeCleared) {
 INSTANTIATE_TEST_SUITE_P(All, FailingIndex,
                          testing::Values("probing=cuckoo", "probing=cuckoo numbering=first_seen",
                                          "layout=soa probing=double_hashing reuse=no",
-                                         "capacity=50 layout=soa probing=double_hashing eviction=lru"));
+                                         "capacity=50 layout=soa probing=double_hashing eviction=lru clean=no"));
 
 // ---- The heap of malloc -------------------------------------------------------------------------
 
