@@ -10,8 +10,8 @@
 #include "core/table/order.h"
 #include "core/table/rebuild.h"
 
-/* Empty slots per erased one, below which a table is cleaned. Then a third of its free slots are erased, and finds of absent
- * keys look at up to half again as many buckets (tests/table/debt_test.cc). */
+/* Empty slots per erased one, below which a table is cleaned. Then a third of its free slots are erased, and finds of
+ * absent keys look at up to half again as many buckets (tests/table/debt_test.cc). */
 enum { EMPTY_PER_ERASED = 2 };
 
 /* In a graph of a mixed table anything may run at any time, also during the rebuild. */
