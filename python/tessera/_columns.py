@@ -5,15 +5,46 @@ answers become columns of the same library. Read next: _verbs.py.
 
 import importlib
 import sys
-from typing import Any, Dict, List, Literal, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Literal, Optional, Protocol, Sequence, Tuple, TypeVar, Union
 
 import numpy as np
 
 from tessera import _arrow
-from tessera._arrays import HOST, NumPyArray, adapter_of, name_of, way_out
+from tessera._arrays import HOST, ByCuda, ByDlpack, NumPyArray, adapter_of, name_of, way_out
+from tessera._arrays import Column as SomeColumn
 from tessera._library import BadArgument, WrongType
 
 Nulls = Literal["refuse", "drop"]
+
+# What a type checker knows of columns and frames, by what each library calls its own, so that none has to be installed.
+
+
+class PandasColumn(Protocol):
+    """A Series or an Index of pandas: codes and counts are NumPy's."""
+
+    @property
+    def array(self) -> Any: ...
+    def to_numpy(self) -> Any: ...
+
+
+class PolarsColumn(Protocol):
+    def gather(self, indices: Any) -> Any: ...
+    def to_numpy(self) -> Any: ...
+
+
+class AnyFrame(Protocol):
+    @property
+    def columns(self) -> Any: ...
+
+
+#: columns with whose answers numbers of rows are NumPy's
+HostT = TypeVar("HostT", bound=Union[NumPyArray, PandasColumn])
+#: columns with whose answers they are of the same library: polars, pyarrow, PyTorch, CuPy, JAX
+SameT = TypeVar("SameT", bound=Union[SomeColumn, ByDlpack, ByCuda])
+PandasT = TypeVar("PandasT", bound=PandasColumn)
+FrameT = TypeVar("FrameT", bound=AnyFrame)
+#: what NumPy makes an array of
+Listed = Sequence[Any]
 
 
 def library_of(thing: Any) -> str:

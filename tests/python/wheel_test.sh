@@ -45,6 +45,13 @@ if "$python" -c 'import mypy' 2>/dev/null; then
   diff <(sed -n 's/^typed.py:\([0-9]*\): error.*/\1/p' log) <(grep -n '# error$' typed.py | cut -d: -f1) || fail "$(cat log)"
 fi
 
+case_of "pyright finds the same lines, where it is installed"
+if "$python" -c 'import pyright' 2>/dev/null; then
+  cp "$here/tests/python/typed.py" . && "$python" -m pyright --pythonpath "$python" typed.py >log 2>&1
+  diff <(sed -n 's/^.*typed.py:\([0-9]*\):[0-9]* - error.*/\1/p' log | sort -nu) <(grep -n '# error$' typed.py | cut -d: -f1) ||
+    fail "$(cat log)"
+fi
+
 case_of "the tutorial is right"
 "$python" "$here/tests/python/tutorial_test.py" "$here/python/README.md" >log 2>&1 || fail "$(tail -n 60 log)"
 
