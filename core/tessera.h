@@ -134,7 +134,7 @@ typedef struct tsr_call {
  * values: NULL for a set or multiset, otherwise TSR_BAD_ARGUMENT. A counter adds 1 per key where values is NULL, otherwise
  * values[i]; a count stops at 2^value_bits - 1. With duplicates = add values are unsigned. The spec's `overflow` decides
  * what a sum past the largest value becomes. tsr_report.overflows counts additions past the largest value.
- * A full table is not an error: see results, unplaced_keys and tsr_table_report. If values are combined
+ * A full table is not an error, unless growth = double ended for want of memory: see results, unplaced_keys and tsr_table_report. If values are combined
  * and the scheme moves pairs, a call without results takes n bytes of temporary device memory. */
 TSR_API tsr_status tsr_insert(tsr_table *table, uint64_t n, const void *keys, const void *values, const tsr_call *call,
                               tsr_error *error);
@@ -255,7 +255,8 @@ TSR_API tsr_status tsr_build(tsr_table *table, uint64_t n, const void *keys, con
                              uint32_t tries, tsr_error *error);
 
 /* growth = double: tsr_insert doubles the capacity and inserts again what was handed back, until all pairs are placed, or
- * memory or growth_limit ends it. It counts distinct keys, so repeated keys do not make the table larger. The call waits for
+ * memory or growth_limit ends it. If memory ends it, the call returns TSR_NO_MEMORY when all is done: every pair is in the table
+ * or handed back, and tsr_report.ungrown counts those that are handed back. It counts distinct keys, so repeated keys do not make the table larger. The call waits for
  * the device, and works through the keys in pieces, in their order. Results are final: a pair that was placed at the end
  * counts as inserted. A call that fails has worked on some of the keys: the results of the others are 0, and every pair is in
  * the table or handed back. `bench --ops insert,grow` measures what growing costs. */
@@ -303,7 +304,8 @@ typedef struct tsr_report { /* since the table was created or tsr_table_report_r
    * may count twice. In a counter and with overflow = saturate: how many additions met the largest value and stopped there,
    * at least 1 per key that stopped. One value that is larger than a count of 8 or 16 bits is cut and not counted. */
   uint64_t overflows;
-  uint64_t zoned; /* keys of finds and erases that were sorted by zones first (find_batch) */
+  uint64_t zoned;   /* keys of finds and erases that were sorted by zones first (find_batch) */
+  uint64_t ungrown; /* a part of not_placed: memory ended growth = double, and these calls returned TSR_NO_MEMORY */
 } tsr_report;
 
 /* Waits for the table's work and reads its counters. */

@@ -85,11 +85,11 @@ TSR_API tsr_status tsr_phases_stop(tsr_table *table, tsr_phases *phases, tsr_err
  * Calls: all processes make the same calls on the group and its tables in the same order, each with its own number of
  * items, which may be 0. A call returns when all have made it.
  * Failures: if a process dies, is stopped for limit_s, makes another call, or makes its call late_s after the others, the
- * call fails in every other process with TSR_IO or TSR_BAD_ARGUMENT; nothing hangs. The same happens if a call fails in one
- * process. Then the group is broken: every further call fails at once. Destroy its tables and the group. While a process
+ * call fails in every other process with TSR_IO or TSR_BAD_ARGUMENT; nothing hangs. If a call fails in one process, it fails in
+ * all with this status, and the message names the rank. Then the group is broken: every further call fails at once. Destroy its tables and the group. While a process
  * compiles or computes, one of its threads tells the others that it is alive.
  * GPUs: each process needs a GPU of its own ([table] device), and NCCL 2.18 or newer, which is loaded when the first table
- * is made and carries the items. limit_s also bounds the work of a GPU before a chunk of a batch can travel.
+ * is made and carries the items. late_s also bounds the work of a GPU before a chunk of a batch can travel.
  * All pairs: tsr_size and tsr_export are about the pairs of all processes, and tsr_join, of two tables of one group, about
  * the rows of all. Each process that passes arrays gets all of them.
  * Files: in each process tsr_table_save writes its shard to a file PATH.RANK, which tsr_group_table_load reads. All

@@ -297,6 +297,10 @@ TSR_API tsr_ahead *tsr_ahead_begin(const tsr_spec *spec, const tsr_options *opti
 /* Waits for these threads and releases the device. Call it when the table is made, which keeps the device open. */
 TSR_API_VOID void tsr_ahead_end(tsr_ahead *ahead);
 
+/* What compiles and links the code of a backend's tables on this machine: names, versions and flags. "" if nothing can; then
+ * tables of the cpu backend go by function tables. The string lives as long as the process. */
+TSR_API const char *tsr_compiler(const char *backend);
+
 typedef struct tsr_kernel_info {
   const char *name;
   uint32_t registers, stack_bytes; /* per thread; a spill would need a stack */

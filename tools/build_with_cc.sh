@@ -34,6 +34,8 @@ device() {
 bash core/embed_headers.sh plugins/*.h plugins/*.cuh -- core/kernels/facts.h core/kernels/bulk.h core/kernels/value_list.h \
   core/kernels/*.cuh core/cpu/range.cuh core/tessera.cuh >"$scratch/headers.c"
 compile headers "$scratch/headers.c"
+bash tools/lab/commit.sh >"$scratch/commit.c"
+compile commit "$scratch/commit.c"
 for source in core/{spec,compose,batch,table,devices,cpu,cuda,kernels,user}/*.c tools/{cli,lab}/*.c; do
   case $source in core/cpu/bulk.c | core/cpu/pool.c) continue ;; esac
   start compile "${source//\//_}" "$source"

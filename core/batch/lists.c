@@ -242,6 +242,37 @@ static tsr_status make_anew(const tsr_work *b, const tsr_bulk *bulk, uint64_t he
 
 /* ---- The batch ------------------------------------------------------------------------------- */
 
+/* Hands pairs back as an insert does that finds no slot. */
+static tsr_status hand_back(const tsr_work *b, const tsr_bulk *left) {
+  const tsr_backend *backend = b->backend;
+  const tsr_shape *s = &b->store->composition->shape;
+  tsr_tally tally;
+  tsr_status status = TSR_OK;
+  if (left->results)
+    status = backend->fill(b->device, left->results, TSR_RESULT_NOT_PLACED, left->n, b->stream, b->error);
+  if (status == TSR_OK && left->unplaced_keys)
+    status = copy(b, left->unplaced_keys, left->keys, left->n * (s->key_bits / 8));
+  if (status == TSR_OK && left->unplaced_values && left->values)
+    status = copy(b, left->unplaced_values, left->values, left->n * (s->payload_bits / 8));
+  if (status == TSR_OK) status = backend->copy(b->device, &tally, left->tally, sizeof tally, b->stream, b->error);
+  if (status == TSR_OK) status = backend->synchronize(b->device, b->stream, b->error);
+  if (status) return status;
+  tally.not_placed += left->n;
+  status = copy(b, left->tally, &tally, sizeof tally);
+  return status ? status : backend->synchronize(b->device, b->stream, b->error);
+}
+
+/* Inserts pairs when every slot is taken. The walk of each would pass all pairs of its list, to find no room but in the
+ * stash. So only as many walk as the stash has slots, and the work is linear in the pairs. */
+static tsr_status insert_into_stash(const tsr_work *b, const tsr_bulk *left) {
+  const tsr_composition *c = b->store->composition;
+  const uint64_t stash = c->stash_buckets * c->shape.bucket_slots, walking = left->n < stash ? left->n : stash;
+  const tsr_bulk first = tsr_work_part(b, left, 0, walking),
+                 beyond = tsr_work_part(b, left, walking, left->n - walking);
+  tsr_status status = walking ? tsr_work_random(b, TSR_BULK_insert, &first) : TSR_OK;
+  return status || beyond.n == 0 ? status : hand_back(b, &beyond);
+}
+
 tsr_status tsr_lists_insert(const tsr_work *b, const tsr_bulk *bulk) {
   const tsr_store *store = b->store;
   const uint64_t slots = store->composition->shape.buckets * store->composition->shape.bucket_slots;
@@ -251,6 +282,5 @@ tsr_status tsr_lists_insert(const tsr_work *b, const tsr_bulk *bulk) {
   const uint64_t fits = bulk->n < slots - held ? bulk->n : slots - held;
   const tsr_bulk first = tsr_work_part(b, bulk, 0, fits), left = tsr_work_part(b, bulk, fits, bulk->n - fits);
   if (fits) status = store->is_clear ? make_first(b, &first) : make_anew(b, &first, held);
-  if (status || left.n == 0) return status;
-  return tsr_work_random(b, TSR_BULK_insert, &left);
+  return status || left.n == 0 ? status : insert_into_stash(b, &left);
 }

@@ -8,7 +8,7 @@
 #include "core/batch/work.h"
 
 /* Makes the lists of bulk->n pairs and of those that the table has. If it has any, the call waits for the device,
- * takes them out and makes all lists again. Pairs beyond the table's slots go where lists leave room, or are handed
+ * takes them out and makes all lists again. Pairs beyond the table's slots go to the stash while it has room, or are handed
  * back. bulk: with state and tally. Nothing else works on the table meanwhile. If memory is short, the table stays
  * as it was. */
 tsr_status tsr_lists_insert(const tsr_work *work, const tsr_bulk *bulk) TSR_MUST_CHECK;

@@ -1,53 +1,95 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The steps of split.h as data, and what the CPU does other than item by item: a thread works on a tile as a block
- * does on a GPU, and a tile's items keep their order.
+ * The steps of split.h as data, and what the CPU does other than item by item.
  */
 #include "core/batch/split.h"
+
+#include <string.h>
+
+#include "core/batch/runs_cpu.h"
+
+/* ---- The memory of a block ------------------------------------------------------------------- */
+
+/* Items of at most a word are put in order there; of larger ones their numbers. */
+static uint32_t room_bytes(uint32_t item_bytes) {
+  return TSR_RUNS_TILE * (item_bytes > sizeof(uint64_t) ? (uint32_t)sizeof(uint32_t) : item_bytes);
+}
+
+static void fit_question(const tsr_shape *table, const void *argument, tsr_grid *grid) {
+  const tsr_split *s = argument;
+  (void)table;
+  for (uint32_t c = 0; c < TSR_SPLIT_COLUMNS; c++)
+    if (s->items[c] && grid->shared_bytes < room_bytes(s->bytes[c])) grid->shared_bytes = room_bytes(s->bytes[c]);
+}
+
+static void fit_answer(const tsr_shape *table, const void *argument, tsr_grid *grid) {
+  (void)table;
+  grid->shared_bytes = room_bytes(((const tsr_split *)argument)->answers.column_bytes);
+}
+
+/* ---- Tiles ----------------------------------------------------------------------------------- */
 
 /* Relaxed: the sums are read after the team has joined. */
 static void bins_item(const tsr_split *s, uint64_t i) {
   __atomic_fetch_add(&s->bins[tsr_split_bin(tsr_split_key(s, i), s->seed)], 1, __ATOMIC_RELAXED);
 }
 
-static uint64_t end_of(const tsr_split *s, uint64_t tile) {
-  const uint64_t end = (tile + 1) * TSR_SPLIT_TILE;
-  return end < s->n ? end : s->n;
+static void shards_of(const void *split, uint64_t begin, uint64_t end, uint32_t *shards) {
+  for (uint64_t i = begin; i < end; i++) shards[i - begin] = tsr_split_shard(split, tsr_split_key(split, i));
 }
 
-static void count_tile(const tsr_split *s, uint64_t tile) {
-  uint64_t counts[TSR_SPLIT_SHARDS_MAX] = {0};
-  for (uint64_t i = tile * TSR_SPLIT_TILE; i < end_of(s, tile); i++) counts[tsr_split_shard(s, tsr_split_key(s, i))]++;
-  for (uint32_t shard = 0; shard < s->shards; shard++) s->counts[shard * s->tiles + tile] = counts[shard];
+static void count_item(const tsr_split *s, uint64_t tile) { tsr_runs_count(&s->runs, tile, shards_of, s); }
+
+static void scatter_item(const tsr_split *s, uint64_t tile) {
+  tsr_runs_column columns[TSR_SPLIT_COLUMNS];
+  for (uint32_t c = 0; c < TSR_SPLIT_COLUMNS; c++)
+    columns[c] = (tsr_runs_column){(void *)(uintptr_t)s->items[c], s->to[c], s->bytes[c]};
+  tsr_runs_scatter(&s->runs, tile, shards_of, s, columns, TSR_SPLIT_COLUMNS);
 }
 
-/* Item i is number `at` of its shard's. */
-static void place(const tsr_split *s, uint64_t i, uint32_t shard, uint64_t at) {
-  tsr_split_put(s->to.keys[shard], at, s->items.keys, i, s->bytes.key);
-  if (s->items.values) tsr_split_put(s->to.values[shard], at, s->items.values, i, s->bytes.value);
-  if (s->items.operations) tsr_split_put(s->to.operations[shard], at, s->items.operations, i, 1);
-  if (s->numbers) s->numbers[i] = (uint32_t)(s->first_at[shard] + at);
+static void collect_item(const tsr_split *s, uint64_t tile) {
+  const tsr_split_answers *a = &s->answers;
+  if (s->runs.places)
+    tsr_runs_gather(&s->runs, tile, &(tsr_runs_column){a->ordered, s->from, a->column_bytes}, a->only, a->only_code);
+  for (uint64_t i = tile * TSR_RUNS_TILE; !s->runs.places && i < tsr_runs_end(&s->runs, tile); i++)
+    if (!a->only || a->only[i] == a->only_code) tsr_split_put(a->ordered, i, s->from[0], i, a->column_bytes);
 }
 
-static void scatter_tile(const tsr_split *s, uint64_t tile) {
-  uint64_t next[TSR_SPLIT_SHARDS_MAX];
-  for (uint32_t shard = 0; shard < s->shards; shard++)
-    next[shard] = s->counts[shard * s->tiles + tile] - s->first_at[shard];
-  for (uint64_t i = tile * TSR_SPLIT_TILE; i < end_of(s, tile); i++) {
-    const uint32_t shard = tsr_split_shard(s, tsr_split_key(s, i));
-    place(s, i, shard, next[shard]++);
+/* An item of a tile in the order of shards: its shard, and its number among all. */
+static uint64_t number_of(const tsr_split *s, const tsr_tile_runs *runs, uint64_t i, uint32_t *shard) {
+  const uint32_t place = s->runs.places[i];
+  *shard = tsr_runs_bin_at(&s->runs, runs, place);
+  return runs->firsts[*shard] + (place - runs->begins[*shard]);
+}
+
+static void spans_item(const tsr_split *s, uint64_t tile) {
+  tsr_tile_runs runs;
+  uint32_t shard;
+  tsr_runs_find(&s->runs, tile, &runs);
+  for (uint64_t i = tile * TSR_RUNS_TILE; i < tsr_runs_end(&s->runs, tile); i++)
+    s->lists.spans[number_of(s, &runs, i, &shard)] = s->lists.offsets[i + 1] - s->lists.offsets[i];
+}
+
+static void spread_item(const tsr_split *s, uint64_t tile) {
+  const tsr_split_lists *l = &s->lists;
+  const uint32_t bytes = s->answers.column_bytes;
+  tsr_tile_runs runs;
+  tsr_runs_find(&s->runs, tile, &runs);
+  for (uint64_t i = tile * TSR_RUNS_TILE; i < tsr_runs_end(&s->runs, tile); i++) {
+    uint32_t shard;
+    const uint64_t *span = &l->spans[number_of(s, &runs, i, &shard)];
+    const uint64_t begin = span[0] - l->spans[s->runs.counts[shard * s->runs.tiles]];
+    memcpy((char *)s->answers.ordered + (l->offsets[i] - l->offsets[0]) * bytes,
+           (const char *)s->from[shard] + begin * bytes, (span[1] - span[0]) * bytes);
   }
 }
 
-#define EACH(step) TSR_STEP_RANGE(step##_range, tsr_split, tsr_split_##step##_item)
-#define NOTHING(step, ...)
-TSR_SPLIT_STEPS(EACH, NOTHING)
-TSR_STEP_RANGE(bins_range, tsr_split, bins_item)
-TSR_STEP_RANGE(count_range, tsr_split, count_tile)
-TSR_STEP_RANGE(scatter_range, tsr_split, scatter_tile)
-TSR_STEP_RANGE(collect_range, tsr_split, tsr_split_collect_item)
+#define gather_item tsr_split_gather_item
+#define sizes_item tsr_split_sizes_item
+#define RANGE(step, ...) TSR_STEP_RANGE(step##_range, tsr_split, step##_item)
+TSR_SPLIT_STEPS(RANGE)
 
 #define ROW(name, ...) {.set = &tsr_split_steps, .kernel = "tsr_split_" #name, .range = name##_range, __VA_ARGS__},
-static const tsr_step steps[] = {TSR_SPLIT_STEPS(ROW, ROW)};
+static const tsr_step steps[] = {TSR_SPLIT_STEPS(ROW)};
 extern const tsr_image tsr_split_images[];
 const tsr_steps tsr_split_steps = {.images = tsr_split_images, .step = steps, .count = TSR_SPLIT_STEP_COUNT};

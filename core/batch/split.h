@@ -9,45 +9,37 @@
 #ifndef TSR_BATCH_SPLIT_H
 #define TSR_BATCH_SPLIT_H
 
+#include "core/batch/runs.h"
 #include "core/kernels/steps.h"
 
-enum {
-  TSR_SPLIT_BINS_LOG2 = 12,
-  TSR_SPLIT_BINS = 1 << TSR_SPLIT_BINS_LOG2,
-  TSR_SPLIT_SHARDS_MAX = 64,
-  TSR_SPLIT_TILE = 16 * TSR_BLOCK_THREADS, /* items that a block counts and places */
-  TSR_SPLIT_AHEAD = 4                      /* items that a thread reads before it works on the first of them */
-};
+enum { TSR_SPLIT_BINS_LOG2 = 12, TSR_SPLIT_BINS = 1 << TSR_SPLIT_BINS_LOG2, TSR_SPLIT_SHARDS_MAX = 64 };
 
-/* Items of count and scatter are tiles, otherwise those of the batch.
+/* The steps of a batch in runs (runs.h), whose bins are the shards. Items are tiles; of `bins` and `gather` those of the
+ * batch, of `sizes` the shards.
  * bins     adds how many keys each bin has
- * count    how many items each tile has for each shard; their prefix sum is where scatter puts them
+ * count    how many items each tile has for each shard
+ * sizes    how many items each shard gets in all, after the prefix sum of the counts
  * scatter  puts items there, which may be another device's memory
- * collect  each item reads its answer from its shard, in the caller's order, so that writes are in sequence
- * spans    how many values each item has, in the order of the split
+ * collect  brings answers back from there
+ * spans    how many values each item has, in the order of shards
  * spread   an item's values go where the caller expects them
  * gather   an answer goes where its item came from, in batches that were ordered in another way (travel.c) */
-#define TSR_SPLIT_STEPS(ITEM, OWN)                                                                                     \
-  OWN(bins, .grid = {.blocks_max = 1024})                                                                              \
-  OWN(count, .grid = {.block_items = 1})                                                                               \
-  OWN(scatter, .grid = {.block_items = 1})                                                                             \
-  OWN(collect, .grid = {.block_items = TSR_SPLIT_AHEAD * TSR_BLOCK_THREADS})                                           \
-  ITEM(spans)                                                                                                          \
-  ITEM(spread)                                                                                                         \
-  ITEM(gather)
+#define TSR_SPLIT_STEPS(F)                                                                                             \
+  F(bins, .grid = {.blocks_max = 1024})                                                                                \
+  F(count, .grid = TSR_SPLIT_TILES)                                                                                    \
+  F(sizes)                                                                                                             \
+  F(scatter, .grid = TSR_SPLIT_TILES, .fit = fit_question)                                                             \
+  F(collect, .grid = TSR_SPLIT_TILES, .fit = fit_answer)                                                               \
+  F(spans, .grid = TSR_SPLIT_TILES)                                                                                    \
+  F(spread, .grid = TSR_SPLIT_TILES)                                                                                   \
+  F(gather)
+#define TSR_SPLIT_TILES                                                                                                \
+  { .threads = TSR_RUNS_THREADS, .block_items = 1 }
 #define TSR_SPLIT_ENUM(step, ...) TSR_SPLIT_##step,
-enum { TSR_SPLIT_STEPS(TSR_SPLIT_ENUM, TSR_SPLIT_ENUM) TSR_SPLIT_STEP_COUNT };
+enum { TSR_SPLIT_STEPS(TSR_SPLIT_ENUM) TSR_SPLIT_STEP_COUNT };
 
 /* The columns of a batch: n items each, or NULL where there is none. */
-typedef struct tsr_split_items {
-  const void *keys, *values;
-  const uint8_t *operations;
-} tsr_split_items;
-
-/* Where each shard's items go. */
-typedef struct tsr_split_to {
-  void *keys[TSR_SPLIT_SHARDS_MAX], *values[TSR_SPLIT_SHARDS_MAX], *operations[TSR_SPLIT_SHARDS_MAX];
-} tsr_split_to;
+enum { TSR_SPLIT_KEYS, TSR_SPLIT_VALUES, TSR_SPLIT_OPERATIONS, TSR_SPLIT_COLUMNS };
 
 /* collect, gather, spread: one column of answers. */
 typedef struct tsr_split_answers {
@@ -62,25 +54,21 @@ typedef struct tsr_split_answers {
 /* spans, spread: the values of each item. */
 typedef struct tsr_split_lists {
   const uint64_t *offsets; /* n + 1: where the values of each of the caller's items begin */
-  uint64_t *spans;         /* n + 1: spans: out; spread: their prefix sum: where they begin in a shard's answers */
+  uint64_t
+      *spans; /* n + 1, in the order of shards: spans: out; spread: their prefix sum: where they begin in answers */
 } tsr_split_lists;
 
 typedef struct tsr_split {
-  uint64_t n, tiles;
+  tsr_runs runs;
   uint64_t seed;
-  uint32_t shards;
-  struct {
-    uint32_t key, value;
-  } bytes;
   uint32_t first_bin[TSR_SPLIT_SHARDS_MAX]; /* of each shard; the first one's is 0 */
-  tsr_split_items items;
-  uint64_t first_at[TSR_SPLIT_SHARDS_MAX]; /* in the order of shards: the number of each shard's first item */
-  tsr_split_to to;
-  void *from[TSR_SPLIT_SHARDS_MAX]; /* collect, spread: where each shard's answers are */
-  uint32_t
-      *numbers;     /* of each item, in the order of shards; NULL: nobody asks (scatter), or the same order (collect) */
-  uint64_t *bins;   /* TSR_SPLIT_BINS */
-  uint64_t *counts; /* shards * tiles, a shard's together, and one more: counts, then their prefix sum */
+  uint32_t bytes[TSR_SPLIT_COLUMNS];        /* of an item */
+  const void *items[TSR_SPLIT_COLUMNS];
+  void *to[TSR_SPLIT_COLUMNS][TSR_SPLIT_SHARDS_MAX]; /* scatter: where each shard's items go */
+  void
+      *from[TSR_SPLIT_SHARDS_MAX]; /* collect, spread: where each shard's answers are; the first has all if not apart */
+  uint64_t *bins;                  /* TSR_SPLIT_BINS */
+  uint64_t *sizes;                 /* of each shard */
   tsr_split_answers answers;
   tsr_split_lists lists;
 } tsr_split;
@@ -93,29 +81,23 @@ TSR_STEP_FUNCTION uint32_t tsr_split_bin(uint64_t key, uint64_t seed) {
   return (uint32_t)((h ^ h >> 33) >> (64 - TSR_SPLIT_BINS_LOG2));
 }
 
-/* The last shard that begins at `at` or before, by a binary search. The numbers where shards begin ascend from one that
- * is not above `at`. */
-#define TSR_SPLIT_HALVING(name, number)                                                                                \
-  TSR_STEP_FUNCTION uint32_t name(const number *begins, uint32_t shards, number at) {                                  \
-    uint32_t shard = 0;                                                                                                \
-    for (uint32_t after = shards; after - shard > 1;) {                                                                \
-      const uint32_t middle = (shard + after) / 2;                                                                     \
-      if (begins[middle] <= at)                                                                                        \
-        shard = middle;                                                                                                \
-      else                                                                                                             \
-        after = middle;                                                                                                \
-    }                                                                                                                  \
-    return shard;                                                                                                      \
-  }
-TSR_SPLIT_HALVING(tsr_split_last32, uint32_t)
-TSR_SPLIT_HALVING(tsr_split_last64, uint64_t)
-
+/* The shard of a key: the last one whose bins begin at the key's or before, by a binary search. */
 TSR_STEP_FUNCTION uint32_t tsr_split_shard(const tsr_split *s, uint64_t key) {
-  return tsr_split_last32(s->first_bin, s->shards, tsr_split_bin(key, s->seed));
+  const uint32_t bin = tsr_split_bin(key, s->seed);
+  uint32_t shard = 0;
+  for (uint32_t after = s->runs.bins; after - shard > 1;) {
+    const uint32_t middle = (shard + after) / 2;
+    if (s->first_bin[middle] <= bin)
+      shard = middle;
+    else
+      after = middle;
+  }
+  return shard;
 }
 
 TSR_STEP_FUNCTION uint64_t tsr_split_key(const tsr_split *s, uint64_t i) {
-  return s->bytes.key == 8 ? ((const uint64_t *)s->items.keys)[i] : ((const uint32_t *)s->items.keys)[i];
+  const void *keys = s->items[TSR_SPLIT_KEYS];
+  return s->bytes[TSR_SPLIT_KEYS] == 8 ? ((const uint64_t *)keys)[i] : ((const uint32_t *)keys)[i];
 }
 
 /* An item of more than a word, in words of 8 bytes, or 4. */
@@ -143,34 +125,14 @@ TSR_STEP_FUNCTION void tsr_split_put(void *to, uint64_t at, const void *from, ui
   }
 }
 
-/* The shard that has item number `at` in the order of shards. */
-TSR_STEP_FUNCTION uint32_t tsr_split_holder(const tsr_split *s, uint64_t at) {
-  return tsr_split_last64(s->first_at, s->shards, at);
-}
-
-TSR_STEP_FUNCTION void tsr_split_collect_item(const tsr_split *s, uint64_t i) {
-  const uint64_t at = s->numbers ? s->numbers[i] : i;
-  const uint32_t shard = tsr_split_holder(s, at);
-  if (!s->answers.only || s->answers.only[i] == s->answers.only_code)
-    tsr_split_put(s->answers.ordered, i, s->from[shard], at - s->first_at[shard], s->answers.column_bytes);
-}
-
 TSR_STEP_FUNCTION void tsr_split_gather_item(const tsr_split *s, uint64_t i) {
   if (!s->answers.only || s->answers.only[i] == s->answers.only_code)
     tsr_split_put(s->answers.ordered, s->answers.places ? s->answers.places[i] : i, s->answers.column, i,
                   s->answers.column_bytes);
 }
 
-TSR_STEP_FUNCTION void tsr_split_spans_item(const tsr_split *s, uint64_t i) {
-  s->lists.spans[s->numbers[i]] = s->lists.offsets[i + 1] - s->lists.offsets[i];
-}
-
-TSR_STEP_FUNCTION void tsr_split_spread_item(const tsr_split *s, uint64_t i) {
-  const uint64_t at = s->numbers[i], to = s->lists.offsets[i] - s->lists.offsets[0];
-  const uint32_t shard = tsr_split_holder(s, at);
-  const uint64_t begin = s->lists.spans[at] - s->lists.spans[s->first_at[shard]];
-  for (uint64_t k = 0; k < s->lists.spans[at + 1] - s->lists.spans[at]; k++)
-    tsr_split_put(s->answers.ordered, to + k, s->from[shard], begin + k, s->answers.column_bytes);
+TSR_STEP_FUNCTION void tsr_split_sizes_item(const tsr_split *s, uint64_t shard) {
+  s->sizes[shard] = s->runs.counts[(shard + 1) * s->runs.tiles] - s->runs.counts[shard * s->runs.tiles];
 }
 
 TSR_STEPS(tsr_split_steps)

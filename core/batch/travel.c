@@ -120,7 +120,7 @@ static tsr_status work_by_pages(const job *j, const tsr_ordered *ordered, const 
 static tsr_status answer(const job *j, const tsr_bulk *part, const uint32_t *places, const void *column, void *ordered,
                          uint32_t bits, bool only_unplaced) {
   const tsr_work *b = &j->batch;
-  const tsr_split gather = {.n = part->n,
+  const tsr_split gather = {.runs.n = part->n,
                             .answers.places = (uint32_t *)(uintptr_t)places,
                             .answers.column = column,
                             .answers.ordered = ordered,

@@ -8,12 +8,12 @@
 
 static void fit_keys(const tsr_shape *table, const void *argument, tsr_grid *grid) {
   (void)argument;
-  grid->shared_bytes = TSR_ZONE_TILE * (table->key_bits / 8 + 1);
+  grid->shared_bytes = TSR_RUNS_TILE * (table->key_bits / 8);
 }
 
 static void fit_column(const tsr_shape *table, const void *argument, tsr_grid *grid) {
   (void)table;
-  grid->shared_bytes = TSR_ZONE_TILE * ((const tsr_zone_step *)argument)->column_bytes;
+  grid->shared_bytes = TSR_RUNS_TILE * ((const tsr_zone_step *)argument)->column_bytes;
 }
 
 #define ROW(name, ...) {.set = &tsr_zone_steps, .kernel = "tsr_zone_" #name "_kernel", __VA_ARGS__},
@@ -21,7 +21,7 @@ static const tsr_step steps[] = {TSR_ZONE_STEPS(ROW)};
 extern const tsr_image tsr_zone_images[]; /* built by core/BUILD from zones.cu */
 const tsr_steps tsr_zone_steps = {.images = tsr_zone_images, .step = steps, .count = TSR_ZONE_STEP_COUNT};
 
-_Static_assert((int)TSR_ZONES_MAX <= (int)TSR_ZONE_ROOM, "a block counts the keys of each zone");
+_Static_assert((int)TSR_ZONES_MAX <= (int)TSR_RUNS_BINS, "a block counts the keys of each zone");
 
 /* A batch, and its answers in the order of zones. */
 typedef struct job {
@@ -39,7 +39,7 @@ static uint32_t value_bytes(const job *j) { return j->work.store->composition->s
 static job job_for(const tsr_work *b, uint32_t op, const tsr_bulk *bulk) {
   const tsr_zones zones = tsr_plan_zones(b->store->composition, b->device->info.l2_bytes);
   job j = {.work = *b, .op = op, .asked = *bulk};
-  j.step = (tsr_zone_step){.pages = zones.pages, .zones = zones.count, .shift = zones.shift};
+  j.step = (tsr_zone_step){.runs.bins = zones.count, .pages = zones.pages, .shift = zones.shift};
   if ((op != TSR_BULK_find && op != TSR_BULK_note) || !value_bytes(&j)) j.asked.values_out = NULL;
   if (op != TSR_BULK_count && op != TSR_BULK_note) j.asked.counts = NULL;
   return j;
@@ -50,10 +50,11 @@ static uint64_t lay_out(void *argument, uint64_t n, char *memory) {
   job *j = argument;
   const bool has_answers = j->asked.results || j->asked.values_out || j->asked.counts;
   uint64_t used = 0;
-  j->step.tiles = (n + TSR_ZONE_TILE - 1) / TSR_ZONE_TILE;
-  j->step.counts = tsr_partition_take(memory, &used, (j->step.zones * j->step.tiles + 1) * sizeof(uint64_t));
+  tsr_runs *runs = &j->step.runs;
+  runs->tiles = TSR_RUNS_TILES(n);
+  runs->counts = tsr_partition_take(memory, &used, (runs->bins * runs->tiles + 1) * sizeof *runs->counts);
   j->step.keys = tsr_partition_take(memory, &used, n * (j->work.store->composition->shape.key_bits / 8));
-  if (has_answers) j->step.places = tsr_partition_take(memory, &used, n * sizeof *j->step.places);
+  if (has_answers) runs->places = tsr_partition_take(memory, &used, n * sizeof *runs->places);
   if (j->asked.results) j->results = tsr_partition_take(memory, &used, n);
   if (j->asked.values_out) j->values = tsr_partition_take(memory, &used, n * value_bytes(j));
   if (j->asked.counts) j->counts = tsr_partition_take(memory, &used, n * sizeof *j->counts);
@@ -62,8 +63,8 @@ static uint64_t lay_out(void *argument, uint64_t n, char *memory) {
 
 static tsr_status step(const job *j, uint32_t step, const tsr_zone_step *argument) {
   const tsr_work *b = &j->work;
-  return b->backend->step(b->device, b->store->code->program, &tsr_zone_steps.step[step], argument, argument->tiles,
-                          b->stream, b->error);
+  return b->backend->step(b->device, b->store->code->program, &tsr_zone_steps.step[step], argument,
+                          argument->runs.tiles, b->stream, b->error);
 }
 
 /* Brings a column of answers back. */
@@ -79,13 +80,14 @@ static tsr_status work_on_part(const job *j, const tsr_bulk *bulk) {
   tsr_zone_step part = j->step;
   tsr_bulk ordered = *bulk;
   part.bulk = *bulk;
-  part.tiles = (bulk->n + TSR_ZONE_TILE - 1) / TSR_ZONE_TILE;
+  part.runs.n = bulk->n;
+  part.runs.tiles = TSR_RUNS_TILES(bulk->n);
   ordered.keys = part.keys;
   ordered.results = j->results;
   ordered.values_out = j->values;
   ordered.counts = j->counts;
   tsr_status status = step(j, TSR_ZONE_count, &part);
-  if (status == TSR_OK) status = tsr_work_sum(&j->work, part.counts, part.zones * part.tiles);
+  if (status == TSR_OK) status = tsr_work_sum(&j->work, part.runs.counts, part.runs.bins * part.runs.tiles);
   if (status == TSR_OK) status = step(j, TSR_ZONE_scatter, &part);
   if (status == TSR_OK) status = tsr_work_random(&j->work, j->op, &ordered);
   if (status == TSR_OK) status = answer(j, &part, j->values, bulk->values_out, value_bytes(j));

@@ -143,8 +143,8 @@ enum { ROW_WORD_BYTES = 24 };
     "any device. replicated: every device holds all pairs.",                                                           \
     ROW_CHOICE, ROW(sharing.split), 0, 0)                                                                              \
   R("chunk", "auto | 256 .. 2^31", "auto",                                                                             \
-    "Items per chunk; a chunk is worked on while the next one is split. auto: a quarter of the batch, at most 32Mi "   \
-    "per device.",                                                                                                     \
+    "Items per chunk; a chunk is worked on while the next one is split. auto: half of the batch, at most 32Mi "        \
+    "per device; all of it where each device sorts what it gets (page_batch, find_batch).",                            \
     ROW_BATCH, ROW(sharing.chunk), 256, 1ull << 31)                                                                    \
   R("exchange", "direct | copy", "direct",                                                                             \
     "How items and answers travel between devices. direct: kernels write to and read from the other devices' memory, " \

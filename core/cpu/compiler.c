@@ -252,7 +252,7 @@ static tsr_status run(folder *f, const char *const *arguments, int seconds, tsr_
 
 static pthread_once_t version_once = PTHREAD_ONCE_INIT;
 static tsr_error version_error;
-static char *version_text;
+static char *version_text, *line_text;
 
 /* The lines of the first processor that tell what it can do. */
 static void print_processor(FILE *out) {
@@ -287,6 +287,13 @@ static void ask_version(void) {
     print_processor(out);
     if (fclose(out) == 0) version_text = text;
   }
+  out = words ? open_memstream(&line_text, &bytes) : NULL;
+  if (out) {
+    fprintf(out, "%.*s", (int)strcspn(words, "\n"), words);
+    for (size_t i = 0; i < FLAGS; i++) fprintf(out, " %s", flags[i]);
+    fprintf(out, " %s", target_flags[TSR_CODE_OWN]);
+    fclose(out);
+  }
   free(words);
   if (!version_text) tsr_fail(&version_error, TSR_NOT_FOUND, "%s --version cannot be read", name);
 }
@@ -299,6 +306,11 @@ tsr_status tsr_compiler_version(const char **version, tsr_error *error) {
   }
   *version = version_text;
   return TSR_OK;
+}
+
+const char *tsr_compiler_line(void) {
+  pthread_once(&version_once, ask_version);
+  return line_text;
 }
 
 /* ---- What it makes --------------------------------------------------------------------------- */

@@ -22,6 +22,9 @@ enum { COMPILER_FILES_MAX = 9 };
  * sentence says which. The string lives as long as the process. */
 tsr_status tsr_compiler_version(const char **version, tsr_error *error) TSR_MUST_CHECK;
 
+/* The same for people, on one line: the compiler's name and version, and the flags. NULL where there is no compiler. */
+const char *tsr_compiler_line(void);
+
 /* What code is for: this processor alone, or all of a kind that most have, which tsr_compiler_runs_common tells. */
 typedef enum tsr_code_target { TSR_CODE_OWN, TSR_CODE_COMMON } tsr_code_target;
 bool tsr_compiler_runs_common(void);

@@ -69,6 +69,7 @@ typedef struct cu_pool_properties {
      unsigned block_z, unsigned shared_bytes, cu_stream stream, void **parameters, void **extra))                      \
   F(allocate, cuMemAlloc_v2, (cu_pointer * memory, size_t bytes))                                                      \
   F(free, cuMemFree_v2, (cu_pointer memory))                                                                           \
+  F(memory_info, cuMemGetInfo_v2, (size_t * free_bytes, size_t * all_bytes))                                           \
   F(host_allocate, cuMemHostAlloc, (void **memory, size_t bytes, unsigned flags))                                      \
   F(host_free, cuMemFreeHost, (void *memory))                                                                          \
   F(pool_create, cuMemPoolCreate, (cu_pool * pool, const cu_pool_properties *properties))                              \

@@ -7,6 +7,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -281,6 +282,29 @@ static tsr_status fuse(const glue *g, const tsr_composition *const *tables, size
 /* Five blocks of TSR_BLOCK_THREADS on a multiprocessor leave each thread 48 registers; of a kernel that takes up to eight
  * more, ptxas can often save those. */
 enum { MEDIUM_REGISTERS = 48, SAVED_REGISTERS = 8 };
+
+static char linker_line[256];
+static pthread_once_t linker_line_once = PTHREAD_ONCE_INIT;
+
+static void write_linker_line(void) {
+  int compiler[2] = {0};
+  unsigned linker[2] = {0};
+  nvrtc.version(&compiler[0], &compiler[1]);
+  jitlink.version(&linker[0], &linker[1]);
+  FILE *out = fmemopen(linker_line, sizeof linker_line, "w");
+  if (!out) return;
+  fprintf(out, "NVRTC %d.%d", compiler[0], compiler[1]);
+  for (int i = 0; i < GLUE_OPTIONS; i++) fprintf(out, " %s", glue_options[i]);
+  fprintf(out, ", nvJitLink %u.%u", linker[0], linker[1]);
+  for (int i = 0; i < LINK_OPTIONS; i++) fprintf(out, " %s", link_options[i]);
+  fclose(out);
+}
+
+const char *tsr_cuda_linker_line(void) {
+  if (need_toolkit(NULL)) return NULL;
+  pthread_once(&linker_line_once, write_linker_line);
+  return linker_line;
+}
 
 /* A hash of all that the cubin depends on. has_operations: the headers of operations as well. pre: the toolkit is
  * loaded, whose version counts too. */

@@ -29,6 +29,8 @@ typedef struct tsr_kernels {
 /* Whether device code can be made here: TSR_NO_DEVICE if this library was built without nvcc, TSR_NOT_FOUND with the
  * missing library of the toolkit. */
 tsr_status tsr_cuda_linker(tsr_error *error) TSR_MUST_CHECK;
+/* Its versions and options, on one line; NULL where there is none. */
+const char *tsr_cuda_linker_line(void);
 
 /* Links kernels over tables for compute capability sm; device code knows tables[i] as table i. table_count may be 0.
  * A kernel that would need a stack, or registers that leave room for few blocks, is linked in another of its variants;

@@ -15,6 +15,7 @@
 #define MEMBER(name, symbol, parameters) int(*name) parameters;
 static struct { NCCL_FUNCTIONS(MEMBER) } nccl;
 static const char *(*nccl_text)(int result);
+static const char *(*nccl_detail)(nccl_communicator communicator); /* the last failure in words; NULL: not told */
 static tsr_error nccl_error;
 static pthread_once_t nccl_once = PTHREAD_ONCE_INIT;
 
@@ -32,6 +33,7 @@ static void load_nccl(void) {
   if (!tsr_cuda_symbol(library, #symbol, &nccl.name, sizeof nccl.name)) missing = #symbol;
   NCCL_FUNCTIONS(LOAD)
   if (!tsr_cuda_symbol(library, "ncclGetErrorString", &nccl_text, sizeof nccl_text)) missing = "ncclGetErrorString";
+  if (!tsr_cuda_symbol(library, "ncclGetLastError", &nccl_detail, sizeof nccl_detail)) nccl_detail = NULL;
   if (!missing && nccl.version(&version) == 0 && version >= NCCL_VERSION_LEAST) return;
   tsr_fail(&nccl_error, TSR_NOT_FOUND, "NCCL is of version %d%s%s: a group with backend = cuda needs 2.18 or newer",
            version, missing ? " and has no " : "", missing ? missing : "");
@@ -55,10 +57,39 @@ struct tsr_wire {
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
 
-static tsr_status check(int result, const char *what, tsr_error *error) {
-  if (result == 0 || result == NCCL_BUSY) return TSR_OK;
-  return tsr_fail(error, TSR_IO, "NCCL: %s: %s, error %d", what, nccl_text(result), result);
+tsr_status tsr_nccl_fail(const tsr_nccl_failure *f, tsr_error *error) {
+  const bool has_detail = f->detail && *f->detail;
+  const char *detail = has_detail ? f->detail : "NCCL_DEBUG=INFO prints more", *newline = strchr(detail, '\n');
+  const int length = newline ? (int)(newline - detail) : (int)strlen(detail);
+  if (strstr(detail, "out of memory") || f->free_bytes < NCCL_BYTES_LEAST)
+    return tsr_fail(
+        error, TSR_NO_MEMORY,
+        "NCCL has no memory for its buffers on this GPU: %llu of %llu bytes are free (%s: %s: %.*s): lower the "
+        "capacity, or end other work on the GPU",
+        (unsigned long long)f->free_bytes, (unsigned long long)f->all_bytes, f->what, f->text, length, detail);
+  if (f->result == NCCL_INVALID_USAGE)
+    return tsr_fail(error, TSR_BAD_ARGUMENT,
+                    "NCCL refuses these GPUs (%s: %s: %.*s): each process of a group needs a GPU of its own", f->what,
+                    f->text, length, detail);
+  return tsr_fail(error, TSR_IO, "NCCL fails: %s: %s, error %d: %.*s", f->what, f->text, f->result, length, detail);
 }
+
+/* communicator: NULL: none yet. Free memory is asked for in the current context. */
+static tsr_status check_of(nccl_communicator communicator, int result, const char *what, tsr_error *error) {
+  size_t free_bytes = SIZE_MAX, all_bytes = 0;
+  if (result == 0 || result == NCCL_BUSY) return TSR_OK;
+  const cu_driver *driver = tsr_cuda_driver(NULL);
+  if (!driver || driver->memory_info(&free_bytes, &all_bytes) != 0) free_bytes = SIZE_MAX;
+  return tsr_nccl_fail(&(tsr_nccl_failure){.result = result,
+                                           .what = what,
+                                           .text = nccl_text(result),
+                                           .detail = nccl_detail ? nccl_detail(communicator) : NULL,
+                                           .free_bytes = free_bytes,
+                                           .all_bytes = all_bytes},
+                       error);
+}
+
+static tsr_status check(int result, const char *what, tsr_error *error) { return check_of(NULL, result, what, error); }
 
 static tsr_status push(const tsr_wire *w, tsr_error *error) {
   return tsr_cuda_check(w->driver->context_push(tsr_cuda_context(w->device)), "cuCtxPushCurrent", error);
@@ -148,8 +179,7 @@ static tsr_status wire_is_done(tsr_wire *w, bool *is_done, tsr_error *error) {
   tsr_status status = push(w, error);
   if (status) return status;
   status = check(nccl.state(w->communicator, &state), "ncclCommGetAsyncError", error);
-  if (status == TSR_OK)
-    status = check(state, "the GPUs of a group do not reach each other (each process needs one of its own)", error);
+  if (status == TSR_OK) status = check_of(w->communicator, state, "connecting or sending", error);
   if (status == TSR_OK && state == 0 && !w->is_launched) {
     status = tsr_cuda_check(w->driver->event_record(w->ended, w->stream), "cuEventRecord", error);
     w->is_launched = true;

@@ -8,7 +8,7 @@
 
 #include "core/cuda/driver.h"
 
-typedef struct nccl_communicator *nccl_communicator;
+typedef struct nccl_opaque *nccl_communicator;
 typedef struct nccl_id {
   char bytes[TSR_WIRE_NAME_BYTES];
 } nccl_id;
@@ -22,7 +22,14 @@ typedef struct nccl_config {
   int split_share;
 } nccl_config;
 
-enum { NCCL_BUSY = 7 /* a call goes on in the background */, NCCL_INT8 = 0, NCCL_VERSION_LEAST = 21800 };
+enum {
+  NCCL_BUSY = 7 /* a call goes on in the background */,
+  NCCL_INVALID_USAGE = 5,
+  NCCL_INT8 = 0,
+  NCCL_VERSION_LEAST = 21800
+};
+/* With less free memory than a communicator's buffers take, a failure is want of memory. */
+enum { NCCL_BYTES_LEAST = 64 << 20 };
 
 /* F(member, symbol, parameters) */
 #define NCCL_FUNCTIONS(F)                                                                                              \
@@ -36,6 +43,17 @@ enum { NCCL_BUSY = 7 /* a call goes on in the background */, NCCL_INT8 = 0, NCCL
   F(send, ncclSend,                                                                                                    \
     (const void *from, size_t count, int type, int peer, nccl_communicator communicator, cu_stream stream))            \
   F(receive, ncclRecv, (void *to, size_t count, int type, int peer, nccl_communicator communicator, cu_stream stream))
+
+/* A failure of NCCL, as far as it can be told why. */
+typedef struct tsr_nccl_failure {
+  int result;
+  const char *what, *text; /* the call; the result in NCCL's words */
+  const char *detail;      /* the last failure in its words, such as "Cuda failure 2 'out of memory'"; NULL: not told */
+  uint64_t free_bytes, all_bytes;
+} tsr_nccl_failure;
+
+/* The sentence: want of memory is told as such, whatever NCCL calls it. */
+tsr_status tsr_nccl_fail(const tsr_nccl_failure *failure, tsr_error *error) TSR_MUST_CHECK;
 
 /* The functions of tsr_backend.wires. */
 extern const tsr_wires tsr_nccl_wires;

@@ -39,7 +39,11 @@ tsr_status tsr_balance_add(tsr_shards *s, uint32_t member, uint64_t n, const voi
   if (status == TSR_OK && begins)
     status = device->backend->fill(device, m->bins.memory, 0, BINS * sizeof(uint64_t), stream, error);
   if (status || n == 0) return status;
-  const tsr_split split = {.n = n, .seed = s->seed, .bytes.key = key_bytes, .items.keys = keys, .bins = m->bins.memory};
+  const tsr_split split = {.runs.n = n,
+                           .seed = s->seed,
+                           .bytes[TSR_SPLIT_KEYS] = key_bytes,
+                           .items[TSR_SPLIT_KEYS] = keys,
+                           .bins = m->bins.memory};
   return device->backend->step(device, NULL, &tsr_split_steps.step[TSR_SPLIT_bins], &split, n, stream, error);
 }
 

@@ -54,7 +54,7 @@ static tsr_status begin(tsr_task *task) {
   return status;
 }
 
-/* The histogram of a table's first batch, if each pair of a key needs a slot. */
+/* The histogram of a table's first batch, if each pair of a key takes a slot. Distinct keys come evenly. */
 static tsr_status balance(const tsr_task *task) {
   const uint32_t policy = task->t->store.composition->shape.duplicates, key_bytes = task->question_bytes[TSR_KEYS];
   const uint32_t here = task->x->here;
@@ -64,7 +64,7 @@ static tsr_status balance(const tsr_task *task) {
   tsr_status status = TSR_OK;
   if (!task->s->is_empty || !inserts) return TSR_OK;
   task->s->is_empty = false;
-  if (TSR_POLICY_LOOKS(policy)) return TSR_OK;
+  if (policy != TSR_DUPLICATES_KEEP) return TSR_OK;
   for (uint64_t round = 0; status == TSR_OK && round * task->share < most; round++) {
     tsr_chunk_take_round(task, 0, round);
     for (uint32_t i = 0; status == TSR_OK && i < here; i++) {
@@ -89,12 +89,15 @@ static tsr_status end(tsr_task *task, tsr_status status) {
   return task->x->agree(task->x, status, task->error);
 }
 
-static tsr_status run(tsr_table *t, const tsr_request *parts, bool stays, tsr_error *error) {
-  tsr_task task = tsr_task_of(t, parts, error);
+/* *has_worked: whether some item has gone to the table. */
+static tsr_status run_chunks(tsr_table *t, const tsr_request *parts, bool stays, bool is_sparing, bool *has_worked,
+                             tsr_error *error) {
+  tsr_task task = tsr_task_of(t, parts, is_sparing, error);
   task.stays = stays;
   task.sends = tsr_task_sends_answers(&task);
   tsr_status status = begin(&task);
   const bool has_answers = tsr_task_has_answers(&task);
+  *has_worked = false;
   if (status == TSR_OK && !stays) status = balance(&task);
   /* The answers of a chunk travel while the next chunk is worked on, because an exchange between processes waits for
    * its end. */
@@ -102,6 +105,7 @@ static tsr_status run(tsr_table *t, const tsr_request *parts, bool stays, tsr_er
     const uint32_t flight = (uint32_t)(round % TSR_FLIGHTS);
     status = tsr_chunk_split(&task, flight, round);
     if (status == TSR_OK) status = tsr_chunk_travel(&task, flight);
+    *has_worked = *has_worked || status == TSR_OK;
     if (status == TSR_OK) status = tsr_chunk_work(&task, flight);
     if (status == TSR_OK && has_answers && round)
       status = tsr_chunk_bring_back(&task, (flight + TSR_FLIGHTS - 1) % TSR_FLIGHTS);
@@ -113,6 +117,16 @@ static tsr_status run(tsr_table *t, const tsr_request *parts, bool stays, tsr_er
   return status;
 }
 
+/* Where there is no memory for a batch as a whole, it goes in small chunks. Only if all members are here: another process
+ * would not know. */
+static tsr_status run(tsr_table *t, const tsr_request *parts, bool stays, tsr_error *error) {
+  const bool are_all_here = t->shards->transport.here == t->shards->transport.members;
+  bool has_worked;
+  const tsr_status status = run_chunks(t, parts, stays, !are_all_here, &has_worked, error);
+  if (status != TSR_NO_MEMORY || !are_all_here || has_worked) return status;
+  return run_chunks(t, parts, stays, true, &has_worked, error);
+}
+
 /* The values, when it is known where each key's begin. */
 static tsr_status retrieve(tsr_table *t, const tsr_request *parts, tsr_error *error) {
   tsr_request keys_only[TSR_DEVICES_MAX];
@@ -122,7 +136,7 @@ static tsr_status retrieve(tsr_table *t, const tsr_request *parts, tsr_error *er
     keys_only[i].results = NULL;
     if (!parts[i].values_out) keys_only[i].n = 0;
   }
-  tsr_task task = tsr_task_of(t, keys_only, error);
+  tsr_task task = tsr_task_of(t, keys_only, true, error);
   task.answers[TSR_COUNTS].bytes = 0; /* the caller's are read here */
   const size_t members = task.x->members;
   uint64_t *sizes = calloc(2 * members * members, sizeof *sizes);

@@ -4,23 +4,33 @@
  */
 #include "core/devices/chunk.h"
 
+#include <string.h>
+
 #include "core/table/single.h"
 
 /* ---- Leg 1: split ---------------------------------------------------------------------------- */
 
+_Static_assert((int)TSR_KEYS == (int)TSR_SPLIT_KEYS && (int)TSR_VALUES == (int)TSR_SPLIT_VALUES &&
+                   (int)TSR_OPERATIONS == (int)TSR_SPLIT_OPERATIONS && (int)TSR_QUESTIONS == (int)TSR_SPLIT_COLUMNS,
+               "a chunk's columns are those of its split");
+
+tsr_runs tsr_chunk_runs(const tsr_task *task, const tsr_flight *k) {
+  return (tsr_runs){.n = k->n,
+                    .tiles = TSR_RUNS_TILES(k->n),
+                    .bins = task->x->members,
+                    .counts = k->counts.memory,
+                    .places = k->places.memory};
+}
+
 static tsr_split split_of(const tsr_task *task, const tsr_flight *k) {
-  tsr_split split = {.n = k->n,
-                     .tiles = (k->n + TSR_SPLIT_TILE - 1) / TSR_SPLIT_TILE,
-                     .seed = task->s->seed,
-                     .shards = task->x->members,
-                     .bytes.key = task->question_bytes[TSR_KEYS],
-                     .bytes.value = task->question_bytes[TSR_VALUES],
-                     .items.keys = k->asked[TSR_KEYS],
-                     .items.values = k->asked[TSR_VALUES],
-                     .items.operations = k->asked[TSR_OPERATIONS],
-                     .numbers = k->numbers.memory,
-                     .counts = k->counts.memory};
-  for (uint32_t i = 0; i < split.shards; i++) split.first_bin[i] = task->s->first_bin[i];
+  tsr_split split = {.runs = tsr_chunk_runs(task, k), .seed = task->s->seed};
+  split.runs.are_apart = 1;
+  split.sizes = split.runs.counts + split.runs.tiles * split.runs.bins + 1; /* in the same buffer */
+  for (uint32_t i = 0; i < split.runs.bins; i++) split.first_bin[i] = task->s->first_bin[i];
+  for (uint32_t c = 0; c < TSR_QUESTIONS; c++) {
+    split.items[c] = k->asked[c];
+    split.bytes[c] = task->question_bytes[c];
+  }
   return split;
 }
 
@@ -58,30 +68,27 @@ static tsr_status count_part(const tsr_task *task, uint32_t member, tsr_flight *
       status = tsr_task_reserve(task, m, &k->split[c], k->n * task->question_bytes[c]);
   }
   if (status || task->stays) return status;
-  const uint64_t counts = (k->n + TSR_SPLIT_TILE - 1) / TSR_SPLIT_TILE * task->x->members;
-  if (tsr_task_has_answers(task)) status = tsr_task_reserve(task, m, &k->numbers, k->n * sizeof(uint32_t));
-  if (status == TSR_OK) status = tsr_task_reserve(task, m, &k->counts, (counts + 1) * sizeof(uint64_t));
+  const uint64_t counts = TSR_RUNS_TILES(k->n) * task->x->members;
+  if (tsr_task_has_answers(task)) status = tsr_task_reserve(task, m, &k->places, k->n * sizeof(uint16_t));
+  if (status == TSR_OK)
+    status = tsr_task_reserve(task, m, &k->counts, (counts + 1 + task->x->members) * sizeof(uint64_t));
   if (status || k->n == 0) return status;
   const tsr_split split = split_of(task, k);
   status = tsr_task_step(task, m, TSR_SPLIT_count, &split, TSR_LEG_SPLIT);
-  return status ? status : tsr_task_sum(task, m, split.counts, counts, TSR_LEG_SPLIT);
+  if (status == TSR_OK) status = tsr_task_sum(task, m, split.runs.counts, counts, TSR_LEG_SPLIT);
+  return status ? status : tsr_task_step(task, m, TSR_SPLIT_sizes, &split, TSR_LEG_SPLIT);
 }
 
-/* Reads the member's row of sizes from its counts. */
-static tsr_status read_counts(const tsr_task *task, uint32_t member, const tsr_flight *k, uint64_t *sizes) {
+/* Reads the member's row of sizes. */
+static tsr_status read_sizes(const tsr_task *task, uint32_t member, const tsr_flight *k, uint64_t *sizes) {
   const tsr_member *m = &task->s->members[member];
-  const uint64_t tiles = (k->n + TSR_SPLIT_TILE - 1) / TSR_SPLIT_TILE, members = task->x->members;
-  uint64_t *counts = task->host_counts + member * (task->tiles_max * members + 1);
-  for (uint32_t to = 0; to < members; to++) sizes[to] = 0;
+  const tsr_split split = split_of(task, k);
+  memset(sizes, 0, task->x->members * sizeof *sizes);
   if (task->stays) sizes[task->x->first + member] = k->n;
   if (k->n == 0 || task->stays) return TSR_OK;
-  tsr_status status =
-      tsr_task_copy(task, m, counts, k->counts.memory, (tiles * members + 1) * sizeof *counts, TSR_LEG_SPLIT);
-  if (status == TSR_OK)
-    status = tsr_device_of(m)->backend->synchronize(tsr_device_of(m), m->streams[TSR_LEG_SPLIT], task->error);
-  for (uint32_t to = 0; status == TSR_OK && to < members; to++)
-    sizes[to] = counts[(to + 1) * tiles] - counts[to * tiles];
-  return status;
+  const tsr_status status = tsr_task_copy(task, m, sizes, split.sizes, task->x->members * sizeof *sizes, TSR_LEG_SPLIT);
+  if (status) return status;
+  return tsr_device_of(m)->backend->synchronize(tsr_device_of(m), m->streams[TSR_LEG_SPLIT], task->error);
 }
 
 /* Tells the others how many items this process has for each shard, and that it has not failed. */
@@ -125,12 +132,10 @@ static tsr_status make_room(const tsr_task *task, uint32_t flight) {
 static tsr_status scatter_part(const tsr_task *task, uint32_t member, uint32_t flight) {
   const tsr_member *m = &task->s->members[member];
   tsr_split split = split_of(task, &m->flights[flight]);
-  if (!split.n || task->stays) return TSR_OK;
-  if (!tsr_task_has_answers(task)) split.numbers = NULL;
-  tsr_task_number_shards(task, member, task->sizes[flight], split.first_at);
-  void **const to[TSR_QUESTIONS] = {split.to.keys, split.to.values, split.to.operations};
+  if (!split.runs.n || task->stays) return TSR_OK;
+  if (!tsr_task_has_answers(task)) split.runs.places = NULL;
   for (uint32_t c = 0; c < TSR_QUESTIONS; c++)
-    tsr_task_locate(task, member, flight, tsr_way_of_question(task, (tsr_column)c), task->sizes[flight], to[c]);
+    tsr_task_locate(task, member, flight, tsr_way_of_question(task, (tsr_column)c), task->sizes[flight], split.to[c]);
   return tsr_task_step(task, m, TSR_SPLIT_scatter, &split, TSR_LEG_SPLIT);
 }
 
@@ -143,8 +148,8 @@ tsr_status tsr_chunk_split(const tsr_task *task, uint32_t flight, uint64_t round
   for (uint32_t i = 0; status == TSR_OK && i < here; i++)
     status = count_part(task, i, &task->s->members[i].flights[flight]);
   for (uint32_t i = 0; status == TSR_OK && i < here; i++)
-    status = read_counts(task, i, &task->s->members[i].flights[flight],
-                         task->sizes[flight] + (task->x->first + i) * members);
+    status =
+        read_sizes(task, i, &task->s->members[i].flights[flight], task->sizes[flight] + (task->x->first + i) * members);
   status = share_sizes(task, flight, status);
   if (status == TSR_OK) status = make_room(task, flight);
   for (uint32_t i = 0; status == TSR_OK && i < here; i++) {
@@ -259,9 +264,7 @@ static tsr_status put_in_order(const tsr_task *task, uint32_t member, uint32_t f
   if (status == TSR_OK && wanted->is_partial && !is_at_once)
     status = tsr_task_copy(task, m, k->ordered_at[a], callers, bytes, TSR_LEG_RETURN);
   if (status) return status;
-  tsr_split split = {.n = k->n,
-                     .shards = is_in_parts ? task->x->members : 1,
-                     .numbers = task->stays ? NULL : k->numbers.memory,
+  tsr_split split = {.runs = tsr_chunk_runs(task, k),
                      .from = {(task->stays ? k->answer : k->back)[a].memory},
                      .answers.ordered = k->ordered_at[a],
                      .answers.column_bytes = wanted->bytes,
@@ -269,7 +272,8 @@ static tsr_status put_in_order(const tsr_task *task, uint32_t member, uint32_t f
                                      : is_found          ? k->asked[TSR_OPERATIONS]
                                                          : k->ordered_at[TSR_CODES],
                      .answers.only_code = is_found ? TSR_OP_FIND : TSR_NOT_PLACED};
-  if (is_in_parts) tsr_task_number_shards(task, member, task->sizes[flight], split.first_at);
+  split.runs.are_apart = is_in_parts;
+  if (task->stays) split.runs.places = NULL;
   if (is_in_parts) tsr_task_locate(task, member, flight, tsr_way_of_answer(task, a), task->sizes[flight], split.from);
   status = tsr_task_step(task, m, TSR_SPLIT_collect, &split, TSR_LEG_RETURN);
   return status || is_at_once || !callers ? status

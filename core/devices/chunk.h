@@ -12,6 +12,8 @@
 
 /* Sets the items of a round in each member's part: a chunk's share, or what is left. */
 void tsr_chunk_take_round(const tsr_task *task, uint32_t flight, uint64_t round);
+/* The member's part of a chunk in the order of shards, which follow each other. */
+tsr_runs tsr_chunk_runs(const tsr_task *task, const tsr_flight *flight);
 /* A column of the member's part of a chunk, at a place that its device reads at the full rate: the caller's own array,
  * or a copy. */
 tsr_status tsr_chunk_fetch(const tsr_task *task, uint32_t member, tsr_flight *flight, tsr_column column) TSR_MUST_CHECK;

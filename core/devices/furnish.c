@@ -92,7 +92,7 @@ static void release_member(tsr_member *m) {
   free_buffer(device, &m->bins);
   for (uint32_t i = 0; i < TSR_FLIGHTS; i++) {
     tsr_flight *k = &m->flights[i];
-    tsr_buffer *const others[] = {&k->numbers,         &k->counts,        &k->gathered.spans,  &k->gathered.offsets,
+    tsr_buffer *const others[] = {&k->places,          &k->counts,        &k->gathered.spans,  &k->gathered.offsets,
                                   &k->gathered.values, &k->gathered.back, &k->gathered.ordered};
     if (k->times.back_at) device->backend->events->destroy(device, k->times.back_at);
     for (uint32_t leg = 0; leg < TSR_LEGS; leg++) {

@@ -72,13 +72,13 @@ static tsr_status agree(tsr_transport *x, tsr_status status, tsr_error *error) {
  * because the others wait for what this process does not send. */
 static tsr_status finish_wire(tsr_group *g, tsr_error before, tsr_error *error) {
   const tsr_wires *wires = g->device->backend->wires;
-  const double until = tsr_mesh_now_s() + g->mesh.limit_s;
+  const double since = tsr_mesh_now_s();
   tsr_error why = before;
   bool is_done = false;
   tsr_status status = before.status;
   while (status == TSR_OK && !is_done) {
     status = wires->is_done(g->wire, &is_done, &why);
-    if (status == TSR_OK && !is_done) status = tsr_mesh_watch(&g->mesh, until, &why);
+    if (status == TSR_OK && !is_done) status = tsr_mesh_watch(&g->mesh, since, &why);
   }
   if (status == TSR_OK) return TSR_OK;
   wires->close(g->wire);

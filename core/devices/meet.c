@@ -181,6 +181,19 @@ static tsr_status call_at(meeting *m, uint32_t rank, tsr_error *error) {
                            mesh->limit_s, mesh->size);
 }
 
+/* The higher ranks that have not called: "rank 2", or "ranks 1, 3 and 4". */
+static void name_missing(const tsr_mesh *mesh, char *names, size_t bytes) {
+  uint32_t missing = 0, named = 0;
+  size_t used = 0;
+  for (uint32_t i = mesh->rank + 1; i < mesh->size; i++) missing += mesh->sockets[i] < 0;
+  for (uint32_t i = mesh->rank + 1; i < mesh->size && used < bytes; i++) {
+    if (mesh->sockets[i] >= 0) continue;
+    const char *before = named == 0 ? missing == 1 ? "rank " : "ranks " : named + 1 == missing ? " and " : ", ";
+    used += (size_t)snprintf(names + used, bytes - used, "%s%u", before, i);
+    named++;
+  }
+}
+
 /* Accepts the calls of all higher ranks; a caller that does not greet as one of them is turned away. */
 static tsr_status take_calls(meeting *m, tsr_error *error) {
   tsr_mesh *mesh = m->mesh;
@@ -189,9 +202,12 @@ static tsr_status take_calls(meeting *m, tsr_error *error) {
     greeting theirs = {.magic = 0};
     address caller = {.bytes = m->book[0].bytes};
     socklen_t bytes = sizeof caller.name;
-    if (poll(&poll_one, 1, tsr_mesh_left_ms(m->until)) == 0)
-      return tsr_fail(error, TSR_IO, "rank %u: %u ranks have not come within %g s: start all %u processes", mesh->rank,
-                      missing, mesh->limit_s, mesh->size);
+    if (poll(&poll_one, 1, tsr_mesh_left_ms(m->until)) == 0) {
+      char names[4 * TSR_DEVICES_MAX + 16];
+      name_missing(mesh, names, sizeof names);
+      return tsr_fail(error, TSR_IO, "rank %u: %s %s not come within %g s: start all %u processes", mesh->rank, names,
+                      missing == 1 ? "has" : "have", mesh->limit_s, mesh->size);
+    }
     const int made = accept4(m->listener, (struct sockaddr *)&caller.name, &bytes, SOCK_CLOEXEC);
     if (made < 0) continue;
     const double soon = tsr_mesh_now_s() + 1 < m->until ? tsr_mesh_now_s() + 1 : m->until;

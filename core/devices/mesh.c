@@ -2,7 +2,7 @@
  *
  * Meshes of processes (mesh.h), once they have met (meet.c). All sends and receives of an exchange run at once, so
  * that no two processes wait for each other to read. A process that breaks its mesh closes its sockets. Processes that
- * wait for it see the end of the stream and do the same.
+ * wait for it see the end of the stream and do the same. Before it closes one it says why, if it is between messages there.
  */
 #define _GNU_SOURCE /* POLLRDHUP */
 #include "core/devices/mesh.h"
@@ -20,6 +20,7 @@ typedef struct envelope {
   uint64_t magic, number, bytes;
 } envelope;
 static const uint64_t magic = 0x5453524D45534831u;
+static const uint64_t last_magic = 0x5453524D454E4431u; /* of last words: number is the failed rank, then a tsr_error */
 
 double tsr_mesh_now_s(void) {
   struct timespec now;
@@ -32,13 +33,6 @@ int tsr_mesh_left_ms(double until) {
   return left <= 0 ? 0 : left > 1e9 ? 1000000000 : (int)left + 1;
 }
 
-tsr_status tsr_mesh_break(tsr_mesh *mesh, const tsr_error *why) {
-  if (!mesh->is_broken) mesh->why = *why;
-  mesh->is_broken = true;
-  tsr_mesh_close(mesh);
-  return mesh->why.status;
-}
-
 void tsr_mesh_close(tsr_mesh *mesh) {
   tsr_beat_end(mesh);
   for (uint32_t i = 0; i < mesh->size && i < TSR_DEVICES_MAX; i++) {
@@ -46,14 +40,6 @@ void tsr_mesh_close(tsr_mesh *mesh) {
     mesh->sockets[i] = -1;
   }
 }
-
-static tsr_status give_up(tsr_mesh *mesh, const tsr_error *why, tsr_error *error) {
-  const tsr_status status = tsr_mesh_break(mesh, why);
-  if (error) *error = mesh->why;
-  return status;
-}
-
-/* ---- Exchanging ------------------------------------------------------------------------------ */
 
 /* One direction of one peer: an envelope, then bytes. */
 typedef struct way {
@@ -63,6 +49,94 @@ typedef struct way {
 } way;
 
 static bool is_done(const way *w) { return w->head_done == sizeof w->head && w->done == w->count; }
+
+/* ---- The end --------------------------------------------------------------------------------- */
+
+/* Nobody waits here: words that find no room are not said. */
+static void say_why(const tsr_mesh *mesh, uint32_t peer) {
+  struct {
+    envelope head;
+    tsr_error why;
+  } words = {.head = {last_magic, mesh->failed, sizeof mesh->why}, .why = mesh->why};
+  if (mesh->failed == mesh->rank) {
+    const tsr_status status = tsr_fail(&words.why, mesh->why.status, "rank %u: %.900s", mesh->rank, mesh->why.message);
+    (void)status; /* it is a part of the words */
+  }
+  const ssize_t sent = send(mesh->sockets[peer], &words, sizeof words, MSG_DONTWAIT | MSG_NOSIGNAL);
+  (void)sent;
+}
+
+/* failed: the rank that `why` is about. out: messages to the others, of which a half that is sent ends in silence; NULL:
+ * there are none. */
+static tsr_status end(tsr_mesh *mesh, uint32_t failed, const tsr_error *why, const way *out, tsr_error *error) {
+  if (!mesh->is_broken) {
+    mesh->why = *why;
+    mesh->failed = failed;
+    mesh->is_broken = true;
+    tsr_beat_end(mesh);
+    for (uint32_t i = 0; i < mesh->size; i++)
+      if (mesh->sockets[i] >= 0 && i != failed && (!out || is_done(&out[i]) || out[i].head_done == 0)) say_why(mesh, i);
+    tsr_mesh_close(mesh);
+  }
+  if (error) *error = mesh->why;
+  return mesh->why.status;
+}
+
+tsr_status tsr_mesh_break(tsr_mesh *mesh, const tsr_error *why) { return end(mesh, mesh->rank, why, NULL, NULL); }
+
+static bool take(int socket, void *to, uint64_t bytes) {
+  for (uint64_t done = 0; done < bytes;) {
+    const ssize_t got = recv(socket, (char *)to + done, bytes - done, MSG_DONTWAIT);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    done += (uint64_t)got;
+  }
+  return true;
+}
+
+/* Passes `bytes` bytes that nobody needs any more. */
+static bool skip(int socket, uint64_t bytes) {
+  char useless[4096];
+  for (uint64_t part; bytes; bytes -= part) {
+    part = bytes < sizeof useless ? bytes : sizeof useless;
+    if (!take(socket, useless, part)) return false;
+  }
+  return true;
+}
+
+/* Takes the rest of an envelope; *done: what there is of it. */
+static bool take_head(int socket, envelope *head, uint64_t *done) {
+  for (char *at = (char *)head; *done < sizeof *head;) {
+    if (!take(socket, at + *done, 1)) return false;
+    *done += *done || *at != TSR_BEAT;
+  }
+  return true;
+}
+
+/* What a peer has said before it closed its socket, behind all that it had sent: `in` is what was read of that. Without last
+ * words it was ended from outside. *failed: the rank that they are about. */
+static tsr_status hear_why(const tsr_mesh *mesh, uint32_t peer, const way *in, uint32_t *failed, tsr_error *why) {
+  const int socket = mesh->sockets[peer];
+  envelope head = in->head;
+  uint64_t done = in->head_done, read = in->done;
+  tsr_error theirs;
+  bool goes_on = true;
+  while (goes_on && (done < sizeof head || head.magic == magic)) {
+    if (done == sizeof head) goes_on = skip(socket, head.bytes - read);
+    done %= sizeof head;
+    read = 0;
+    goes_on = goes_on && take_head(socket, &head, &done);
+  }
+  *failed = peer;
+  if (!goes_on || head.magic != last_magic || head.bytes != sizeof theirs || head.number >= mesh->size ||
+      !take(socket, &theirs, sizeof theirs) || !theirs.status)
+    return tsr_fail(why, TSR_IO, "rank %u has ended or given up: the group is broken, begin a new one", peer);
+  *failed = (uint32_t)head.number;
+  theirs.message[sizeof theirs.message - 1] = '\0';
+  return tsr_fail(why, theirs.status, "%.1000s", theirs.message);
+}
+
+/* ---- Exchanging ------------------------------------------------------------------------------ */
 
 /* Drops the beats before an envelope. */
 static void drop_beats(way *w) {
@@ -95,13 +169,15 @@ static int64_t go_on(int socket, way *w, bool sends) {
 }
 
 /* Both directions of one peer. *passed: the bytes that went, beats among them. */
-static tsr_status serve(tsr_mesh *mesh, uint32_t peer, way *out, way *in, uint64_t *passed, tsr_error *why) {
+static tsr_status serve(tsr_mesh *mesh, uint32_t peer, way *out, way *in, uint64_t *passed, uint32_t *failed,
+                        tsr_error *why) {
   const int64_t sent = is_done(out) ? 0 : go_on(mesh->sockets[peer], out, true);
   int64_t got = 0;
   for (int64_t more = 1; !is_done(in) && more > 0; got += more) {
     more = go_on(mesh->sockets[peer], in, false);
     if (more < 0) got = -1;
     if (more < 0) break;
+    if (in->head_done == sizeof in->head && in->head.magic == last_magic) return hear_why(mesh, peer, in, failed, why);
     if (in->head_done == sizeof in->head &&
         (in->head.magic != magic || in->head.number != mesh->messages || in->head.bytes != in->count))
       return tsr_fail(why, TSR_BAD_ARGUMENT,
@@ -109,8 +185,7 @@ static tsr_status serve(tsr_mesh *mesh, uint32_t peer, way *out, way *in, uint64
                       "same order; the group is broken",
                       peer, mesh->rank);
   }
-  if (sent < 0 || got < 0)
-    return tsr_fail(why, TSR_IO, "rank %u has ended or given up: the group is broken, begin a new one", peer);
+  if (sent < 0 || got < 0) return hear_why(mesh, peer, in, failed, why);
   *passed = (uint64_t)sent + (uint64_t)got;
   return TSR_OK;
 }
@@ -127,20 +202,20 @@ static uint32_t list_waiting(const tsr_mesh *mesh, const way *out, const way *in
   return count;
 }
 
-/* When each peer was last heard of, and when it last passed on a part of this message. */
-typedef struct patience {
-  double heard[TSR_DEVICES_MAX], moved[TSR_DEVICES_MAX];
-} patience;
+static tsr_status say_silent(const tsr_mesh *mesh, uint32_t peer, tsr_error *why) {
+  return tsr_fail(why, TSR_IO, "rank %u has not been heard of for %g s: the group is broken, begin a new one", peer,
+                  mesh->limit_s);
+}
 
-/* What is said of a peer that is waited for and has no time left; *until: when the first of the others has none. */
-static tsr_status judge(const tsr_mesh *mesh, const patience *p, const uint32_t *peers, uint32_t count, double *until,
-                        tsr_error *why) {
+/* What is said of a peer that is waited for and has no time left. moved: when each last passed on a part of this message.
+ * *until: when the first of the others has none; *failed: who it is. */
+static tsr_status judge(const tsr_mesh *mesh, const double *moved, const uint32_t *peers, uint32_t count, double *until,
+                        uint32_t *failed, tsr_error *why) {
   *until = tsr_mesh_now_s() + mesh->limit_s;
   for (uint32_t i = 0; i < count; i++) {
-    const double silent = p->heard[peers[i]] + mesh->limit_s, late = p->moved[peers[i]] + mesh->late_s;
-    if (tsr_mesh_left_ms(silent) == 0)
-      return tsr_fail(why, TSR_IO, "rank %u has not been heard of for %g s: the group is broken, begin a new one",
-                      peers[i], mesh->limit_s);
+    const double silent = mesh->heard[peers[i]] + mesh->limit_s, late = moved[peers[i]] + mesh->late_s;
+    *failed = peers[i];
+    if (tsr_mesh_left_ms(silent) == 0) return say_silent(mesh, peers[i], why);
     if (tsr_mesh_left_ms(late) == 0)
       return tsr_fail(why, TSR_IO,
                       "rank %u is alive and has not made this call for %g s: the group is broken; all processes make "
@@ -157,26 +232,26 @@ static uint64_t moved_by(const way *out, const way *in) {
 }
 
 /* Sends and receives until nothing is left to do. */
-static tsr_status pass_all(tsr_mesh *mesh, way *out, way *in, tsr_error *why) {
+static tsr_status pass_all(tsr_mesh *mesh, way *out, way *in, uint32_t *failed, tsr_error *why) {
   struct pollfd polls[TSR_DEVICES_MAX];
   uint32_t peers[TSR_DEVICES_MAX], count;
-  patience p;
-  double until;
-  for (uint32_t i = 0; i < mesh->size; i++) p.heard[i] = p.moved[i] = tsr_mesh_now_s();
+  double until, moved[TSR_DEVICES_MAX];
+  for (uint32_t i = 0; i < mesh->size; i++) mesh->heard[i] = moved[i] = tsr_mesh_now_s();
   while ((count = list_waiting(mesh, out, in, polls, peers)) > 0) {
-    tsr_status status = judge(mesh, &p, peers, count, &until, why);
+    tsr_status status = judge(mesh, moved, peers, count, &until, failed, why);
     if (status) return status;
     const int ready = poll(polls, count, tsr_mesh_left_ms(until));
+    *failed = mesh->rank;
     if (ready < 0 && errno != EINTR)
       return tsr_fail(why, TSR_IO, "the sockets of a group cannot be waited for: %s", strerror(errno));
     for (uint32_t i = 0; i < count && ready > 0; i++) {
       const uint32_t peer = peers[i];
       const uint64_t before = moved_by(&out[peer], &in[peer]);
       uint64_t passed = 0;
-      if (polls[i].revents) status = serve(mesh, peer, &out[peer], &in[peer], &passed, why);
+      if (polls[i].revents) status = serve(mesh, peer, &out[peer], &in[peer], &passed, failed, why);
       if (status) return status;
-      if (passed) p.heard[peer] = tsr_mesh_now_s();
-      if (moved_by(&out[peer], &in[peer]) != before) p.moved[peer] = tsr_mesh_now_s();
+      if (passed) mesh->heard[peer] = tsr_mesh_now_s();
+      if (moved_by(&out[peer], &in[peer]) != before) moved[peer] = tsr_mesh_now_s();
     }
   }
   return TSR_OK;
@@ -185,7 +260,8 @@ static tsr_status pass_all(tsr_mesh *mesh, way *out, way *in, tsr_error *why) {
 tsr_status tsr_mesh_exchange(tsr_mesh *mesh, const tsr_mail *mail, tsr_error *error) {
   way out[TSR_DEVICES_MAX], in[TSR_DEVICES_MAX];
   tsr_error why = {TSR_OK, ""};
-  if (mesh->is_broken) return give_up(mesh, &mesh->why, error);
+  uint32_t failed = mesh->rank;
+  if (mesh->is_broken) return end(mesh, failed, NULL, NULL, error);
   mesh->messages++;
   for (uint32_t i = 0; i < mesh->size; i++) {
     out[i] = (way){.head = {magic, mesh->messages, mail->out_bytes[i]},
@@ -194,27 +270,50 @@ tsr_status tsr_mesh_exchange(tsr_mesh *mesh, const tsr_mail *mail, tsr_error *er
     in[i] = (way){.bytes = mail->in[i], .count = mail->in_bytes[i]};
   }
   tsr_beat_pause(mesh, true);
-  const tsr_status status = pass_all(mesh, out, in, &why);
+  const tsr_status status = pass_all(mesh, out, in, &failed, &why);
   tsr_beat_pause(mesh, false);
-  return status ? give_up(mesh, &why, error) : TSR_OK;
+  return status ? end(mesh, failed, &why, out, error) : TSR_OK;
 }
 
 /* ---- Waiting for something else -------------------------------------------------------------- */
 
-tsr_status tsr_mesh_watch(tsr_mesh *mesh, double until, tsr_error *error) {
+/* Takes the beats of a peer, up to its next message. */
+static void take_beats(int socket) {
+  char bytes[64];
+  const ssize_t there = recv(socket, bytes, sizeof bytes, MSG_DONTWAIT | MSG_PEEK);
+  ssize_t beats = 0;
+  while (beats < there && bytes[beats] == TSR_BEAT) beats++;
+  const bool taken = beats > 0 && take(socket, bytes, (uint64_t)beats);
+  (void)taken;
+}
+
+tsr_status tsr_mesh_watch(tsr_mesh *mesh, double since, tsr_error *error) {
   struct pollfd polls[TSR_DEVICES_MAX];
+  uint32_t failed = mesh->rank;
   tsr_error why = {TSR_OK, ""};
   tsr_status status = TSR_OK;
-  if (mesh->is_broken) return give_up(mesh, &mesh->why, error);
+  if (mesh->is_broken) return end(mesh, failed, NULL, NULL, error);
   for (uint32_t i = 0; i < mesh->size; i++) /* poll ignores a negative socket, such as this rank's */
-    polls[i] = (struct pollfd){.fd = mesh->sockets[i], .events = POLLRDHUP};
-  if (poll(polls, mesh->size, 0) > 0)
-    for (uint32_t i = 0; i < mesh->size; i++)
-      if (polls[i].revents)
-        status = tsr_fail(&why, TSR_IO, "rank %u has ended or given up: the group is broken, begin a new one", i);
-  if (status == TSR_OK && tsr_mesh_left_ms(until) == 0)
+    polls[i] = (struct pollfd){.fd = mesh->sockets[i], .events = POLLIN | POLLRDHUP};
+  const int ready = poll(polls, mesh->size, 0);
+  for (uint32_t i = 0; status == TSR_OK && i < mesh->size; i++) {
+    if (i == mesh->rank) continue;
+    if (mesh->heard[i] < since) mesh->heard[i] = since;
+    if (ready > 0 && polls[i].revents & ~POLLIN) {
+      status = hear_why(mesh, i, &(way){.count = 0}, &failed, &why);
+    } else if (ready > 0 && polls[i].revents) { /* a message shows that it is there: it waits for this process */
+      take_beats(mesh->sockets[i]);
+      mesh->heard[i] = tsr_mesh_now_s();
+    } else if (tsr_mesh_left_ms(mesh->heard[i] + mesh->limit_s) == 0) {
+      failed = i;
+      status = say_silent(mesh, i, &why);
+    }
+  }
+  if (status == TSR_OK && tsr_mesh_left_ms(since + mesh->late_s) == 0)
     status =
-        tsr_fail(&why, TSR_IO, "an exchange of rank %u has not ended within %g s: the group is broken, begin a new one",
-                 mesh->rank, mesh->limit_s);
-  return status ? give_up(mesh, &why, error) : TSR_OK;
+        tsr_fail(&why, TSR_IO,
+                 "an exchange of rank %u has not ended within %g s (late_s), though all ranks are alive: the group is "
+                 "broken, begin a new one",
+                 mesh->rank, mesh->late_s);
+  return status ? end(mesh, failed, &why, NULL, error) : TSR_OK;
 }

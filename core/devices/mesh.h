@@ -30,8 +30,10 @@ typedef struct tsr_mesh {
   double limit_s;               /* without any sign of life */
   double late_s;                /* of a process that is alive, without its next message */
   tsr_beat beat;
-  uint64_t messages; /* so far: all processes count alike */
-  bool is_broken;    /* after a failure nothing more is sent */
+  uint64_t messages;             /* so far: all processes count alike */
+  double heard[TSR_DEVICES_MAX]; /* when each other process last showed that it is alive */
+  bool is_broken;                /* after a failure nothing more is sent */
+  uint32_t failed;               /* the rank that `why` is about */
   tsr_error why;
 } tsr_mesh;
 
@@ -46,10 +48,11 @@ tsr_status tsr_mesh_open(tsr_mesh *mesh, uint32_t rank, uint32_t size, const cha
                          tsr_error *error) TSR_MUST_CHECK;
 void tsr_mesh_close(tsr_mesh *mesh);
 tsr_status tsr_mesh_exchange(tsr_mesh *mesh, const tsr_mail *mail, tsr_error *error) TSR_MUST_CHECK;
-/* For use while this process waits for something else that needs all of them: fails when one has gone, or `until` is
- * past. Others may have sent already. */
-tsr_status tsr_mesh_watch(tsr_mesh *mesh, double until, tsr_error *error) TSR_MUST_CHECK;
-/* Ends the mesh for all: `why` is the answer of every further call. Returns its status. */
+/* For use while this process waits for something else that needs all of them, since the time `since`: fails when one has
+ * gone, is silent for limit_s, or late_s have passed. Others may have sent already. */
+tsr_status tsr_mesh_watch(tsr_mesh *mesh, double since, tsr_error *error) TSR_MUST_CHECK;
+/* Ends the mesh for all. `why`, a failure of this process, is the answer of every further call, and its last words to the
+ * others, whose calls fail with it. Returns its status. */
 tsr_status tsr_mesh_break(tsr_mesh *mesh, const tsr_error *why);
 /* Beats, from when the mesh is whole until its sockets are closed. */
 enum { TSR_BEAT = 0 }; /* a byte; no envelope begins with it */

@@ -14,7 +14,7 @@
 #include "core/devices/whole.h"
 #include "core/table/call.h"
 
-static tsr_status operate(tsr_table *t, const tsr_request *asked, tsr_error *error) {
+static tsr_status operate_shards(tsr_table *t, const tsr_request *asked, tsr_error *error) {
   tsr_request begun = *asked;
   const tsr_request *r = &begun;
   const tsr_status status = tsr_call_begin(t, &begun, error);
@@ -28,6 +28,12 @@ static tsr_status operate(tsr_table *t, const tsr_request *asked, tsr_error *err
   default:
     return r->op == TSR_BULK_retrieve ? tsr_batch_find_all(t, r, error) : tsr_batch_run(t, r, error);
   }
+}
+
+static tsr_status operate(tsr_table *t, const tsr_request *r, tsr_error *error) {
+  const uint64_t before = tsr_shards_ungrown(t);
+  const tsr_status status = operate_shards(t, r, error);
+  return status ? status : tsr_shards_tell_ungrown(t, r->op, before, error);
 }
 
 static tsr_status furnish(tsr_table *t, tsr_error *error) {

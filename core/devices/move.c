@@ -137,7 +137,7 @@ static tsr_status put_pairs(tsr_table *t, const pairs *p, uint32_t holders, cons
   const tsr_shape *shape = &t->store.composition->shape;
   tsr_report report;
   tsr_status status = TSR_OK;
-  const bool balances = !as && t->shards->split == TSR_SPLIT_HASH && !TSR_POLICY_LOOKS(shape->duplicates);
+  const bool balances = !as && t->shards->split == TSR_SPLIT_HASH && shape->duplicates == TSR_DUPLICATES_KEEP;
   if (as) {
     t->shards->seed = as->seed;
     memcpy(t->shards->first_bin, as->first_bin, sizeof as->first_bin);

@@ -9,6 +9,7 @@
 
 #include "core/devices/batch.h"
 #include "core/devices/modes.h"
+#include "core/devices/whole.h"
 #include "core/sized.h"
 #include "core/table/call.h"
 #include "core/tessera_devices.h"
@@ -64,7 +65,7 @@ static tsr_status request_of(tsr_table *t, uint32_t call, const tsr_batch_part *
   return status;
 }
 
-static tsr_status operate(tsr_table *t, const tsr_request *parts, uint32_t count, tsr_error *error) {
+static tsr_status operate_parts(tsr_table *t, const tsr_request *parts, uint32_t count, tsr_error *error) {
   tsr_shards *s = t->shards;
   tsr_status status = TSR_OK;
   const uint32_t op = parts->op;
@@ -75,8 +76,17 @@ static tsr_status operate(tsr_table *t, const tsr_request *parts, uint32_t count
     status = tsr_replicated_refresh(s, error);
     return status ? status : tsr_batch_deal_parts(t, parts, error);
   }
-  for (uint32_t i = 0; status == TSR_OK && i < count; i++) status = t->methods->operate(t, &parts[i], error);
+  for (uint32_t i = 0; status == TSR_OK && i < count; i++)
+    status = !s                                  ? t->methods->operate(t, &parts[i], error)
+             : s->split == TSR_SPLIT_INDEPENDENT ? tsr_independent_operate(t, &parts[i], error)
+                                                 : tsr_replicated_operate(t, &parts[i], error);
   return status;
+}
+
+static tsr_status operate(tsr_table *t, const tsr_request *parts, uint32_t count, tsr_error *error) {
+  const uint64_t before = t->shards ? tsr_shards_ungrown(t) : 0;
+  const tsr_status status = operate_parts(t, parts, count, error);
+  return status || !t->shards ? status : tsr_shards_tell_ungrown(t, parts->op, before, error);
 }
 
 /* How many parts the table takes. */

@@ -56,10 +56,12 @@ typedef struct tsr_flight {
   uint64_t got;                     /* items of its shard */
   const void *asked[TSR_QUESTIONS]; /* the caller's array, if it is on this device, otherwise `in`; NULL: none */
   tsr_buffer in[TSR_QUESTIONS], split[TSR_QUESTIONS], arrived[TSR_QUESTIONS];
-  tsr_buffer numbers, counts, answer[TSR_ANSWERS], back[TSR_ANSWERS], ordered[TSR_ANSWERS];
+  tsr_buffer places, counts, answer[TSR_ANSWERS], back[TSR_ANSWERS], ordered[TSR_ANSWERS];
   void *ordered_at[TSR_ANSWERS]; /* in `ordered`, or the caller's array */
   tsr_gathered gathered;
   tsr_event *ended[TSR_LEGS]; /* each leg */
+  tsr_leg last;               /* the last one that was enqueued, if the flight is under way */
+  bool is_under_way;
   tsr_leg_times times;
 } tsr_flight;
 

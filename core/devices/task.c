@@ -9,6 +9,7 @@
 
 #include "core/batch/sum.h"
 #include "core/devices/balance.h"
+#include "core/table/launch.h"
 
 /* ---- What is asked --------------------------------------------------------------------------- */
 
@@ -35,21 +36,30 @@ uint64_t tsr_task_max_part(const tsr_task *task) {
   return n;
 }
 
-/* With few chunks the legs do not overlap. Small chunks cost the host more time than the devices, and large ones cost
- * memory. */
-static uint64_t share_of(const tsr_task *task) {
-  enum { CHUNKS = 4, LEAST = 1 << 19, MOST = 32 << 20 };
-  if (task->s->chunk != TSR_CHUNK_AUTO) return task->s->chunk > task->x->here ? task->s->chunk / task->x->here : 1;
-  const uint64_t part = (tsr_task_max_part(task) + CHUNKS - 1) / CHUNKS;
-  return part < LEAST ? LEAST : part > MOST ? MOST : part;
+/* Whether a shard brings what it gets into an order before it works on it. Shards are alike. */
+static bool is_ordered(const tsr_task *task) {
+  const tsr_table *shard = task->s->members->shard;
+  const tsr_call_state call = {.stream = NULL};
+  return tsr_launch_plan(shard, &shard->store, task->parts->op, tsr_task_max_part(task), tsr_task_has_answers(task),
+                         &call)
+             .order != TSR_ORDER_NONE;
 }
 
-tsr_task tsr_task_of(tsr_table *t, const tsr_request *parts, tsr_error *error) {
+/* While a chunk is worked on, the next one is split. More chunks than two gain nothing, and each costs the host time, which is all that a small one costs. But
+ * an order needs all items at once: pages that are filled for each chunk are read and written for each. */
+static uint64_t share_of(const tsr_task *task, bool is_sparing) {
+  enum { CHUNKS = 2, LEAST = 2 << 20, MOST = 32 << 20 };
+  if (task->s->chunk != TSR_CHUNK_AUTO) return task->s->chunk > task->x->here ? task->s->chunk / task->x->here : 1;
+  const uint64_t chunks = task->is_ordered ? 1 : CHUNKS, most = task->is_ordered && !is_sparing ? UINT64_MAX : MOST;
+  const uint64_t part = (tsr_task_max_part(task) + chunks - 1) / chunks;
+  return part < LEAST ? LEAST : part > most ? most : part;
+}
+
+tsr_task tsr_task_of(tsr_table *t, const tsr_request *parts, bool is_sparing, tsr_error *error) {
   const tsr_shape *shape = &t->store.composition->shape;
   const uint32_t key_bytes = shape->key_bits / 8, op = parts->op;
   const uint32_t value_bytes = tsr_composition_value_bytes(t->store.composition);
   tsr_task task = {.t = t, .s = t->shards, .x = &t->shards->transport, .parts = parts, .error = error};
-  task.share = share_of(&task);
   const uint32_t bytes[TSR_ANSWERS] = {[TSR_FOUND_VALUES] = value_bytes,     [TSR_CODES] = 1,
                                        [TSR_UNPLACED_KEYS] = key_bytes,      [TSR_UNPLACED_VALUES] = value_bytes,
                                        [TSR_COUNTS] = sizeof *parts->counts, [TSR_TIMES] = 2 * sizeof *parts->times};
@@ -68,17 +78,20 @@ tsr_task tsr_task_of(tsr_table *t, const tsr_request *parts, tsr_error *error) {
                                           a == TSR_UNPLACED_KEYS || a == TSR_UNPLACED_VALUES ||
                                               (a == TSR_FOUND_VALUES && op == TSR_BULK_apply)};
   }
+  task.is_ordered = is_ordered(&task);
+  task.share = share_of(&task, is_sparing);
   return task;
 }
 
 /* Whether the work itself sends answers, so that its time hides the link's. Not answers that the work reads again, nor
- * rows, which travel in other ways. Not if the launches become small, because each member's items need their own. */
+ * rows, which travel in other ways. Not if the launches become small, because each member's items need their own; nor if
+ * each would need an order of its own. */
 bool tsr_task_sends_answers(const tsr_task *task) {
   const uint32_t op = task->parts->op;
   const uint64_t part = tsr_task_max_part(task), items = part < task->share ? part : task->share;
-  return task->x->is_direct && !task->stays &&
+  return task->x->is_direct && !task->stays && !task->is_ordered &&
          (op == TSR_BULK_find || op == TSR_BULK_contains || op == TSR_BULK_count) &&
-         task->answer_bytes[TSR_FOUND_VALUES] <= sizeof(uint64_t) && items / task->x->members >= TSR_SPLIT_TILE;
+         task->answer_bytes[TSR_FOUND_VALUES] <= sizeof(uint64_t) && items / task->x->members >= TSR_RUNS_TILE;
 }
 
 void *tsr_task_question(const tsr_task *task, const tsr_flight *k, tsr_column c) {
@@ -98,7 +111,6 @@ void tsr_task_free(tsr_task *task) {
     free(task->back[i]);
   }
   free(task->rows);
-  free(task->host_counts);
 }
 
 tsr_status tsr_task_allocate(tsr_task *task) {
@@ -109,11 +121,8 @@ tsr_status tsr_task_allocate(tsr_task *task) {
     task->back[i] = calloc(members * members, sizeof *task->back[i]);
     has_all = has_all && task->sizes[i] && task->back[i];
   }
-  const uint64_t most = tsr_task_max_part(task);
-  task->tiles_max = (most < task->share ? most : task->share) / TSR_SPLIT_TILE + 1;
   task->rows = calloc(members, sizeof *task->rows);
-  task->host_counts = calloc(task->x->here * (task->tiles_max * members + 1), sizeof *task->host_counts);
-  if (has_all && task->rows && task->host_counts) return TSR_OK;
+  if (has_all && task->rows) return TSR_OK;
   return tsr_fail(task->error, TSR_NO_MEMORY, "no memory to split a batch of %llu items",
                   (unsigned long long)tsr_task_max_part(task));
 }
@@ -139,8 +148,9 @@ tsr_status tsr_task_copy(const tsr_task *task, const tsr_member *m, void *to, co
 tsr_status tsr_task_step(const tsr_task *task, const tsr_member *m, uint32_t what, const tsr_split *split,
                          tsr_leg leg) {
   tsr_device *device = tsr_device_of(m);
-  const uint64_t items = what == TSR_SPLIT_count || what == TSR_SPLIT_scatter ? split->tiles : split->n;
-  return device->backend->step(device, NULL, &tsr_split_steps.step[what], split, items, m->streams[leg], task->error);
+  return device->backend->step(device, NULL, &tsr_split_steps.step[what], split,
+                               what == TSR_SPLIT_sizes ? split->runs.bins : split->runs.tiles, m->streams[leg],
+                               task->error);
 }
 
 tsr_status tsr_task_sum(const tsr_task *task, const tsr_member *m, uint64_t *numbers, uint64_t n, tsr_leg leg) {
@@ -160,6 +170,8 @@ tsr_status tsr_task_begin_leg(const tsr_task *task, const tsr_member *m, const t
 
 tsr_status tsr_task_end_leg(const tsr_task *task, const tsr_member *m, tsr_flight *k, tsr_leg leg) {
   k->times.is_timed[leg] = task->s->measures;
+  k->is_under_way = true;
+  k->last = leg;
   return record(task, m, k->ended[leg], leg);
 }
 
@@ -214,18 +226,21 @@ static tsr_status add_times(const tsr_task *task, uint32_t flight, tsr_error *er
   return status;
 }
 
+/* The last leg of a member ends after its other ones. */
 tsr_status tsr_task_finish_slot(const tsr_task *task, uint32_t flight, tsr_error *error) {
   tsr_status status = TSR_OK;
+  bool was_under_way = false;
   for (uint32_t i = 0; i < task->x->here; i++) {
     const tsr_member *m = &task->s->members[i];
-    const tsr_flight *k = &m->flights[flight];
+    tsr_flight *k = &task->s->members[i].flights[flight];
     tsr_device *device = tsr_device_of(m);
-    for (uint32_t leg = 0; leg < TSR_LEGS; leg++) {
-      tsr_status waited = device->backend->events->finish(device, k->ended[leg], status ? NULL : error);
-      if (status == TSR_OK) status = waited;
-    }
+    if (!k->is_under_way) continue;
+    const tsr_status waited = device->backend->events->finish(device, k->ended[k->last], status ? NULL : error);
+    if (status == TSR_OK) status = waited;
+    k->is_under_way = false;
+    was_under_way = true;
   }
-  return status ? status : add_times(task, flight, error);
+  return status || !was_under_way ? status : add_times(task, flight, error);
 }
 
 /* ---- Where columns are ----------------------------------------------------------------------- */

@@ -39,15 +39,15 @@ typedef struct tsr_task {
   uint64_t *sizes[TSR_FLIGHTS];       /* items from each member to each other */
   uint64_t *back[TSR_FLIGHTS];        /* and on their way back */
   tsr_task_row *rows;                 /* of each member */
-  uint64_t *host_counts;
-  uint64_t tiles_max; /* of a member's part of a chunk */
   uint64_t rounds;
-  bool stays; /* each member works on its own part */
-  bool sends; /* the shard writes answers directly to the asking member, in the order of shards */
+  bool is_ordered; /* a shard puts what it gets in an order: it should get all at once */
+  bool stays;      /* each member works on its own part */
+  bool sends;      /* the shard writes answers directly to the asking member, in the order of shards */
 } tsr_task;
 
-/* A task of these requests; it holds no memory until tsr_task_allocate, and may be freed at any time. */
-tsr_task tsr_task_of(tsr_table *table, const tsr_request *parts, tsr_error *error);
+/* A task of these requests; it holds no memory until tsr_task_allocate, and may be freed at any time. is_sparing: chunks
+ * are small in any case. */
+tsr_task tsr_task_of(tsr_table *table, const tsr_request *parts, bool is_sparing, tsr_error *error);
 tsr_status tsr_task_allocate(tsr_task *task) TSR_MUST_CHECK;
 void tsr_task_free(tsr_task *task);
 

@@ -20,8 +20,7 @@ static tsr_status size_values(const tsr_task *task, uint32_t flight, uint64_t *w
     if (status == TSR_OK) status = tsr_task_reserve(task, m, &k->gathered.spans, bytes);
     const uint64_t *callers = task->parts[i].counts + k->first;
     if (status == TSR_OK) status = tsr_task_copy(task, m, k->gathered.offsets.memory, callers, bytes, TSR_LEG_SPLIT);
-    const tsr_split split = {.n = k->n,
-                             .numbers = k->numbers.memory,
+    const tsr_split split = {.runs = tsr_chunk_runs(task, k),
                              .lists.offsets = k->gathered.offsets.memory,
                              .lists.spans = k->gathered.spans.memory};
     if (status == TSR_OK && k->n) status = tsr_task_step(task, m, TSR_SPLIT_spans, &split, TSR_LEG_SPLIT);
@@ -71,14 +70,11 @@ static tsr_status spread(const tsr_task *task, uint32_t member, uint32_t flight,
   const uint64_t room = first < r->room ? r->room - first : 0, fitting = count < room ? count : room;
   tsr_status status = tsr_task_reserve(task, m, &k->gathered.ordered, count * bytes);
   if (status || k->n == 0) return status;
-  tsr_split split = {.n = k->n,
-                     .shards = task->x->members,
-                     .numbers = k->numbers.memory,
+  tsr_split split = {.runs = tsr_chunk_runs(task, k),
                      .answers.ordered = k->gathered.ordered.memory,
                      .answers.column_bytes = bytes,
                      .lists.offsets = k->gathered.offsets.memory,
                      .lists.spans = k->gathered.spans.memory};
-  tsr_task_number_shards(task, member, task->sizes[flight], split.first_at);
   tsr_task_locate(task, member, flight, tsr_way_of_values(task), wants, split.from);
   status = tsr_task_step(task, m, TSR_SPLIT_spread, &split, TSR_LEG_RETURN);
   if (status || !fitting) return status;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/table/call.h"
+#include "core/table/growth.h"
 #include "core/table/single.h"
 #include "core/table/stage.h"
 
@@ -22,6 +23,20 @@ tsr_status tsr_shards_add_up(tsr_shards *s, uint64_t *number, tsr_error *error) 
   *number = 0;
   for (uint32_t i = 0; i < x->members; i++) *number += rows[i];
   return TSR_OK;
+}
+
+uint64_t tsr_shards_ungrown(const tsr_table *t) {
+  uint64_t pairs = 0;
+  for (uint32_t i = 0; i < t->shards->transport.here; i++) pairs += t->shards->members[i].shard->done.ungrown;
+  return pairs;
+}
+
+tsr_status tsr_shards_tell_ungrown(tsr_table *t, uint32_t op, uint64_t before, tsr_error *error) {
+  uint64_t pairs = tsr_shards_ungrown(t) - before;
+  if (!t->store.composition->settings.upkeep.growth || (op != TSR_BULK_insert && op != TSR_BULK_find_or_insert))
+    return TSR_OK;
+  const tsr_status status = tsr_shards_add_up(t->shards, &pairs, error);
+  return status ? status : tsr_growth_tell(t, pairs, error);
 }
 
 void tsr_shards_describe(const tsr_table *t, tsr_table_info *info) {

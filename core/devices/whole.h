@@ -12,6 +12,11 @@ uint32_t tsr_shards_holders(const tsr_shards *shards);
 /* The sum of a number over all processes. A process that has all shards has the sum already. */
 tsr_status tsr_shards_add_up(tsr_shards *shards, uint64_t *number, tsr_error *error) TSR_MUST_CHECK;
 
+/* How many pairs the shards of this process have handed back because there was no memory to grow. */
+uint64_t tsr_shards_ungrown(const tsr_table *table);
+/* The status of an operation, as tsr_growth_tell: alike in all processes. before: what was counted before it. */
+tsr_status tsr_shards_tell_ungrown(tsr_table *table, uint32_t op, uint64_t before, tsr_error *error) TSR_MUST_CHECK;
+
 /* Passes one column of rows, `counts` from each process, to all processes: from the shard's device to `callers`, an array
  * for all rows. NULL: the column is passed on, but not kept. */
 tsr_status tsr_shards_pass_column(tsr_table *table, const uint64_t *counts, const void *mine, void *callers,

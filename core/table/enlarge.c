@@ -55,13 +55,14 @@ tsr_status tsr_enlarge(tsr_growth *g, uint64_t needed, const tsr_change *change,
     }
   }
   *grown = g->may_grow && status == TSR_OK;
+  g->is_starved = status == TSR_NO_MEMORY || (g->is_starved && !g->may_grow);
   g->may_grow = *grown;
   if (status == TSR_OK || is_too_large(status)) return TSR_OK;
   if (error) *error = why;
   return status;
 }
 
-tsr_status tsr_enlarge_for(tsr_table *t, uint64_t n, void *stream, tsr_error *error) {
+tsr_status tsr_enlarge_for(tsr_table *t, uint64_t n, void *stream, bool *is_starved, tsr_error *error) {
   const tsr_shape *shape = &t->store.composition->shape;
   const uint64_t limit = limit_of(t);
   tsr_bulk bulk = {.n = tsr_composition_refs(t->store.composition)};
@@ -71,9 +72,11 @@ tsr_status tsr_enlarge_for(tsr_table *t, uint64_t n, void *stream, tsr_error *er
   if (status == TSR_OK && !t->store.is_clear)
     status = tsr_launch_alone(t, &t->store, TSR_BULK_size, &bulk, stream, &counted, error);
   uint64_t capacity = shape->capacity;
+  *is_starved = false;
   while (capacity < limit && capacity < counted.hits + n) capacity = capacity > limit / 2 ? limit : 2 * capacity;
   if (status == TSR_OK && capacity > shape->capacity) {
     status = tsr_rebuild(t, t->spec, capacity, shape->seed, NULL, stream, &why);
+    *is_starved = status == TSR_NO_MEMORY;
     if (is_too_large(status)) status = TSR_OK;
     if (status && error) *error = why;
   }

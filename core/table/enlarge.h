@@ -13,6 +13,7 @@ typedef struct tsr_growth {
   void *stream;
   uint64_t to_come; /* items that are not inserted yet */
   bool may_grow;    /* false: it could not the last time */
+  bool is_starved;  /* and memory was why */
 } tsr_growth;
 
 /* By how many pairs the table is below its capacity. t->known.pairs is known. */
@@ -25,8 +26,9 @@ uint64_t tsr_growth_slack(const tsr_growth *growth);
 tsr_status tsr_enlarge(tsr_growth *growth, uint64_t needed, const tsr_change *change, bool *grown, tsr_error *error)
     TSR_MUST_CHECK;
 
-/* Doubles the capacity until n pairs more have room, as far as growth_limit and the memory allow. For an insert that
- * works on all of the table at once, growing is no more than that. Waits. */
-tsr_status tsr_enlarge_for(tsr_table *table, uint64_t n, void *stream, tsr_error *error) TSR_MUST_CHECK;
+/* Doubles the capacity until n pairs more have room, as far as growth_limit and the memory allow. *is_starved: memory
+ * ended it. For an insert that works on all of the table at once, growing is no more than that. Waits. */
+tsr_status tsr_enlarge_for(tsr_table *table, uint64_t n, void *stream, bool *is_starved, tsr_error *error)
+    TSR_MUST_CHECK;
 
 #endif

@@ -41,9 +41,10 @@ typedef struct growing {
   tsr_pieces pieces;
   items items;
   uint64_t done;
-  bool looks;    /* a key that is present is not inserted */
-  uint64_t look; /* how many keys are looked up to find the end of a piece */
-  uint64_t fits; /* the keys up to this one are known to have room */
+  bool looks;       /* a key that is present is not inserted */
+  uint64_t look;    /* how many keys are looked up to find the end of a piece */
+  uint64_t fits;    /* the keys up to this one are known to have room */
+  uint64_t ungrown; /* pairs without a place since there was no memory to grow */
 } growing;
 
 /* ---- Growing --------------------------------------------------------------------------------- */
@@ -129,7 +130,9 @@ static tsr_status insert_next(growing *g, uint64_t n, const tsr_array *keys, tsr
   if (status) return status;
   const tsr_piece piece = {n, keys->devices, values->devices, g->items.counts ? g->items.counts + g->done : NULL,
                            g->done};
+  const uint64_t before = growth->t->done.counted.not_placed;
   status = tsr_piece_insert(&g->pieces, &piece, &inserted, error);
+  if (growth->is_starved) g->ungrown += growth->t->done.counted.not_placed - before;
   learn(g, n, inserted);
   return status;
 }
@@ -238,6 +241,7 @@ static tsr_status insert_list(tsr_table *t, const tsr_request *r, const items *l
   const tsr_status left = tsr_table_leave(t, r->call.stream, status ? NULL : error);
   if (status == TSR_OK) status = left;
   if (status) t->known.is_known = false;
+  if (status == TSR_OK) t->done.ungrown += g.ungrown;
   return status;
 }
 
@@ -283,4 +287,14 @@ tsr_status tsr_insert_growing(tsr_table *t, const tsr_request *r, tsr_error *err
     if (left.values) left.values += taken * (shape->value_bits / 8);
   }
   return status;
+}
+
+tsr_status tsr_growth_tell(const tsr_table *t, uint64_t pairs, tsr_error *error) {
+  if (pairs == 0) return TSR_OK;
+  return tsr_fail(
+      error, TSR_NO_MEMORY,
+      "%llu pairs found no room, and there is no memory to double the table (growth = double, capacity %llu). "
+      "These pairs were handed back, where the call had arrays for them, and all others are in the table. "
+      "Free memory and insert them again, or use more devices",
+      (unsigned long long)pairs, (unsigned long long)t->store.composition->shape.capacity);
 }

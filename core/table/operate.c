@@ -158,10 +158,25 @@ static tsr_status operate(tsr_table *t, const tsr_request *r, tsr_error *error) 
 
 /* ---- Requests -------------------------------------------------------------------------------- */
 
+/* What the device has counted of inserts without a place. */
+static tsr_status count_not_placed(const tsr_table *t, void *stream, uint64_t *pairs, tsr_error *error) {
+  tsr_tally tally;
+  tsr_status status = t->backend->copy(t->device, &tally, t->tallies + TSR_BULK_insert, sizeof tally, stream, error);
+  if (status == TSR_OK) status = t->backend->synchronize(t->device, stream, error);
+  *pairs = tally.not_placed;
+  return status;
+}
+
 static tsr_status insert_growing(tsr_table *t, const tsr_request *r, tsr_error *error) {
+  uint64_t before = 0, after = 0;
+  bool is_starved;
   if (!t->store.composition->shape.has_lists) return tsr_insert_growing(t, r, error);
-  const tsr_status status = tsr_enlarge_for(t, r->n, r->call.stream, error);
-  return status ? status : tsr_operate_staged(t, r, operate, error);
+  tsr_status status = tsr_enlarge_for(t, r->n, r->call.stream, &is_starved, error);
+  if (status == TSR_OK && is_starved) status = count_not_placed(t, r->call.stream, &before, error);
+  if (status == TSR_OK) status = tsr_operate_staged(t, r, operate, error);
+  if (status == TSR_OK && is_starved) status = count_not_placed(t, r->call.stream, &after, error);
+  t->done.ungrown += after - before;
+  return status;
 }
 
 /* Where a value is written after its key it can be read when the inserts are done; so it is after growing. */
@@ -217,6 +232,12 @@ tsr_status tsr_single_operate(tsr_table *t, const tsr_request *asked, tsr_error 
   tsr_status status = tsr_call_begin(t, &r, error);
   if (status == TSR_OK) status = tsr_clean(t, &r, error);
   return status ? status : operate_begun(t, &r, error);
+}
+
+tsr_status tsr_single_call(tsr_table *t, const tsr_request *r, tsr_error *error) {
+  const uint64_t before = t->done.ungrown;
+  const tsr_status status = tsr_single_operate(t, r, error);
+  return status ? status : tsr_growth_tell(t, t->done.ungrown - before, error);
 }
 
 tsr_request tsr_inserting(const tsr_table *t, uint32_t op, uint64_t n, const void *keys, const void *values,

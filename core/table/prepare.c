@@ -2,10 +2,13 @@
  *
  * Code made before it is needed (tsr_table_prepare, tsr_spec_prepare), and which operations each call is made of.
  */
+#include <string.h>
+
 #include "core/batch/plan.h"
 #include "core/batch/steps.h"
 #include "core/batch/zones.h"
 #include "core/compose/compose.h"
+#include "core/cpu/compiler.h"
 #include "core/cpu/fuse.h"
 #include "core/cuda/link.h"
 #include "core/kernels/scan.h"
@@ -222,4 +225,9 @@ tsr_status tsr_spec_fuse(const tsr_spec *spec, const tsr_options *options, uint3
       status = fuse_call(t, &calls[i], folder, error);
   tsr_composition_free(t);
   return status;
+}
+
+const char *tsr_compiler(const char *backend) {
+  const char *line = strcmp(backend, "cuda") == 0 ? tsr_cuda_linker_line() : tsr_compiler_line();
+  return line ? line : "";
 }

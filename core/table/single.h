@@ -28,6 +28,8 @@ tsr_status tsr_single_build(tsr_table *table, uint64_t n, const void *keys, cons
 tsr_status tsr_single_prepare(tsr_table *table, uint32_t calls, tsr_error *error) TSR_MUST_CHECK;
 /* operate.c */
 tsr_status tsr_single_operate(tsr_table *table, const tsr_request *request, tsr_error *error) TSR_MUST_CHECK;
+/* The same as a call of its own, whose status says where growing ended (tsr_growth_tell). */
+tsr_status tsr_single_call(tsr_table *table, const tsr_request *request, tsr_error *error) TSR_MUST_CHECK;
 /* tell.c */
 void tsr_single_describe(const tsr_table *table, tsr_table_info *info);
 tsr_status tsr_single_size(tsr_table *table, uint64_t *size, tsr_error *error) TSR_MUST_CHECK;

@@ -136,6 +136,7 @@ typedef struct tsr_done {
   tsr_tally counted; /* of inserts that used TSR_TALLY_COUNTED */
   uint64_t insert_keys, find_keys, erase_keys;
   uint64_t cleanings;
+  uint64_t ungrown; /* pairs handed back because there was no memory to grow */
 } tsr_done;
 
 /* How many pairs a table that grows has, and what was erased when that was counted. */

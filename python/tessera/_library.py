@@ -217,7 +217,10 @@ class Report(Structure):
         )
     ]
     _fields_ += [(name, c_uint64 * 32) for name in ("insert_histogram", "find_histogram", "erase_histogram")]
-    _fields_ += [(name, c_uint64) for name in ("insert_scratch_bytes", "cleanings", "erased_slots", "overflows", "zoned")]
+    _fields_ += [
+        (name, c_uint64)
+        for name in ("insert_scratch_bytes", "cleanings", "erased_slots", "overflows", "zoned", "ungrown")
+    ]
 
 
 class Usage(Structure):

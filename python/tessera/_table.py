@@ -95,6 +95,10 @@ _JOINS: Tuple[JoinKind, ...] = get_args(JoinKind)
 _JOINS_OF_PAIRS, _AGGREGATES = _JOINS[:4], _JOINS[7:]
 
 _NOT_PLACED = int(Code.NOT_PLACED)
+_NO_MEMORY_TO_GROW = (
+    "there is no memory to double the table. Free memory and insert them again, or create the table with a larger "
+    "load_factor or more devices"
+)
 _UNSIGNED = np.dtype(np.uint64)
 _ANY = "n"  # the kind of Python's numbers that are neither negative nor large
 
@@ -186,7 +190,7 @@ class Table:
         self._call = lib.Call()
         self._call_at = byref(self._call)
         self._report = lib.Report()
-        self._not_placed = self._overflows = 0
+        self._not_placed = self._overflows = self._ungrown = 0
         self._is_signed = False  # values to be added had a sign: then sums that pass 2^value_bits may be right
         self._stream = self._read = self._read_end = 0  # of the call that runs
         self._uses_device = self._waits = False
@@ -615,7 +619,7 @@ class Table:
             if library.tsr_insert(
                 handle, memory.size, memory.pointer, values_at or None, self._call_at, self._error_at
             ):
-                self._fail_insert(*made)
+                self._fail_insert(handle, adapter, made, wait)
             if not wait:
                 self._finish()
                 return *made[:2], self._decoded(made[2], out and out[2])
@@ -686,24 +690,31 @@ class Table:
             if library.tsr_build(
                 handle, memory.size, memory.pointer, values_at or None, self._call_at, tries, self._error_at
             ):
-                self._fail_insert(*made)
+                self._fail_insert(handle, adapter, made)
             self._raise_full(handle, adapter, *made)
         finally:
             self._end()
 
-    def _fail_insert(self, codes: Any, keys: Any, values: Any) -> NoReturn:
+    def _fail_insert(self, handle: c_void_p, adapter: Adapter, made: Tuple[Any, ...], wait: bool = True) -> NoReturn:
+        """wait: there are arrays for all that is handed back. An insert that was done as far as memory went is `Full`."""
         try:
             self._fail()
         except Error as error:
-            if self._grows:
-                error.unplaced = codes, keys, values  # type: ignore[attr-defined]
+            before = self._ungrown
+            if isinstance(error, lib.NoMemory) and self._grows and self._read_report(handle).ungrown != before and wait:
+                self._raise_handed_back(handle, adapter, _NO_MEMORY_TO_GROW, *made)
+            if self._grows and made:
+                error.unplaced = made  # type: ignore[attr-defined]
             raise
 
     def _raise_full(self, handle: c_void_p, adapter: Adapter, codes: Any, keys: Any, values: Any) -> None:
         before = self._not_placed
-        report = self._read_report(handle)
-        if report.not_placed == before:
-            return
+        if self._read_report(handle).not_placed != before:
+            self._raise_handed_back(handle, adapter, "", codes, keys, values)
+
+    def _raise_handed_back(
+        self, handle: c_void_p, adapter: Adapter, why: str, codes: Any, keys: Any, values: Any
+    ) -> None:
         mask = adapter.is_code(codes, _NOT_PLACED)
         keys = adapter.select(keys, mask)
         number = int(keys.shape[0])
@@ -715,10 +726,10 @@ class Table:
                 if self._duplicates == "promise_unique":
                     advice += ", or duplicates = first if keys repeat"
             raise Full(
-                f"{number} pair{'s' * (number > 1)} found no room: {advice}",
+                f"{number} pair{'s' * (number > 1)} found no room: {why or advice}",
                 keys,
                 self._decoded(adapter.select(values, mask)) if values is not None else None,
-            )
+            ) from None
 
     def find_or_insert(
         self, keys: Any, values: Any = None, *, missing: Union[int, float] = 0, out: Any = None
@@ -749,7 +760,7 @@ class Table:
                 self._call_at,
                 self._error_at,
             ):
-                self._fail()
+                self._fail_insert(handle, adapter, made)
             self._raise_full(handle, adapter, *made)
             return self._decoded(results, out), adapter.is_code(made[0], int(Code.INSERTED))
         finally:
@@ -778,7 +789,7 @@ class Table:
             made, places = self._handed_back(None, adapter, keys, memory) if wait else ((), [0, 0, 0])
             self._set_call(*places, missing=missing & 0xFFFFFFFF)
             if library.tsr_number(handle, memory.size, memory.pointer, at, self._call_at, self._error_at):
-                self._fail()
+                self._fail_insert(handle, adapter, made, wait)
             if wait:
                 self._raise_full(handle, adapter, *made)
             else:
@@ -1559,7 +1570,7 @@ class Table:
             if reset:
                 if library.tsr_table_report_reset(handle, self._error_at):
                     self._fail()
-                self._not_placed = self._overflows = 0
+                self._not_placed = self._overflows = self._ungrown = 0
             return report
         finally:
             self._end()
@@ -1570,7 +1581,7 @@ class Table:
         report.size = ctypes.sizeof(lib.Report)
         if library.tsr_table_report(handle, byref(report), self._error_at):
             self._fail()
-        self._not_placed = report.not_placed
+        self._not_placed, self._ungrown = report.not_placed, report.ungrown
         before, self._overflows = self._overflows, report.overflows
         if self._overflows > before:
             text = self._overflow_text(self._overflows - before)

@@ -169,6 +169,22 @@ for megabytes in 100 200 400; do
   [[ ! $(ls -A disk) ]] || fail "$megabytes MB: left $(ls -A disk)"
 done
 
+case_of "without memory for a larger table every pair is in the table or handed back, and the program says so"
+seq 1 10200000 >many.txt
+(
+  ulimit -v $((700 * 1024))
+  OMP_NUM_THREADS=2 exec "$tessera" run spec.ini "${cpu[@]}" --set table.growth=double --set table.load_factor=0.99 \
+    --set table.capacity=10M --insert many.txt --value one --unplaced left.tsv --export pairs_in.tsv --quiet
+) >out 2>err
+code=$?
+((code == 3)) || fail "status $code: $(cat err)"
+left=$(wc -l <left.tsv)
+((left > 0)) || fail "every pair found room"
+expect_err "$left of 10200000 pairs found no room in the table's [0-9]* slots: there is no memory to double it"
+[[ $(cut -f 1 left.tsv pairs_in.tsv | awk '{ sum += $1 } END { printf "%d %.0f", NR, sum }') == \
+  $(awk '{ sum += $1 } END { printf "%d %.0f", NR, sum }' many.txt) ]] || fail "other pairs than were inserted"
+rm -f many.txt left.tsv pairs_in.tsv
+
 case_of "counting takes the memory of its table and of a few chunks, however long the file is"
 # 40 million k-mers, which alone would take 320 MB, beside what the program and a table of 46 MB need
 awk 'BEGIN {

@@ -78,6 +78,24 @@ expect_status 0
 [[ $(cat sums.tsv) == $'1\t4294967301\n2\t4294967295' ]] || fail "other sums: $(cat sums.tsv)"
 refuses 'only sums can overflow' run "$specs/quickstart.ini" "${cpu[@]}" --set table.overflow=wrap --insert large.tsv
 
+case_of "pairs of one key are sorted by their values, of every width"
+awk 'BEGIN {
+  seed = 3
+  for (i = 0; i < 200000; i++) { seed = seed * 16807 % 2147483647; print seed % 5000 - 2500 "\t" int(seed / 7) % 1000 - 500 }
+}' >signed.tsv
+sort -n -k 1,1 -k 2,2 signed.tsv >expected
+for bits in 32 64; do
+  run run "$specs/warpcore_multi.ini" "${cpu[@]}" --set table.capacity=200000 --set "table.key_bits=$bits" \
+    --set "table.value_bits=$bits" --signed --insert signed.tsv --export sorted.tsv --sorted --quiet
+  expect_status 0
+  cmp -s sorted.tsv expected || fail "$bits bits: $(diff sorted.tsv expected | head -4)"
+done
+awk '{ printf "%d\t%032d\n", ($1 + 2500) % 100, $2 + 500 }' signed.tsv | head -n 5000 >bytes.tsv
+sed 's/^kind = .*/kind = multimap/; s/^probing = .*/probing = double_hashing/; /^hash_functions/d; /^\[probing\]/d' "$specs/wide.ini" >many.ini
+run run many.ini "${cpu[@]}" --set table.capacity=10000 --set table.value_bytes=16 --insert bytes.tsv --export sorted.tsv --sorted --quiet
+expect_status 0
+sort -n -k 1,1 -k 2,2 bytes.tsv | cmp -s - sorted.tsv || fail "values of bytes: $(head -n 4 sorted.tsv)"
+
 case_of "values of value_bytes are hexadecimal digits"
 wide=(run "$specs/wide.ini" "${cpu[@]}" --set table.capacity=100 --set table.value_bytes=16 --set table.duplicates=replace)
 printf '7\t%032d\n8,00112233445566778899aAbBcCdDeEfF\n' 5 | tr , '\t' >wide.tsv

@@ -22,6 +22,10 @@
 #include <new>
 #include <set>
 
+extern "C" {
+#include "core/cuda/nccl.h"
+#include "core/devices/mesh.h"
+}
 #include "core/tessera_devices.h"
 #include "core/tessera_tools.h"
 #include "tests/devices/tables.h"
@@ -698,6 +702,115 @@ TEST(Failing, ARankIsKilledAtWork) {
     });
     EXPECT_EQ(statuses, with(1, 128 + SIGALRM)) << within_ms;
   }
+}
+
+// A process that fails by itself says why before it goes: to one that waits for its message, to one that waits for something
+// else, and to one that has to read earlier messages first.
+TEST_F(Silent, TheLastWordsOfARankReachAll) {
+  const std::vector<int> statuses = live(4, [](uint32_t rank, const std::string &id) {
+    tsr_mesh mesh;
+    tsr_error error = {};
+    char mine[3] = {1, 2, 3}, theirs[4][3];
+    tsr_mail mail = {};
+    for (uint32_t i = 0; i < 4; i++) {
+      mail.out[i] = mine;
+      mail.in[i] = theirs[i];
+      mail.out_bytes[i] = mail.in_bytes[i] = sizeof mine;
+    }
+    NEED_OK(tsr_mesh_open(&mesh, rank, 4, id.c_str(), 5, 20, &error));
+    NEED_OK(tsr_mesh_exchange(&mesh, &mail, &error));
+    if (rank == 2) {
+      usleep(1500000); // beats come before the words
+      error = {TSR_NO_MEMORY, "NCCL has no memory"};
+      NEED(tsr_mesh_break(&mesh, &error) == TSR_NO_MEMORY);
+      NEED(tsr_mesh_exchange(&mesh, &mail, &error) == TSR_NO_MEMORY && !strcmp(error.message, "NCCL has no memory"));
+    } else if (rank == 3) {
+      const double since = tsr_mesh_now_s();
+      tsr_status status = TSR_OK;
+      while (status == TSR_OK) {
+        status = tsr_mesh_watch(&mesh, since, &error);
+        usleep(1000);
+      }
+      NEED(status == TSR_NO_MEMORY && !strcmp(error.message, "rank 2: NCCL has no memory"));
+    } else {
+      const tsr_status status = tsr_mesh_exchange(&mesh, &mail, &error);
+      NEED(status == TSR_NO_MEMORY && !strcmp(error.message, "rank 2: NCCL has no memory"));
+    }
+    tsr_mesh_close(&mesh);
+    return 0;
+  });
+  EXPECT_EQ(statuses, std::vector<int>(4, 0));
+}
+
+// Who waits for something else waits on while all are alive, also for longer than the limit, and no longer than late_s;
+// who is silent is named to all.
+TEST_F(Silent, AWatchKnowsWhoIsAlive) {
+  const std::vector<int> statuses = live(3, [](uint32_t rank, const std::string &id) {
+    tsr_mesh mesh;
+    tsr_error error = {};
+    NEED_OK(tsr_mesh_open(&mesh, rank, 3, id.c_str(), 1, 60, &error));
+    if (rank == 2) {
+      shared->sleeper = getpid();
+      sleep(3);
+      raise(SIGSTOP);
+      tsr_mesh_close(&mesh);
+      return 0;
+    }
+    const Clock::time_point begin = Clock::now();
+    const double since = tsr_mesh_now_s();
+    while (tsr_mesh_watch(&mesh, since, &error) == TSR_OK) usleep(1000);
+    const double waited_s = seconds_since(begin);
+    if (rank == 0) kill(shared->sleeper, SIGCONT);
+    NEED(waited_s > 2.5 && waited_s < 20);
+    NEED(strstr(error.message, "rank 2 has not been heard of for 1 s") != nullptr);
+    tsr_mesh_close(&mesh);
+    return 0;
+  });
+  EXPECT_EQ(statuses, std::vector<int>(3, 0));
+}
+
+TEST(Failing, WhatNcclLacksIsTold) {
+  const uint64_t gib = 1ull << 30;
+  const struct {
+    tsr_nccl_failure failure;
+    tsr_status status;
+    const char *said;
+  } cases[] = {
+      {{1, "ncclSend", "unhandled cuda error", "Cuda failure 2 'out of memory'", 3 * gib, 80 * gib},
+       TSR_NO_MEMORY,
+       "NCCL has no memory for its buffers on this GPU: 3221225472 of 85899345920 bytes are free (ncclSend: unhandled "
+       "cuda "
+       "error: Cuda failure 2 'out of memory')"},
+      {{1, "connecting", "unhandled cuda error", nullptr, 600, 80 * gib},
+       TSR_NO_MEMORY,
+       ": 600 of 85899345920 bytes are free"},
+      {{5, "connecting", "invalid usage", "Duplicate GPU detected : rank 0 and rank 1\nmore", gib, gib},
+       TSR_BAD_ARGUMENT,
+       "NCCL refuses these GPUs (connecting: invalid usage: Duplicate GPU detected : rank 0 and rank 1): each process"},
+      {{2, "connecting", "unhandled system error", "", gib, gib},
+       TSR_IO,
+       "NCCL fails: connecting: unhandled system error, error 2: NCCL_DEBUG=INFO prints more"},
+  };
+  for (const auto &one : cases) {
+    tsr_error error = {};
+    EXPECT_EQ(tsr_nccl_fail(&one.failure, &error), one.status);
+    EXPECT_NE(strstr(error.message, one.said), nullptr) << error.message;
+  }
+}
+
+TEST(Failing, RanksThatDoNotComeAreNamed) {
+  const std::vector<int> statuses = live(5, [](uint32_t rank, const std::string &id) {
+    tsr_group *group = nullptr;
+    tsr_error error = {};
+    if (rank % 2) return 0;
+    tsr_group_options options = {};
+    options.limit_s = 1;
+    NEED(tsr_group_create(rank, 5, id.c_str(), &options, &group, &error) == TSR_IO);
+    const char *said = rank ? "rank 1" : "rank 0: ranks 1 and 3 have not come within 1 s: start all 5 processes";
+    NEED(strstr(error.message, said) != nullptr);
+    return 0;
+  });
+  EXPECT_EQ(statuses, std::vector<int>(5, 0));
 }
 
 // It is stopped there, the others give up in time, and it hears of that when it goes on.

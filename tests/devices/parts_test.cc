@@ -266,6 +266,31 @@ TEST(Memory, OfEachDevice) {
   tsr_table_destroy(table);
 }
 
+// A batch is two chunks, but one where each shard sorts what it gets.
+TEST(Chunks, AreFew) {
+  const uint64_t n = 8 << 20; // in two parts; a chunk has at least 2^21 of each
+  const std::string words =
+      "kind=set key_bits=32 layout=packed probing=cuckoo hasher=murmur3 capacity=12M devices=" + numbers(2);
+  std::vector<uint32_t> keys(n);
+  std::vector<uint8_t> present(n);
+  for (uint32_t i = 0; i < n; i++) keys[i] = i * 7 + 1;
+  for (const bool is_sorted : {false, true}) {
+    tsr_error error = {};
+    tsr_phases inserted = {}, asked = {};
+    tsr_table *table = table_of(words + (is_sorted ? " page_bytes=auto page_batch=1000 find_batch=1000" : ""));
+    ASSERT_EQ(tsr_phases_start(table, &error), TSR_OK) << error.message;
+    ASSERT_EQ(tsr_insert(table, n, keys.data(), nullptr, nullptr, &error), TSR_OK) << error.message;
+    ASSERT_EQ(tsr_phases_stop(table, &inserted, &error), TSR_OK) << error.message;
+    ASSERT_EQ(tsr_phases_start(table, &error), TSR_OK) << error.message;
+    ASSERT_EQ(tsr_contains(table, n, keys.data(), present.data(), nullptr, &error), TSR_OK) << error.message;
+    ASSERT_EQ(tsr_phases_stop(table, &asked, &error), TSR_OK) << error.message;
+    EXPECT_EQ(inserted.chunks, is_sorted ? 1u : 2u);
+    EXPECT_EQ(asked.chunks, is_sorted ? 1u : 2u);
+    EXPECT_EQ(std::count(present.begin(), present.end(), 1), static_cast<ptrdiff_t>(n));
+    tsr_table_destroy(table);
+  }
+}
+
 TEST(Arguments, AreChecked) {
   tsr_error error = {};
   uint32_t keys[2] = {1, 2}, values[2] = {3, 4};

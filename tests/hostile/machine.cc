@@ -182,7 +182,7 @@ void launch(const char *kernel, void **parameters) {
   }
   for (const tsr_step *step = tsr_zone_steps.step; step < tsr_zone_steps.step + TSR_ZONE_STEP_COUNT; step++)
     if (strcmp(kernel, step->kernel) == 0) {
-      const uint64_t n = static_cast<tsr_zone_step *>(parameters[0])->tiles;
+      const uint64_t n = static_cast<tsr_zone_step *>(parameters[0])->runs.tiles;
       ASSERT_EQ(tsr_cpu_backend.step(nullptr, running->program, step, parameters[0], n, nullptr, nullptr), TSR_OK);
       return;
     }
@@ -190,7 +190,9 @@ void launch(const char *kernel, void **parameters) {
     for (const tsr_step *step = set->step; step < set->step + set->count; step++)
       if (strcmp(kernel, step->kernel) == 0) {
         uint64_t n = *static_cast<uint64_t *>(parameters[0]); // the arguments begin with it
-        if (set == &tsr_split_steps && step->grid.block_items == 1) n = static_cast<tsr_split *>(parameters[0])->tiles;
+        if (step == &tsr_split_steps.step[TSR_SPLIT_sizes]) n = static_cast<tsr_split *>(parameters[0])->runs.bins;
+        if (set == &tsr_split_steps && step->grid.block_items == 1)
+          n = static_cast<tsr_split *>(parameters[0])->runs.tiles;
         ASSERT_EQ(tsr_cpu_backend.step(nullptr, nullptr, step, parameters[0], n, nullptr, nullptr), TSR_OK);
         return;
       }

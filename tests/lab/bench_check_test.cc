@@ -258,6 +258,8 @@ TEST_F(Check, FailuresEndTheRunAndFreeEverything) {
   }
 }
 
+const std::string few = ", no interval: that takes 5 repetitions";
+
 TEST_F(Check, SpecsTakeTurnsAndOnlyTheOperationIsTimed) {
   Outcome outcome = bench(Fault::NONE, "insert,find0,erase", {spec("b"), spec("c")});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
@@ -268,8 +270,8 @@ TEST_F(Check, SpecsTakeTurnsAndOnlyTheOperationIsTimed) {
   EXPECT_EQ(faulty.operations, expected);
   auto lines = outcome.lines();
   ASSERT_EQ(lines.size(), 1 + 9 + 6u);
-  EXPECT_EQ(lines[10], "# ratio " + spec("a") + "/" + spec("b") + ": insert at load 0.8: 2.000 (2.000 to 2.000)");
-  EXPECT_EQ(lines[15], "# ratio " + spec("a") + "/" + spec("c") + ": erase at load 0.8: 2.000 (2.000 to 2.000)");
+  EXPECT_EQ(lines[10], "# ratio " + spec("a") + "/" + spec("b") + ": insert at load 0.8: 2.000 (2.000 to 2.000)" + few);
+  EXPECT_EQ(lines[15], "# ratio " + spec("a") + "/" + spec("c") + ": erase at load 0.8: 2.000 (2.000 to 2.000)" + few);
 }
 
 // Ratios are of repetitions: that of a's and b's medians would be 3.
@@ -285,15 +287,19 @@ TEST_F(Check, RatiosHaveTheSpreadOfTheRepetitions) {
   };
   Words of_a = lines({});
   ASSERT_EQ(of_a.size(), 1 + 3 + 2u);
-  EXPECT_EQ(of_a[4], "# ratio " + a + "/" + b + insert + "6.000 (1.000 to 10.000)");
-  EXPECT_EQ(of_a[5], "# ratio " + a + "/" + c + insert + "1.500 (0.500 to 8.000)");
+  EXPECT_EQ(of_a[4], "# ratio " + a + "/" + b + insert + "6.000 (1.000 to 10.000)" + few);
+  EXPECT_EQ(of_a[5], "# ratio " + a + "/" + c + insert + "1.500 (0.500 to 8.000)" + few);
   for (const std::string &versus : {b, std::string("2")}) {
     Words of_b = lines({"--vs", versus});
     ASSERT_EQ(of_b.size(), 1 + 3 + 2u);
-    EXPECT_EQ(of_b[4], "# ratio " + b + "/" + a + insert + "0.167 (0.100 to 1.000)");
-    EXPECT_EQ(of_b[5], "# ratio " + b + "/" + c + insert + "0.500 (0.150 to 1.333)");
+    EXPECT_EQ(of_b[4], "# ratio " + b + "/" + a + insert + "0.167 (0.100 to 1.000)" + few);
+    EXPECT_EQ(of_b[5], "# ratio " + b + "/" + c + insert + "0.500 (0.150 to 1.333)" + few);
+    std::string text;
+    for (const std::string &line : of_b) text += line + "\n";
+    const auto rows = Outcome{0, text, ""}.rows();
+    EXPECT_EQ(rows[0][45] + " " + rows[1][45] + " " + rows[2][45], "0.1667 - 0.5000") << "the ratio is in its row";
   }
-  const std::string ratio = "\"ratio " + c + "/" + b + insert + "2.000 (0.750 to 6.667)\"";
+  const std::string ratio = "\"ratio " + c + "/" + b + insert + "2.000 (0.750 to 6.667)" + few + "\"";
   Words json = lines({"--vs=3", "--json=-"});
   EXPECT_TRUE(std::any_of(json.begin(), json.end(),
                           [&](const std::string &line) { return line.find(ratio) != std::string::npos; }));

@@ -3,14 +3,19 @@
 // tools/lab/bench.h and roofline.h on the cpu backend: the command line, the rows, the ratios.
 #include "tools/lab/bench.h"
 
+#include <algorithm>
 #include <cmath>
 #include <sstream>
 
 #include "command.h"
+#include "core/tessera_tools.h"
 #include "tools/lab/bench_options.h"
+#include "tools/lab/interval.h"
 #include "tools/lab/roofline.h"
 
 namespace {
+
+using Words = std::vector<std::string>;
 
 const char plugins[] = "layouts:probing:hashers:allocators";
 
@@ -42,6 +47,7 @@ TEST(BenchOptions, WrongOnesAreRefusedWithASentence) {
   expect_usage({"a.ini", "--n", "5", "--n", "6"}, "--n is given twice");
   expect_usage({"a.ini", "--repeat=1001"}, "--repeat 1001: must be a whole number from 0 to 1000");
   expect_usage({"a.ini", "--repeat=0", "--devices", "0"}, "--repeat 0: only counts");
+  expect_usage({"a.ini", "--raw=some"}, "--raw some: must be yes or no");
   expect_usage({"a.ini", "--probes=some"}, "--probes some: must be yes or no");
   expect_usage({"a.ini", "--seed", "0"}, "--seed 0");
   expect_usage({"a.ini", "--loads", ".8,"}, "'' is no load");
@@ -124,15 +130,18 @@ TEST(Bench, RowsOfOneSpec) {
   std::string path = spec("one.ini", map32);
   Outcome outcome = bench({path, "--n", "2^12", "--loads", ".5,.8", "--repeat", "2", "--seed", "7"});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_EQ(outcome.lines()[0],
-            "spec,backend,device,op,key_bits,value_bits,n,load,mops,probes,pct_limit,ok,utilization,keys,distinct,"
-            "composition,not_placed,bytes,registers,link_ms,mops_min,mops_max,limit_mops,"
-            "devices,stage,split_ms,exchange_ms,work_ms,answer_ms,pct_link,scaling,scaling_net,model_mops");
+  EXPECT_EQ(
+      outcome.lines()[0],
+      "spec,backend,device,op,key_bits,value_bits,n,load,mops,probes,pct_limit,ok,utilization,keys,distinct,"
+      "composition,not_placed,bytes,registers,link_ms,mops_min,mops_max,limit_mops,"
+      "devices,stage,split_ms,exchange_ms,work_ms,answer_ms,pct_link,scaling,scaling_net,model_mops,"
+      "version,parts_hash,composition_hash,seed,compiler,threads,code,driver,clock_mhz,memory_mhz,date,repeat,ratio,"
+      "ratio_low,ratio_high,mops_each");
   auto rows = outcome.rows();
   ASSERT_EQ(rows.size(), 10u) << outcome.out;
   const std::vector<std::string> ops = {"insert", "find100", "find50", "find0", "erase"};
   for (size_t i = 0; i < rows.size(); i++) {
-    ASSERT_EQ(rows[i].size(), 33u);
+    ASSERT_EQ(rows[i].size(), 49u);
     EXPECT_EQ(rows[i][23] + rows[i][24] + rows[i][32], "---");
     EXPECT_EQ(rows[i][0], path);
     EXPECT_EQ(rows[i][1], "cpu");
@@ -151,6 +160,80 @@ TEST(Bench, RowsOfOneSpec) {
     EXPECT_LE(std::stod(rows[i][20]), std::stod(rows[i][8]));
     EXPECT_GE(std::stod(rows[i][21]), std::stod(rows[i][8]));
   }
+}
+
+std::string hash_of(const std::string &text) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (unsigned char c : text) hash = (hash ^ c) * 0x100000001b3u;
+  char digits[17];
+  snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
+  return digits;
+}
+
+TEST(Bench, RowsSayWhereTheyComeFrom) {
+  const std::string path = spec("origin.ini", map32), other = spec("origin2.ini", map32, "soa", "double_hashing");
+  Words words = {path, other, "--n", "3000", "--repeat", "6", "--ops", "insert", "--seed", "7", "--raw", "yes"};
+  Outcome outcome = bench(words);
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  auto rows = outcome.rows();
+  ASSERT_EQ(rows.size(), 2u);
+  for (auto &row : rows) {
+    ASSERT_EQ(row.size(), 49u);
+    EXPECT_EQ(row[33].rfind(std::string(tsr_version()), 0), 0u) << row[33];
+    EXPECT_EQ(row[34].size(), 16u);
+    EXPECT_EQ(row[35], hash_of(row[15]));
+    EXPECT_EQ(row[36], "7");
+    EXPECT_EQ(row[37], *tsr_compiler("cpu") ? tsr_compiler("cpu") : "-");
+    EXPECT_GE(std::stoi(row[38]), 1);
+    EXPECT_EQ(row[39].rfind("function tables", 0), 0u) << row[39];
+    EXPECT_EQ(row[40].rfind("Linux ", 0), 0u) << row[40];
+    int year, month, day, hour, minute, second;
+    EXPECT_EQ(sscanf(row[43].c_str(), "%d-%d-%dT%d:%d:%dZ", &year, &month, &day, &hour, &minute, &second), 6);
+    EXPECT_EQ(row[44], "6");
+    std::istringstream each(row[48]);
+    std::vector<double> rates;
+    for (double rate; each >> rate;) rates.push_back(rate);
+    ASSERT_EQ(rates.size(), 6u) << row[48];
+    std::sort(rates.begin(), rates.end());
+    EXPECT_NEAR(rates.front(), std::stod(row[20]), .01);
+    EXPECT_NEAR(rates.back(), std::stod(row[21]), .01);
+  }
+  EXPECT_NE(rows[0][34], rows[1][34]) << "other parts";
+  EXPECT_EQ(rows[0][45] + rows[0][46] + rows[0][47], "---");
+  EXPECT_LE(std::stod(rows[1][46]), std::stod(rows[1][45]));
+  EXPECT_GE(std::stod(rows[1][47]), std::stod(rows[1][45]));
+  EXPECT_EQ(bench({path, "--n", "3000", "--repeat", "1", "--ops", "insert"}).rows()[0][48], "-");
+}
+
+std::pair<double, double> interval(std::vector<double> samples) {
+  double low = 0, high = 0;
+  EXPECT_TRUE(tsr_interval_of_median(samples.data(), samples.size(), &low, &high));
+  return {low, high};
+}
+
+TEST(Interval, HoldsTheMedian) {
+  double low, high;
+  const double few[] = {1, 2, 3, 4};
+  EXPECT_FALSE(tsr_interval_of_median(few, 4, &low, &high));
+  EXPECT_EQ(interval({2, 2, 2, 2, 2}), std::make_pair(2., 2.));
+  EXPECT_EQ(interval({5, 1, 4, 2, 3}), std::make_pair(1., 5.)) << "five say little";
+  std::vector<double> samples;
+  for (int i = 1; i <= 101; i++) samples.push_back(i);
+  auto [least, most] = interval(samples);
+  // Order statistics: 101 / 2 - 1.96 sqrt(101) / 2 is 40.7.
+  EXPECT_NEAR(least, 41, 2);
+  EXPECT_NEAR(most, 61, 2);
+  EXPECT_EQ(interval(samples), interval(samples)) << "no chance from call to call";
+}
+
+TEST(Interval, RatiosArePaired) {
+  const double one[] = {2, 4, 20, 2, 6}, other[] = {1, 2, 10, 1, 3};
+  tsr_ratio ratio;
+  ASSERT_TRUE(tsr_ratio_of(one, other, 5, &ratio));
+  EXPECT_EQ(ratio.median, 2);
+  EXPECT_EQ(ratio.low, 2) << "what slowed down both is gone";
+  EXPECT_EQ(ratio.high, 2);
+  EXPECT_FALSE(tsr_ratio_of(one, other, 0, &ratio));
 }
 
 TEST(Bench, ProbesAloneAndTimesAlone) {

@@ -62,6 +62,7 @@ void tsr_table_describe(const tsr_table *table, tsr_table_info *info) {
   info->backend = faulty.is_cuda ? "cuda" : "cpu";
   info->device = "Model 1, \"large\"";
   info->backend_reason = "";
+  info->code = "";
   info->key_bits = 32;
   info->value_bits = faulty.value_bits;
   info->bytes = table->capacity * 10;
@@ -73,6 +74,16 @@ tsr_status tsr_spec_resolve(const tsr_spec *, const tsr_options *, tsr_resolutio
   resolution->text = strdup("table.kind=map layout.width=8");
   return TSR_OK;
 }
+
+const char *tsr_version(void) { return "0.0.0"; }
+
+const char *tsr_compiler(const char *) { return "a compiler -O1"; }
+
+tsr_status tsr_plugins_list(const char *, const tsr_plugin_info **, size_t *, tsr_error *error) {
+  return tsr_fail(error, TSR_NOT_FOUND, "there are no plugins");
+}
+
+void tsr_plugins_free(const tsr_plugin_info *, size_t) {}
 
 void tsr_resolution_free(tsr_resolution *resolution) { free(resolution->text); }
 

@@ -24,6 +24,11 @@ Outcome sweep(const std::string &path, const std::string &csv, std::vector<std::
   return run(tsr_sweep_command, words);
 }
 
+std::string read(const std::string &path) {
+  std::ifstream stream(path);
+  return std::string(std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>());
+}
+
 std::string fresh_csv(const std::string &name) {
   const std::string path = testing::TempDir() + name;
   std::remove(path.c_str());
@@ -50,6 +55,7 @@ std::vector<std::string> values(const std::string &text) {
 }
 
 using Texts = std::vector<std::string>;
+using Words = Texts;
 
 TEST(Values, ListsAndRanges) {
   EXPECT_EQ(values("a, b ,c"), (Texts{"a", "b", "c"}));
@@ -139,10 +145,6 @@ TEST(Sweep, MeasuresAndGoesOn) {
                     csv = fresh_csv("on.csv");
   Outcome outcome = sweep(path, csv);
   ASSERT_EQ(outcome.status, 0) << outcome.err;
-  auto read = [](const std::string &file) {
-    std::ifstream stream(file);
-    return std::string(std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>());
-  };
   const std::string whole = read(csv);
   Outcome rows{0, whole, ""};
   ASSERT_EQ(rows.rows().size(), 3u * 2 * 3);
@@ -186,18 +188,32 @@ TEST(Sweep, RowsNeedAFileOfTheirOwn) {
   EXPECT_NE(outcome.err.find("--csv -: rows are read back from where they went"), std::string::npos) << outcome.err;
 }
 
-TEST(Sweep, RowsOfAnotherDeviceAreNotMixedIn) {
+// Rows of other conditions are neither added to nor counted as measured.
+TEST(Sweep, RowsOfOtherConditionsAreNotMixedIn) {
   const std::string path = write_file("other.ini", std::string(base) + small), csv = fresh_csv("other.csv");
   ASSERT_EQ(sweep(path, csv).status, 0);
-  std::ifstream stream(csv);
-  std::string text((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
-  const std::string device = Outcome{0, text, ""}.rows()[0][2];
-  for (size_t at = 0; (at = text.find("," + device + ",", at)) != std::string::npos; at++)
-    text.replace(at, device.size() + 2, ",Model 7,");
-  std::ofstream(csv) << text;
-  Outcome outcome = sweep(path, csv, {"--n", "400"});
-  EXPECT_EQ(outcome.status, 2);
-  EXPECT_NE(outcome.err.find("has rows of Model 7, and this is " + device), std::string::npos) << outcome.err;
+  const std::string whole = read(csv);
+  const auto row = Outcome{0, whole, ""}.rows()[0];
+  const auto expect_refused = [&](size_t column, const std::string &name, Words words) {
+    std::string text = whole;
+    for (size_t at = 0; (at = text.find("," + row[column] + ",", at)) != std::string::npos; at++)
+      text.replace(at, row[column].size() + 2, ",Model 7,");
+    std::ofstream(csv) << text;
+    Outcome outcome = sweep(path, csv, words);
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_NE(outcome.err.find("has rows whose " + name + " is Model 7, and here it is " + row[column]),
+              std::string::npos)
+        << outcome.err;
+  };
+  const Words more = {"--n", "400"};
+  expect_refused(2, "device", more);
+  expect_refused(33, "version", more);
+  expect_refused(40, "driver", more);
+  expect_refused(34, "parts_hash", {});
+  std::ofstream(csv) << whole;
+  EXPECT_NE(sweep(path, csv, {"--n", "400", "--seed", "9"}).err.find("has rows whose seed is 1, and here it is 9"),
+            std::string::npos);
+  EXPECT_EQ(sweep(path, csv, more).status, 0);
 }
 
 // A table that cannot hold its keys is a row, and no failure; it is not in the front.

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import pickle
 import random
+import resource
 import subprocess
 import sys
 import tempfile
@@ -569,6 +570,37 @@ class OperationsTest(unittest.TestCase):
             self.assertEqual(sorted([*table, *caught.exception.keys.tolist()]), keys.tolist())
         with Table(spec(kind="set")) as table, self.assertRaisesRegex(tessera.BadArgument, "out: a set has no values"):
             table.find_or_insert([1], out=keys[:1])
+
+    def test_no_memory_to_grow_is_told_with_the_pairs(self):
+        def inserts(table, keys):
+            try:
+                table.insert(keys, keys)
+            except tessera.Full as full:
+                self.assertRegex(str(full), r"^\d+ pairs? found no room: there is no memory to double the table")
+                self.assertTrue(np.array_equal(full.keys, full.values))
+                return [full.keys]
+            return []
+
+        count, step = 1 << 20, 1 << 14
+        keys = np.arange(count + 10 * step, dtype=np.uint32)
+        with Table(spec(probing="cuckoo", capacity=count, load_factor=0.9, growth="double")) as table:
+            table.insert(keys[:count], keys[:count])
+            back = []
+            soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+            with open("/proc/self/statm") as file:
+                used = int(file.read().split()[0]) * resource.getpagesize()
+            resource.setrlimit(resource.RLIMIT_AS, (used + (12 << 20), hard))
+            try:
+                for first in range(count, len(keys), step):
+                    back += inserts(table, keys[first : first + step])
+            finally:
+                resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+            left = np.concatenate(back)
+            self.assertEqual(table.report()["ungrown"], len(left))
+            self.assertTrue((left < count).any(), "no pair of before was evicted")
+            self.assertEqual(len(table) + len(left), len(keys))
+            table.insert(left, left)  # with memory, it grows
+            self.assertTrue(np.array_equal(table.get(keys), keys))
 
     def test_a_full_table_hands_every_pair_back(self):
         keys = np.arange(1, 2001, dtype=np.uint64)

@@ -4,6 +4,7 @@
 // sentence, and the table is as it was, or every pair is accounted for. A leak would be seen by the job asan.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <functional>
@@ -14,8 +15,10 @@
 namespace {
 int64_t allocations_left = -1; // negative: no end
 bool has_failed = false;
+size_t bytes_max = SIZE_MAX; // of an allocation that succeeds
 
-bool fails() {
+bool fails(size_t bytes = 0) {
+  if (bytes > bytes_max) return true;
   if (allocations_left < 0 || allocations_left-- > 0) return false;
   allocations_left = 0; // and all that follow: memory does not come back
   return has_failed = true;
@@ -28,11 +31,11 @@ void *__real_calloc(size_t count, size_t bytes);
 void *__real_realloc(void *memory, size_t bytes);
 int __real_posix_memalign(void **memory, size_t alignment, size_t bytes);
 FILE *__real_open_memstream(char **text, size_t *bytes);
-void *__wrap_malloc(size_t bytes) { return fails() ? nullptr : __real_malloc(bytes); }
-void *__wrap_calloc(size_t count, size_t bytes) { return fails() ? nullptr : __real_calloc(count, bytes); }
-void *__wrap_realloc(void *memory, size_t bytes) { return fails() ? nullptr : __real_realloc(memory, bytes); }
+void *__wrap_malloc(size_t bytes) { return fails(bytes) ? nullptr : __real_malloc(bytes); }
+void *__wrap_calloc(size_t count, size_t bytes) { return fails(count * bytes) ? nullptr : __real_calloc(count, bytes); }
+void *__wrap_realloc(void *memory, size_t bytes) { return fails(bytes) ? nullptr : __real_realloc(memory, bytes); }
 int __wrap_posix_memalign(void **memory, size_t alignment, size_t bytes) {
-  return fails() ? ENOMEM : __real_posix_memalign(memory, alignment, bytes);
+  return fails(bytes) ? ENOMEM : __real_posix_memalign(memory, alignment, bytes);
 }
 FILE *__wrap_open_memstream(char **text, size_t *bytes) {
   return fails() ? nullptr : __real_open_memstream(text, bytes);
@@ -65,6 +68,22 @@ void with_failures(const std::function<tsr_status(tsr_error *)> &work,
   }
 }
 
+std::pair<std::vector<uint32_t>, std::vector<uint32_t>> columns_of(const std::map<uint32_t, uint32_t> &pairs) {
+  std::vector<uint32_t> keys, values;
+  for (const auto &pair : pairs) {
+    keys.push_back(pair.first);
+    values.push_back(pair.second);
+  }
+  return {keys, values};
+}
+
+tsr_report report_of(tsr_table *table) {
+  tsr_report report = {};
+  tsr_error error = {};
+  EXPECT_EQ(tsr_table_report(table, &report, &error), TSR_OK) << error.message;
+  return report;
+}
+
 class Memory : public testing::TestWithParam<std::string> {};
 
 TEST_P(Memory, RehashKeepsTheTable) {
@@ -90,11 +109,7 @@ TEST_P(Memory, RehashKeepsTheTable) {
 TEST_P(Memory, GrowingLosesNothing) {
   Random random(2);
   auto pairs = some_pairs(random, 300);
-  std::vector<uint32_t> keys, values;
-  for (const auto &pair : pairs) {
-    keys.push_back(pair.first);
-    values.push_back(pair.second);
-  }
+  const auto [keys, values] = columns_of(pairs);
   tsr_table *table = nullptr;
   std::vector<uint8_t> codes(keys.size());
   std::vector<uint32_t> back_keys(keys.size()), back_values(keys.size());
@@ -112,7 +127,10 @@ TEST_P(Memory, GrowingLosesNothing) {
         call.unplaced_values = back_values.data();
         return tsr_insert(table, keys.size(), keys.data(), values.data(), &call, error);
       },
-      [&](tsr_status, const tsr_error &) {
+      [&](tsr_status status, const tsr_error &error) {
+        ASSERT_TRUE(status == TSR_OK || status == TSR_NO_MEMORY) << error.message;
+        const auto back = std::count(codes.begin(), codes.end(), TSR_NOT_PLACED);
+        ASSERT_TRUE(status || back == 0) << "the status says nothing of pairs without a place";
         std::map<uint32_t, uint32_t> expected;
         for (size_t i = 0; i < keys.size(); i++)
           if (codes[i] == TSR_INSERTED || codes[i] == TSR_NOT_PLACED) expected[keys[i]] = values[i];
@@ -131,14 +149,55 @@ TEST_P(Memory, GrowingLosesNothing) {
   tsr_table_destroy(table);
 }
 
+// There is memory for everything but a table twice as large.
+TEST_P(Memory, GrowingThatEndsSaysSoByItsStatus) {
+  Random random(5);
+  enum { BATCH = 250 };
+  for (int i = 0; i < 4; i++) {
+    const bool has_arrays = i % 2, has_shards = i / 2;
+    SCOPED_TRACE(testing::Message() << "arrays " << has_arrays << ", shards " << has_shards);
+    const auto pairs = some_pairs(random, has_shards ? 16000 : 8000);
+    const auto [keys, values] = columns_of(pairs);
+    std::vector<uint8_t> codes(BATCH);
+    std::vector<uint32_t> back_keys(BATCH), back_values(BATCH), left_keys, left_values;
+    tsr_table *table = table_of(GetParam() + " growth=double capacity=" + (has_shards ? "10000 devices=0,0" : "5000"));
+    tsr_error error = {};
+    int grown_out = 0;
+    bytes_max = 40000;
+    for (size_t first = 0; first < keys.size(); first += BATCH) {
+      tsr_call call = {};
+      if (has_arrays) call = {0, nullptr, codes.data(), back_keys.data(), back_values.data(), 0, nullptr, nullptr};
+      const uint64_t before = report_of(table).not_placed;
+      const tsr_status status = tsr_insert(table, BATCH, &keys[first], &values[first], &call, &error);
+      const uint64_t left = report_of(table).not_placed - before;
+      ASSERT_EQ(status, left ? TSR_NO_MEMORY : TSR_OK) << error.message;
+      grown_out += status != TSR_OK;
+      const std::string begins = std::to_string(left) + " pairs found no room, and there is no memory to double";
+      ASSERT_TRUE(!status || std::string(error.message).find(begins) == 0) << error.message;
+      for (size_t j = 0; has_arrays && j < BATCH; j++) {
+        ASSERT_TRUE(codes[j] == TSR_INSERTED || codes[j] == TSR_NOT_PLACED) << int(codes[j]);
+        if (codes[j] != TSR_NOT_PLACED) continue;
+        left_keys.push_back(back_keys[j]);
+        left_values.push_back(back_values[j]);
+      }
+    }
+    bytes_max = SIZE_MAX;
+    EXPECT_GT(grown_out, 1);
+    const tsr_report report = report_of(table);
+    EXPECT_EQ(report.ungrown, report.not_placed);
+    EXPECT_EQ(pairs_of(table).size() + report.ungrown, pairs.size());
+    if (has_arrays) { /* with memory, what was handed back has room */
+      ASSERT_EQ(tsr_insert(table, left_keys.size(), left_keys.data(), left_values.data(), nullptr, &error), TSR_OK);
+      expect_pairs(table, pairs);
+    }
+    tsr_table_destroy(table);
+  }
+}
+
 TEST_P(Memory, BuildLeavesAnEmptyTable) {
   Random random(3);
   auto pairs = some_pairs(random, 400);
-  std::vector<uint32_t> keys, values;
-  for (const auto &pair : pairs) {
-    keys.push_back(pair.first);
-    values.push_back(pair.second);
-  }
+  const auto [keys, values] = columns_of(pairs);
   tsr_error ignored;
   tsr_table *table = table_of(GetParam() + " capacity=200"); // more pairs than slots: all tries are made
   with_failures([&](tsr_error *error) { return tsr_build(table, 400, keys.data(), values.data(), nullptr, 4, error); },

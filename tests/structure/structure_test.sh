@@ -63,7 +63,7 @@ compiles() {
 }
 
 warnings=(-Wall -Wextra -Werror -fsyntax-only -I.)
-for header in plugins/*.h core/tessera.h core/tessera_tools.h core/tessera_kernels.h core/tessera_devices.h core/kernels/bulk.h; do
+for header in plugins/*.h core/tessera.h core/tessera_tools.h core/tessera_kernels.h core/tessera_devices.h core/tessera_rival.h core/kernels/bulk.h; do
   echo "#include \"$header\"" >"$work/alone.c"
   cp "$work/alone.c" "$work/alone.cc"
   case_of "$header compiles alone as C11"

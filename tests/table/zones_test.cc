@@ -79,7 +79,7 @@ TEST_P(Zones, EveryAnswerComesBackToItsKey) {
   ASSERT_NO_FATAL_FAILURE(create(GetParam(), {"table.page_bytes=4Ki", "table.find_batch=1", "table.stash=64"}));
   ASSERT_NO_FATAL_FAILURE(fill(9000, &random));
   uint64_t zoned = 0;
-  constexpr int tile = TSR_ZONE_TILE;
+  constexpr int tile = TSR_RUNS_TILE;
   for (int items : {0, 1, 2, tile - 1, tile, tile + 1, 2 * tile + 77}) {
     const uint64_t n = static_cast<uint64_t>(items);
     SCOPED_TRACE(n);
@@ -89,7 +89,7 @@ TEST_P(Zones, EveryAnswerComesBackToItsKey) {
     zoned += (GetParam().value_bits ? 4 : 2) * n; /* count_all, find_all, find, contains */
     EXPECT_EQ(report().zoned, zoned);
   }
-  for (uint64_t n : {uint64_t{1}, uint64_t{TSR_ZONE_TILE + 5}}) {
+  for (uint64_t n : {uint64_t{1}, uint64_t{TSR_RUNS_TILE + 5}}) {
     Batch gone = asked(n, GetParam().key_bits, &random);
     ASSERT_NO_FATAL_FAILURE(erase(gone));
     EXPECT_EQ(report().zoned, zoned += n);
@@ -104,7 +104,7 @@ TEST_P(Zones, WithoutSomeOfTheAnswers) {
   Random random(2);
   ASSERT_NO_FATAL_FAILURE(create(GetParam(), {"table.page_bytes=4Ki", "table.find_batch=1"}));
   ASSERT_NO_FATAL_FAILURE(fill(5000, &random));
-  Batch batch = asked(TSR_ZONE_TILE + 100, GetParam().key_bits, &random);
+  Batch batch = asked(TSR_RUNS_TILE + 100, GetParam().key_bits, &random);
   const Array keys(GetParam().key_bits, batch.keys);
   const uint64_t n = batch.keys.size();
   Array again = keys, values(GetParam().value_bits, n);
@@ -133,7 +133,7 @@ TEST_P(Zones, OfEqualKeys) {
   ASSERT_NO_FATAL_FAILURE(create(GetParam(), {"table.page_bytes=4Ki", "table.find_batch=1"}));
   ASSERT_NO_FATAL_FAILURE(fill(3000, &random));
   Batch batch;
-  batch.keys.assign(TSR_ZONE_TILE + 3, asked(1, GetParam().key_bits, &random).keys[0]);
+  batch.keys.assign(TSR_RUNS_TILE + 3, asked(1, GetParam().key_bits, &random).keys[0]);
   ASSERT_NO_FATAL_FAILURE(contain(batch));
   ASSERT_EQ(table_->count_all(batch), "");
   ASSERT_EQ(oracle_->count_all(batch), "");
@@ -151,7 +151,7 @@ TEST_F(Others, RowsComeBackWithTheirKeys) {
   Batch batch = asked(9000, 64, &random);
   for (uint64_t i = 0; i < 9000; i++) batch.values.push_back(random.bits(64));
   ASSERT_NO_FATAL_FAILURE(insert(batch));
-  Batch more = asked(TSR_ZONE_TILE + 9, 64, &random);
+  Batch more = asked(TSR_RUNS_TILE + 9, 64, &random);
   ASSERT_NO_FATAL_FAILURE(expect_all(more.keys));
   EXPECT_GT(report().zoned, 0u);
 }

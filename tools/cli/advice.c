@@ -50,8 +50,7 @@ const char *tsr_advice_when_full(tsr_table *table, const char *grow, char advice
     snprintf(advice, TSR_FULL_ADVICE_BYTES, "it grew to capacity %" PRIu64 ": raise growth_limit (now %s)",
              info.capacity, limit);
   else if (says(table, "growth", "none"))
-    snprintf(advice, TSR_FULL_ADVICE_BYTES,
-             "it grew to capacity %" PRIu64 ", and there is no memory for more, or more does not help; %s",
+    snprintf(advice, TSR_FULL_ADVICE_BYTES, "it grew to capacity %" PRIu64 ", and more does not help; %s",
              info.capacity, way_out);
   else if (keeps_all && says(table, "page_bytes", "0"))
     snprintf(advice, TSR_FULL_ADVICE_BYTES,

@@ -3,7 +3,7 @@
  * tessera experiment: the papers' experiments, each a file of specs/experiments, or a file of the user's own. What a
  * file says and what is compared: tools/lab/experiment.h. Read next: places.h, which finds the files.
  */
-#define _GNU_SOURCE /* glob */
+#define _GNU_SOURCE /* glob, asprintf */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +19,7 @@ static const tsr_option options[] = {
     {"--out", "FOLDER", false,
      "Where NAME.csv, NAME.paper.csv and the picture NAME.svg of each go. Otherwise the working directory. An "
      "experiment continues a NAME.csv that is there."},
+    {"--beside", "FILE.so", true, "Tables of other libraries, measured in turns with each table (examples/rivals)."},
     TSR_OPTION_SET,
     TSR_OPTION_PLUGINS,
     TSR_OPTION_END};
@@ -71,22 +72,51 @@ static tsr_exit unknown_name(const experiments *e, const char *name) {
                        nearest ? ", perhaps " : "", nearest ? nearest : "");
 }
 
+/* What repeats on the command line: assignments, and words of bench, which are its own. */
+typedef struct repeated {
+  const char **sets;
+  char **bench;
+  size_t set_count, bench_count;
+} repeated;
+
+static void free_repeated(repeated *r) {
+  for (size_t i = 0; i < r->bench_count; i++) free(r->bench[i]);
+  free(r->bench);
+  free(r->sets);
+}
+
+static bool read_repeated(const tsr_arguments *arguments, repeated *r) {
+  *r = (repeated){.sets = calloc(arguments->given_count + 1, sizeof *r->sets),
+                  .bench = calloc(arguments->given_count + 1, sizeof *r->bench)};
+  bool is_read = r->sets && r->bench;
+  for (size_t i = 0; is_read && i < arguments->given_count; i++) {
+    const char *value = arguments->given[i].value;
+    if (strcmp(arguments->given[i].name, "--set") == 0) r->sets[r->set_count++] = value;
+    if (strcmp(arguments->given[i].name, "--beside") != 0) continue;
+    is_read = asprintf(&r->bench[r->bench_count], "--beside=%s", value) >= 0;
+    r->bench_count += is_read;
+  }
+  return is_read;
+}
+
 /* ---- Running --------------------------------------------------------------------------------- */
 
-static tsr_exit run_one(const char *path, const char *name, const tsr_arguments *arguments, const char *const *sets,
-                        size_t set_count) {
+static tsr_exit run_one(const char *path, const char *name, const tsr_arguments *arguments, const repeated *r) {
   const char *folder = tsr_arguments_value(arguments, "--out");
   char csv[PATH_MAX];
   tsr_error error;
   bool all_right = true;
   if (snprintf(csv, sizeof csv, "%s/%s.csv", folder ? folder : ".", name) >= (int)sizeof csv)
     return tsr_say_usage("--out %s: is too long a path", folder);
-  const tsr_experiment_options of_one = {
-      .path = path,
-      .name = name,
-      .csv = csv,
-      .plan = {.plugins = tsr_arguments_value(arguments, "--plugins"), .sets = sets, .set_count = set_count},
-      .is_small = tsr_arguments_has(arguments, "--small")};
+  const tsr_experiment_options of_one = {.path = path,
+                                         .name = name,
+                                         .csv = csv,
+                                         .plan = {.plugins = tsr_arguments_value(arguments, "--plugins"),
+                                                  .sets = r->sets,
+                                                  .set_count = r->set_count,
+                                                  .bench = (const char *const *)r->bench,
+                                                  .bench_count = r->bench_count},
+                                         .is_small = tsr_arguments_has(arguments, "--small")};
   tsr_status status = tsr_experiment_run(stdout, &of_one, &all_right, &error);
   fflush(stdout);
   if (status) return tsr_say_error(status, &error);
@@ -108,40 +138,37 @@ static bool is_file(const char *name) {
   return letters > strlen(".ini") && strcmp(name + letters - strlen(".ini"), ".ini") == 0;
 }
 
-static tsr_exit run_file(const char *path, const tsr_arguments *arguments, const char *const *sets, size_t set_count) {
+static tsr_exit run_file(const char *path, const tsr_arguments *arguments, const repeated *r) {
   const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
   char name[NAME_MAX + 1];
   snprintf(name, sizeof name, "%.*s", (int)(strlen(base) - strlen(".ini")), base);
-  return run_one(path, name, arguments, sets, set_count);
+  return run_one(path, name, arguments, r);
 }
 
 /* One that fails does not keep the others from being run. */
 static tsr_exit run_several(const experiments *e, const tsr_arguments *arguments) {
-  const char **sets = calloc(arguments->given_count + 1, sizeof *sets);
-  size_t set_count = 0;
+  repeated r;
+  const bool is_read = read_repeated(arguments, &r);
+  tsr_error error;
   tsr_exit worst = TSR_EXIT_OK;
-  for (size_t i = 0; sets && i < arguments->given_count; i++)
-    if (strcmp(arguments->given[i].name, "--set") == 0) sets[set_count++] = arguments->given[i].value;
+  if (!is_read) worst = tsr_say_error(tsr_fail(&error, TSR_NO_MEMORY, "no memory for the command line"), &error);
   for (size_t i = 0; i < arguments->operand_count && worst == TSR_EXIT_OK; i++)
     if (!is_file(arguments->operands[i]) && find_name(e, arguments->operands[i]) == e->count)
       worst = unknown_name(e, arguments->operands[i]);
-  if (worst) {
-    free(sets);
-    return worst;
-  }
-  for (size_t i = 0; sets && i < arguments->operand_count; i++) {
+  const bool starts = worst == TSR_EXIT_OK;
+  for (size_t i = 0; starts && i < arguments->operand_count; i++) {
     const char *operand = arguments->operands[i];
     const size_t which = is_file(operand) ? 0 : find_name(e, operand);
-    const tsr_exit ended = is_file(operand) ? run_file(operand, arguments, sets, set_count)
-                                            : run_one(e->each[which].path, e->names[which], arguments, sets, set_count);
+    const tsr_exit ended = is_file(operand) ? run_file(operand, arguments, &r)
+                                            : run_one(e->each[which].path, e->names[which], arguments, &r);
     if (ended) worst = ended;
   }
-  for (size_t i = 0; sets && tsr_arguments_has(arguments, "--all") && i < e->count; i++) {
+  for (size_t i = 0; starts && tsr_arguments_has(arguments, "--all") && i < e->count; i++) {
     if (!tsr_experiment_is_one(e->each[i].path)) continue;
-    const tsr_exit ended = run_one(e->each[i].path, e->names[i], arguments, sets, set_count);
+    const tsr_exit ended = run_one(e->each[i].path, e->names[i], arguments, &r);
     if (ended) worst = ended;
   }
-  free(sets);
+  free_repeated(&r);
   return worst;
 }
 

@@ -160,9 +160,11 @@ void tsr_say_not_placed(const tsr_job *job, const tsr_job_step *step) {
   char advice[TSR_FULL_ADVICE_BYTES];
   tsr_table_info info = {0};
   tsr_table_describe(job->table, &info);
+  const char *way_out = step->report.ungrown
+                            ? "there is no memory to double it; use a larger load_factor, or more devices"
+                            : tsr_advice_when_full(job->table, "let the table grow: --on-full grow", advice);
   tsr_say("%s: %" PRIu64 " of %" PRIu64 " pairs found no room in the table's %" PRIu64 " slots: %s%s", step->path,
-          step->report.not_placed, step->count, info.slots,
-          tsr_advice_when_full(job->table, "let the table grow: --on-full grow", advice),
+          step->report.not_placed, step->count, info.slots, way_out,
           job->outputs.unplaced ? "" : "; --unplaced FILE lists the pairs");
 }
 

@@ -2,6 +2,7 @@
  *
  * Pairs in memory (pairs.h).
  */
+#define _GNU_SOURCE /* qsort_r */
 #include "tools/cli/pairs.h"
 
 #include <inttypes.h>
@@ -12,6 +13,7 @@
 #include "core/spec/number.h"
 #include "tools/cli/console.h"
 #include "tools/cli/data_file.h"
+#include "tools/cli/sort.h"
 
 typedef struct pair {
   uint64_t key, value;
@@ -84,46 +86,6 @@ void tsr_pairs_keep(tsr_pairs *pairs, uint64_t least) {
   pairs->count = kept;
 }
 
-static int compare(uint64_t a, uint64_t b) { return (a > b) - (a < b); }
-
-static int by_key(const void *left, const void *right) {
-  const pair *a = left, *b = right;
-  const int order = compare(a->key, b->key);
-  return order ? order : compare(a->value, b->value);
-}
-
-/* A pair with a value of bytes. */
-typedef struct wide_pair {
-  uint64_t key;
-  const char *value;
-  size_t bytes;
-} wide_pair;
-
-static int by_key_and_bytes(const void *left, const void *right) {
-  const wide_pair *a = left, *b = right;
-  const int order = compare(a->key, b->key);
-  return order ? order : memcmp(a->value, b->value, a->bytes);
-}
-
-static tsr_status sort_wide(tsr_pairs *pairs, tsr_error *error) {
-  const size_t bytes = pairs->value_bits / 8;
-  wide_pair *sorted = malloc((pairs->count + 1) * sizeof *sorted);
-  char *values = malloc((pairs->count + 1) * bytes);
-  const bool has_memory = sorted && values;
-  for (uint64_t i = 0; has_memory && i < pairs->count; i++)
-    sorted[i] = (wide_pair){tsr_number_at(pairs->keys, pairs->key_bits, i), (char *)pairs->values + i * bytes, bytes};
-  if (has_memory) qsort(sorted, pairs->count, sizeof *sorted, by_key_and_bytes);
-  for (uint64_t i = 0; has_memory && i < pairs->count; i++) {
-    tsr_number_put(pairs->keys, pairs->key_bits, i, sorted[i].key);
-    memcpy(values + i * bytes, sorted[i].value, bytes);
-  }
-  char *useless = has_memory ? pairs->values : values;
-  if (has_memory) pairs->values = values;
-  free(useless);
-  free(sorted);
-  return has_memory ? TSR_OK : no_memory(pairs, "sort", error);
-}
-
 /* Turns the order of numbers with a sign into that of numbers without, and back. */
 static void turn_signs(tsr_pairs *p) {
   const bool has_number = p->value_bits == 32 || p->value_bits == 64;
@@ -134,21 +96,117 @@ static void turn_signs(tsr_pairs *p) {
                    tsr_number_at(p->values, p->value_bits, i) ^ UINT64_C(1) << (p->value_bits - 1));
 }
 
+/* What is sorted: items of one word, key and value, or of two. With values of bytes the second word is the pair's number. */
+typedef struct items {
+  uint64_t *word, *spare;
+  uint32_t words;
+  char *bytes; /* the values that numbers stand for */
+} items;
+
+static bool take_items(const tsr_pairs *p, items *all) {
+  const bool is_wide = p->value_bits > 64;
+  all->words = !is_wide && p->key_bits + p->value_bits <= 64 ? 1 : 2;
+  all->word = malloc((p->count + 1) * all->words * sizeof *all->word);
+  for (uint64_t i = 0; all->word && i < p->count; i++) {
+    const pair one = pair_at(p, i);
+    if (all->words == 1) {
+      all->word[i] = p->value_bits ? one.key << p->value_bits | one.value : one.key;
+    } else {
+      all->word[2 * i] = one.key;
+      all->word[2 * i + 1] = is_wide ? i : one.value;
+    }
+  }
+  return all->word != NULL;
+}
+
+static bool put_items(tsr_pairs *p, const items *all) {
+  const size_t value_bytes = p->value_bits / 8;
+  p->keys = malloc((p->count + 1) * (p->key_bits / 8));
+  p->values = value_bytes ? malloc((p->count + 1) * value_bytes) : NULL;
+  if (!p->keys || (value_bytes && !p->values)) return false;
+  for (uint64_t i = 0; i < p->count; i++) {
+    const uint64_t first = all->word[i * all->words];
+    const uint64_t value = all->words == 2 ? all->word[2 * i + 1] : first;
+    const uint64_t key = all->words == 2 || !value_bytes ? first : first >> p->value_bits;
+    if (all->bytes) memcpy((char *)p->values + i * value_bytes, all->bytes + value * value_bytes, value_bytes);
+    if (all->bytes)
+      tsr_number_put(p->keys, p->key_bits, i, key);
+    else
+      put_pair(p, i, (pair){key, value});
+  }
+  return true;
+}
+
+static void sort_items(items *all, uint64_t n, uint32_t low_bits) {
+  uint64_t *sorted = tsr_sort(all->word, all->spare, n, all->words, low_bits);
+  if (sorted == all->word) return;
+  all->spare = all->word;
+  all->word = sorted;
+}
+
+static void swap_words(const items *all, uint64_t n) {
+  for (uint64_t i = 0; i < n; i++) {
+    const uint64_t key = all->word[2 * i];
+    all->word[2 * i] = all->word[2 * i + 1];
+    all->word[2 * i + 1] = key;
+  }
+}
+
+typedef struct wide_values {
+  const char *bytes;
+  size_t size;
+} wide_values;
+
+static int by_bytes(const void *left, const void *right, void *values) {
+  const wide_values *v = values;
+  return memcmp(v->bytes + ((const uint64_t *)left)[1] * v->size, v->bytes + ((const uint64_t *)right)[1] * v->size,
+                v->size);
+}
+
+/* Puts pairs of one key in the order of their values. Few tables have such pairs, so keys are sorted alone first. */
+static void sort_values(items *all, uint64_t n, uint32_t value_bits) {
+  const uint32_t words = all->words, shift = words == 1 ? value_bits : 0;
+  wide_values values = {all->bytes, value_bits / 8};
+  bool repeats = false;
+  for (uint64_t i = 0, end; i < n; i = end) {
+    for (end = i + 1; end < n && all->word[end * words] >> shift == all->word[i * words] >> shift; end++) continue;
+    if (all->bytes && end - i > 1) qsort_r(all->word + 2 * i, end - i, 2 * sizeof *all->word, by_bytes, &values);
+    repeats = repeats || end - i > 1;
+  }
+  if (all->bytes || !repeats) return;
+  if (words == 2) {
+    swap_words(all, n);
+    sort_items(all, n, 0);
+    swap_words(all, n);
+  }
+  sort_items(all, n, 0);
+}
+
+/* Items take as much memory as keys and values, which are freed meanwhile. */
 static tsr_status sort_pairs(tsr_pairs *pairs, tsr_error *error) {
-  if (pairs->value_bits > 64) return sort_wide(pairs, error);
-  pair *sorted = malloc((pairs->count + 1) * sizeof *sorted);
-  if (!sorted) return no_memory(pairs, "sort", error);
-  for (uint64_t i = 0; i < pairs->count; i++) sorted[i] = pair_at(pairs, i);
-  qsort(sorted, pairs->count, sizeof *sorted, by_key);
-  for (uint64_t i = 0; i < pairs->count; i++) put_pair(pairs, i, sorted[i]);
-  free(sorted);
-  return TSR_OK;
+  items all = {.words = 0};
+  if (!take_items(pairs, &all)) return no_memory(pairs, "sort", error);
+  free(pairs->keys);
+  if (pairs->value_bits > 64)
+    all.bytes = pairs->values;
+  else
+    free(pairs->values);
+  pairs->keys = pairs->values = NULL;
+  all.spare = malloc((pairs->count + 1) * all.words * sizeof *all.spare);
+  if (all.spare) sort_items(&all, pairs->count, all.words == 1 ? pairs->value_bits : 0);
+  if (all.spare && pairs->value_bits) sort_values(&all, pairs->count, pairs->value_bits);
+  const bool has_memory = all.spare != NULL;
+  free(all.spare);
+  const tsr_status status = has_memory && put_items(pairs, &all) ? TSR_OK : no_memory(pairs, "sort", error);
+  free(all.word);
+  free(all.bytes);
+  return status;
 }
 
 tsr_status tsr_pairs_sort(tsr_pairs *pairs, tsr_error *error) {
   turn_signs(pairs);
-  tsr_status status = sort_pairs(pairs, error);
-  turn_signs(pairs);
+  const tsr_status status = sort_pairs(pairs, error);
+  if (status == TSR_OK) turn_signs(pairs);
   return status;
 }
 
@@ -212,10 +270,6 @@ tsr_status tsr_pairs_write(const tsr_pairs *pairs, uint32_t letters, const char 
 
 /* ---- The histogram --------------------------------------------------------------------------- */
 
-static int by_number(const void *left, const void *right) {
-  return compare(*(const uint64_t *)left, *(const uint64_t *)right);
-}
-
 /* The end of the run of equal numbers that begins at `first`. */
 static uint64_t end_of_run(const uint64_t *sorted, uint64_t count, uint64_t first) {
   uint64_t end = first + 1;
@@ -223,10 +277,9 @@ static uint64_t end_of_run(const uint64_t *sorted, uint64_t count, uint64_t firs
   return end;
 }
 
-/* Sorts the numbers and puts in their place how often each occurs; returns how many different ones there are. */
+/* Puts in the place of sorted numbers how often each occurs; returns how many different ones there are. */
 static uint64_t count_equal(uint64_t *numbers, uint64_t count) {
   uint64_t different = 0;
-  qsort(numbers, count, sizeof *numbers, by_number);
   for (uint64_t i = 0; i < count;) {
     const uint64_t end = end_of_run(numbers, count, i);
     numbers[different++] = end - i;
@@ -236,20 +289,27 @@ static uint64_t count_equal(uint64_t *numbers, uint64_t count) {
 }
 
 tsr_status tsr_pairs_histogram(const tsr_pairs *pairs, bool is_counted, tsr_error *error) {
-  uint64_t count = pairs->count, *counts = malloc((count + 1) * sizeof *counts);
-  if (!counts) return no_memory(pairs, "count", error);
-  for (uint64_t i = 0; i < count; i++) {
+  uint64_t count = pairs->count;
+  items all = {
+      .word = malloc((count + 1) * sizeof *all.word), .spare = malloc((count + 1) * sizeof *all.word), .words = 1};
+  const bool has_memory = all.word && all.spare;
+  for (uint64_t i = 0; has_memory && i < count; i++) {
     const pair one = pair_at(pairs, i);
-    counts[i] = is_counted ? one.value : one.key;
+    all.word[i] = is_counted ? one.value : one.key;
   }
-  if (!is_counted) count = count_equal(counts, count);
-  qsort(counts, count, sizeof *counts, by_number);
-  for (uint64_t i = 0, end; i < count; i = end) {
+  if (has_memory && !is_counted) {
+    sort_items(&all, count, 0);
+    count = count_equal(all.word, count);
+  }
+  if (has_memory) sort_items(&all, count, 0);
+  const uint64_t *const counts = all.word;
+  for (uint64_t i = 0, end; has_memory && i < count; i = end) {
     end = end_of_run(counts, count, i);
     printf("%" PRIu64 " %" PRIu64 "\n", counts[i], end - i);
   }
-  free(counts);
-  return TSR_OK;
+  free(all.word);
+  free(all.spare);
+  return has_memory ? TSR_OK : no_memory(pairs, "count", error);
 }
 
 void tsr_pairs_free(tsr_pairs *pairs) {

@@ -13,16 +13,19 @@
 #include "tools/lab/bench_devices.h"
 #include "tools/lab/bench_pool.h"
 #include "tools/lab/bench_session.h"
+#include "tools/lab/interval.h"
 #include "tools/lab/outputs.h"
+#include "tools/lab/rivals.h"
 
 typedef struct bench {
   tsr_bench_options options;
   tsr_spec **specs;
-  tsr_bench_entrant *entrants; /* one for each spec */
+  tsr_rivals rivals;
+  tsr_bench_entrant *entrants; /* one for each spec, then for each rival */
+  size_t entrant_count;
   tsr_bench_output *output;
-  double *mops;   /* for each distribution, load, operation and spec; 0: refused */
-  double *rates;  /* for each of these options.repeat: its mops in every repetition */
-  double *ratios; /* options.repeat, of two specs */
+  double *mops;  /* for each distribution, load, operation and spec; 0: refused */
+  double *rates; /* for each of these options.repeat: its mops in every repetition */
   size_t measured;
   bool all_right;
 } bench;
@@ -31,7 +34,7 @@ typedef struct bench {
 
 static size_t index_of(const bench *b, size_t model, size_t load, tsr_bench_op op, size_t spec) {
   const tsr_bench_options *o = &b->options;
-  return ((model * o->loads.count + load) * TSR_BENCH_OPS + op) * o->spec_count + spec;
+  return ((model * o->loads.count + load) * TSR_BENCH_OPS + op) * b->entrant_count + spec;
 }
 
 static void take_row(void *context, const tsr_bench_row *row, const tsr_bench_place *place) {
@@ -44,33 +47,44 @@ static void take_row(void *context, const tsr_bench_row *row, const tsr_bench_pl
   memcpy(&b->rates[at * b->options.repeat], place->rates, b->options.repeat * sizeof *b->rates);
 }
 
-/* How many times as fast the spec of --vs is as each other one. They were measured one after the other in each repetition,
- * so each has a ratio, from which what slowed down both is gone. */
+/* What the repetitions say of a ratio's median. */
+static void write_confidence(const tsr_ratio *ratio, char *text, size_t bytes) {
+  if (!ratio->has_interval)
+    snprintf(text, bytes, "no interval: that takes %d repetitions", TSR_INTERVAL_SAMPLES_MIN);
+  else
+    snprintf(text, bytes, "95 %% interval %.3f to %.3f%s", ratio->low, ratio->high,
+             ratio->low <= 1 && ratio->high >= 1 ? ": no difference" : "");
+}
+
+/* How many times as fast the spec of --vs is as each other one. They were measured one after the other in each
+ * repetition. */
 static void print_ratios_of_specs(const bench *b, size_t load, tsr_bench_op op) {
   const tsr_bench_options *o = &b->options;
+  char confidence[128];
   for (size_t model = 0; model < o->keys.count; model++)
-    for (size_t spec = 0; spec < o->spec_count; spec++) {
+    for (size_t spec = 0; spec < b->entrant_count; spec++) {
       const size_t one = index_of(b, model, load, op, o->versus.index), other = index_of(b, model, load, op, spec);
+      tsr_ratio ratio;
       if (one == other || b->mops[one] <= 0 || b->mops[other] <= 0) continue;
-      for (size_t i = 0; i < o->repeat; i++)
-        b->ratios[i] = b->rates[one * o->repeat + i] / b->rates[other * o->repeat + i];
-      const double median = tsr_bench_median(b->ratios, o->repeat);
-      tsr_bench_output_note(b->output, "ratio %s/%s: %s at load %g%s%s: %.3f (%.3f to %.3f)", o->specs[o->versus.index],
-                            o->specs[spec], tsr_bench_op_name(op), tsr_bench_load(o->loads.each[load]),
-                            o->keys.count > 1 ? " with keys " : "", o->keys.count > 1 ? o->keys.each[model].text : "",
-                            median, b->ratios[0], b->ratios[o->repeat - 1]);
+      if (!tsr_ratio_of(&b->rates[one * o->repeat], &b->rates[other * o->repeat], o->repeat, &ratio)) continue;
+      write_confidence(&ratio, confidence, sizeof confidence);
+      tsr_bench_output_note(b->output, "ratio %s/%s: %s at load %g%s%s: %.3f (%.3f to %.3f), %s",
+                            b->entrants[o->versus.index].name, b->entrants[spec].name, tsr_bench_op_name(op),
+                            tsr_bench_load(o->loads.each[load]), o->keys.count > 1 ? " with keys " : "",
+                            o->keys.count > 1 ? o->keys.each[model].text : "", ratio.median, ratio.least, ratio.most,
+                            confidence);
     }
 }
 
 /* How many times as fast each further distribution of keys is as the first. */
 static void print_ratios_of_keys(const bench *b, size_t load, tsr_bench_op op) {
   const tsr_bench_options *o = &b->options;
-  for (size_t spec = 0; spec < o->spec_count; spec++)
+  for (size_t spec = 0; spec < b->entrant_count; spec++)
     for (size_t model = 1; model < o->keys.count; model++) {
       const double first = b->mops[index_of(b, 0, load, op, spec)], other = b->mops[index_of(b, model, load, op, spec)];
       if (first <= 0 || other <= 0) continue;
       tsr_bench_output_note(b->output, "ratio keys %s/%s: %s: %s at load %g: %.3f", o->keys.each[model].text,
-                            o->keys.each[0].text, o->specs[spec], tsr_bench_op_name(op),
+                            o->keys.each[0].text, b->entrants[spec].name, tsr_bench_op_name(op),
                             tsr_bench_load(o->loads.each[load]), other / first);
     }
 }
@@ -89,20 +103,26 @@ static void print_ratios(const bench *b) {
 static tsr_status read_specs(bench *b, tsr_error *error) {
   const tsr_bench_options *o = &b->options;
   b->specs = calloc(o->spec_count, sizeof(tsr_spec *));
-  b->entrants = calloc(o->spec_count, sizeof *b->entrants);
-  const size_t figures = o->keys.count * o->loads.count * o->spec_count * TSR_BENCH_OPS;
+  tsr_status status = tsr_rivals_open(o->versus.beside, o->versus.beside_count, &b->rivals, error);
+  if (status) return status;
+  b->entrant_count = o->spec_count + b->rivals.count;
+  b->entrants = calloc(b->entrant_count, sizeof *b->entrants);
+  const size_t figures = o->keys.count * o->loads.count * b->entrant_count * TSR_BENCH_OPS;
   b->mops = calloc(figures, sizeof *b->mops);
   b->rates = calloc(figures * o->repeat, sizeof *b->rates);
-  b->ratios = calloc(o->repeat, sizeof *b->ratios);
-  if (!b->specs || !b->entrants || !b->mops || !b->rates || !b->ratios)
+  if (!b->specs || !b->entrants || !b->mops || !b->rates)
     return tsr_fail(error, TSR_NO_MEMORY, "bench: no memory for the results of %zu specs", o->spec_count);
-  tsr_status status = TSR_OK;
   for (size_t spec = 0; status == TSR_OK && spec < o->spec_count; spec++) {
     status = tsr_spec_read(o->specs[spec], &b->specs[spec], error);
     for (size_t i = 0; status == TSR_OK && i < o->set_count; i++)
       status = tsr_spec_set(b->specs[spec], o->sets[i], error);
     b->entrants[spec] = (tsr_bench_entrant){.name = o->specs[spec], .spec = b->specs[spec]};
   }
+  for (size_t i = 0; i < b->rivals.count; i++)
+    b->entrants[o->spec_count + i] = (tsr_bench_entrant){.name = b->rivals.each[i]->name,
+                                                         .spec = b->specs[o->versus.index],
+                                                         .rival = b->rivals.each[i],
+                                                         .file = b->rivals.files[i]};
   return status;
 }
 
@@ -121,7 +141,8 @@ static tsr_status measure_tables(bench *b, tsr_error *error) {
   for (size_t i = 0; status == TSR_OK && i < o->spec_count; i++)
     status = tsr_bench_session_check(session, &b->entrants[i], error);
   if (status == TSR_OK) status = open_output(b, error);
-  if (status == TSR_OK) status = tsr_bench_session_measure(session, b->entrants, o->spec_count, "", take_row, b, error);
+  if (status == TSR_OK)
+    status = tsr_bench_session_measure(session, b->entrants, b->entrant_count, "", take_row, b, error);
   if (status == TSR_OK) {
     b->all_right = tsr_bench_session_is_right(session);
     print_ratios(b);
@@ -179,10 +200,10 @@ static tsr_status run(bench *b, tsr_error *error) {
 static void clean_up(bench *b) {
   for (size_t spec = 0; b->specs && spec < b->options.spec_count; spec++) tsr_spec_free(b->specs[spec]);
   free(b->specs);
+  tsr_rivals_free(&b->rivals);
   free(b->entrants);
   free(b->mops);
   free(b->rates);
-  free(b->ratios);
   tsr_bench_options_free(&b->options);
 }
 

@@ -5,7 +5,8 @@
  *   bench SPEC [SPEC2 ...] [--n 2^24] [--loads 0.8,0.9] [--ops insert,find100,find50,find0,erase] [--repeat 5]
  *         [--batch 32Ki] [--keys distinct] [--mix 0.2,0.2,0.3,0.3]
  *         [--set section.key=value]... [--plugins DIRECTORIES] [--seed N] [--csv] [--out FILE] [--append FILE]
- *         [--json FILE] [--vs SPEC] [--devices 0,1]
+ *         [--json FILE] [--vs SPEC] [--devices 0,1] [--raw yes]
+ *         [--beside RIVAL.so]...
  *
  * For each load n keys go into a table that they fill to this load; then finds ask n queries in another order
  * (find50: every second of them, by a coin, for a key that is not there) and erase removes all. --keys says how often
@@ -32,7 +33,8 @@
  *
  * Columns (only ever appended): spec,backend,device,op,key_bits,value_bits,n,load,mops,probes,pct_limit,ok,utilization,
  * keys,distinct,composition,not_placed,bytes,registers,link_ms,mops_min,mops_max,limit_mops,devices,stage,split_ms,
- * exchange_ms,work_ms,answer_ms,pct_link,scaling,scaling_net,model_mops
+ * exchange_ms,work_ms,answer_ms,pct_link,scaling,scaling_net,model_mops,version,parts_hash,composition_hash,seed,compiler,
+ * threads,code,driver,clock_mhz,memory_mhz,date,repeat,ratio,ratio_low,ratio_high,mops_each
  *   mops       millions a second: of pairs inserted (by rebuild as well: of new ones), of keys asked for or erased, of
  *              values that find_all gets, of operations of mixed
  *   probes     mean buckets looked at for a key, from an untimed run with statistics = yes
@@ -60,10 +62,18 @@
  *   scaling    the time of stage `one`, of strong its part for a device, over this time. scaling_net  over this time
  *              without that in which the link could have carried the exchange
  *   model_mops what is expected from stage `split` and the link (core/design/0016)
+ *   version to repeat  where the row comes from (origin.h): the version and the commit of the program; hashes of the files of
+ *              the parts and of `composition`; the compiler with its flags; the threads of the cpu backend; the path of its
+ *              code; NVIDIA's driver, or the system's kernel; the clocks after the last measurement; date and time; how many
+ *              measurements
+ *   ratio, ratio_low, ratio_high  as in the line '# ratio', with the interval; '-' for the spec of --vs
+ *   mops_each  of each measurement, in turn, where --raw asks for them
  * A '-' is what is not known. A spec that is refused has one row a load, with op '-' and ok refused, and its sentence on
  * standard error; so has an operation that a table refuses. The others go on.
  * Lines '# ratio' say how many times as fast the spec of --vs, else the first one, is as each other one: the median of
- * the ratios that all repetitions have, and their least and greatest, as in 1.250 (1.100 to 1.300). 'ratio keys' says how
+ * the ratios that all repetitions have, their least and greatest, and the 95 % confidence interval of the median, by the
+ * bootstrap, as in 1.250 (1.100 to 1.300), 95 % interval 1.190 to 1.270. It says 'no difference' where that interval holds 1.
+ * 'ratio keys' says how
  * many times as fast each further distribution is as the first; distributions are measured one after the other, so these
  * are ratios of medians, as those of the first spec's allocator to the others' and to malloc. In JSON they are notes.
  * Read next: bench_session.h, bench_run.h (what is checked), distribution.h and keys.h (the keys), roofline.h (the limits).

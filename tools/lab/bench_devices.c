@@ -287,6 +287,9 @@ static void print_row(bench *b, const subject *s, int op, double *times, const t
   if (s->stage != ONE) row->scaling = wanted / ms;
   if (s->stage != ONE && ms > demanded) row->scaling_net = wanted / (ms - demanded);
   if (predicted > 0) row->model_mops = thousands / predicted;
+  row->origin = (tsr_origin){.seed = o->seed ? o->seed : 1, .repeat = o->repeat};
+  tsr_origin_begin(&row->origin, row->backend);
+  tsr_origin_measured(&row->origin, row->backend, (int)strtol(s->numbers, NULL, 10));
   tsr_bench_output_row(b->output, row);
 }
 

@@ -65,22 +65,22 @@ static tsr_status ask_absent(tsr_bench_arrays *a, tsr_error *error) {
 }
 
 static void check_found(const tsr_bench_turn *turn, uint64_t found) {
-  if (turn->report.found != found)
+  if (turn->subject->on.table && turn->report.found != found)
     tsr_bench_complain(turn->result, "%llu keys were found, but the report says %llu", (llu)found,
                        (llu)turn->report.found);
 }
 
 /* ---- Find ------------------------------------------------------------------------------------ */
 
-static tsr_status find(const tsr_bench_arrays *a, tsr_table *table, uint8_t *codes, tsr_error *error) {
+static tsr_status find(const tsr_bench_arrays *a, const tsr_contender *on, uint8_t *codes, tsr_error *error) {
   const uint64_t count = tsr_keys_query_count(&a->model, a->asked);
-  if (a->model.value_bits == 0) return tsr_contains(table, count, a->queries, a->out, NULL, error);
+  if (a->model.value_bits == 0) return tsr_contender_contains(on, count, a->queries, a->out, error);
   const tsr_call call = {.missing = TSR_BENCH_MISSING, .results = codes};
-  return tsr_find(table, count, a->queries, a->out, &call, error);
+  return tsr_contender_find(on, count, a->queries, a->out, &call, error);
 }
 
-static tsr_status start_find(const tsr_bench_arrays *a, tsr_table *table, tsr_error *error) {
-  return find(a, table, a->codes, error);
+static tsr_status start_find(const tsr_bench_arrays *a, const tsr_contender *on, tsr_error *error) {
+  return find(a, on, a->codes, error);
 }
 
 static bool is_value(const tsr_bench_turn *turn, const query *q, uint64_t answer) {
@@ -107,7 +107,7 @@ static tsr_bench_tally judge_value(const tsr_bench_turn *turn, uint64_t i) {
 
 static tsr_bench_tally judge_find(const tsr_bench_turn *turn, uint64_t i) {
   tsr_bench_tally tally = judge_value(turn, i);
-  if (turn->arrays->codes && turn->arrays->model.value_bits)
+  if (turn->arrays->codes && turn->subject->on.table && turn->arrays->model.value_bits)
     tally.wrong |= tsr_keys_load(turn->arrays->host_results, 8, i) != (tally.found ? TSR_FOUND : TSR_MISSING);
   return tally;
 }
@@ -123,7 +123,7 @@ static tsr_status check_filter(tsr_bench_turn *turn, uint64_t count, tsr_error *
   const tsr_bench_tally sums = tsr_bench_judge(turn, count, judge_filter);
   const uint64_t present = turn->report.found - sums.found;
   tsr_filter_info info = {0};
-  tsr_status status = tsr_filter_describe(turn->subject->table, &info, error);
+  tsr_status status = tsr_filter_describe(turn->subject->on.table, &info, error);
   if (status) return status;
   const double expected = info.rate * (double)(count - present);
   if (sums.wrong) tsr_bench_complain(turn->result, "%llu keys that were inserted are missing", (llu)sums.wrong);
@@ -136,7 +136,7 @@ static tsr_status check_filter(tsr_bench_turn *turn, uint64_t count, tsr_error *
 static tsr_status check_find(tsr_bench_turn *turn, tsr_error *error) {
   const uint64_t count = tsr_keys_query_count(&turn->arrays->model, turn->arrays->asked);
   turn->result->done = count;
-  if (tsr_bench_is_filter(turn->subject->table)) return check_filter(turn, count, error);
+  if (tsr_bench_is_filter(&turn->subject->on)) return check_filter(turn, count, error);
   const tsr_bench_tally sums = tsr_bench_judge(turn, count, judge_find);
   if (sums.wrong) tsr_bench_complain(turn->result, "%llu of %llu answers are wrong", (llu)sums.wrong, (llu)count);
   check_found(turn, sums.found);
@@ -147,7 +147,7 @@ tsr_status tsr_bench_check_values(tsr_bench_turn *turn, tsr_error *error) {
   tsr_bench_arrays *a = turn->arrays;
   tsr_status status = ask_each(a, error);
   if (status == TSR_OK) status = tsr_bench_arrays_spoil(a, TSR_BENCH_OUT, error);
-  if (status == TSR_OK) status = find(a, turn->subject->table, NULL, error);
+  if (status == TSR_OK) status = find(a, &turn->subject->on, NULL, error);
   if (status == TSR_OK) status = tsr_bench_arrays_fetch(a, TSR_BENCH_OUT, error);
   if (status) return status;
   const uint64_t wrong = tsr_bench_judge(turn, a->model.n, judge_value).wrong;
@@ -160,7 +160,7 @@ tsr_status tsr_bench_check_values(tsr_bench_turn *turn, tsr_error *error) {
 #define FIND_OPERATION(ask)                                                                                            \
   {                                                                                                                    \
     .before = TSR_BENCH_ON_FILLED, .calls = TSR_PREPARE_FIND, .answers = TSR_BENCH_OUT | TSR_BENCH_RESULTS,            \
-    .limit = "read", .prepare = (ask), .start = start_find, .check = check_find                                        \
+    .limit = "read", .has_rivals = true, .prepare = (ask), .start = start_find, .check = check_find                    \
   }
 const tsr_bench_operation tsr_bench_find100 = FIND_OPERATION(ask_present);
 const tsr_bench_operation tsr_bench_find50 = FIND_OPERATION(ask_half);
@@ -168,9 +168,9 @@ const tsr_bench_operation tsr_bench_find0 = FIND_OPERATION(ask_absent);
 
 /* ---- Find all -------------------------------------------------------------------------------- */
 
-static tsr_status start_find_all(const tsr_bench_arrays *a, tsr_table *table, tsr_error *error) {
+static tsr_status start_find_all(const tsr_bench_arrays *a, const tsr_contender *on, tsr_error *error) {
   const tsr_call call = {.missing = TSR_BENCH_MISSING};
-  return tsr_find_all(table, a->model.n, a->queries, a->offsets, a->model.pairs, a->out, &call, error);
+  return tsr_find_all(on->table, a->model.n, a->queries, a->offsets, a->model.pairs, a->out, &call, error);
 }
 
 static tsr_bench_tally judge_offsets(const tsr_bench_turn *turn, uint64_t i) {
@@ -232,8 +232,8 @@ const tsr_bench_operation tsr_bench_find_all = {.before = TSR_BENCH_ON_FILLED,
 
 /* ---- Count all ------------------------------------------------------------------------------- */
 
-static tsr_status start_count_all(const tsr_bench_arrays *a, tsr_table *table, tsr_error *error) {
-  return tsr_count_all(table, a->model.n, a->queries, a->offsets, NULL, error);
+static tsr_status start_count_all(const tsr_bench_arrays *a, const tsr_contender *on, tsr_error *error) {
+  return tsr_count_all(on->table, a->model.n, a->queries, a->offsets, NULL, error);
 }
 
 static tsr_bench_tally judge_count(const tsr_bench_turn *turn, uint64_t i) {

@@ -7,13 +7,13 @@
 
 typedef unsigned long long llu; /* for printf */
 
-static tsr_status insert_range(const tsr_bench_arrays *a, tsr_table *table, uint64_t from, uint64_t to,
+static tsr_status insert_range(const tsr_bench_arrays *a, const tsr_contender *on, uint64_t from, uint64_t to,
                                tsr_error *error) {
-  const char *keys = a->keys, *values = tsr_bench_values(a, table);
+  const char *keys = a->keys, *values = tsr_bench_values(a, on);
   keys += from * (a->model.key_bits / 8);
   if (values) values += from * (a->model.value_bits / 8);
   const tsr_call call = {.results = a->codes ? a->codes + from : NULL};
-  return tsr_insert(table, to - from, keys, values, &call, error);
+  return tsr_contender_insert(on, to - from, keys, values, &call, error);
 }
 
 static uint64_t batch_end(const tsr_bench_arrays *a, uint64_t from) {
@@ -40,21 +40,22 @@ static tsr_status check_all_once(tsr_bench_turn *turn, tsr_error *error) {
 
 /* ---- Insert and incremental ------------------------------------------------------------------ */
 
-static tsr_status start_insert(const tsr_bench_arrays *a, tsr_table *table, tsr_error *error) {
-  return insert_range(a, table, 0, a->model.pairs, error);
+static tsr_status start_insert(const tsr_bench_arrays *a, const tsr_contender *on, tsr_error *error) {
+  return insert_range(a, on, 0, a->model.pairs, error);
 }
 
 const tsr_bench_operation tsr_bench_insert = {.before = TSR_BENCH_ON_EMPTY,
                                               .calls = TSR_PREPARE_INSERT,
                                               .answers = TSR_BENCH_RESULTS,
                                               .limit = "read+cas",
+                                              .has_rivals = true,
                                               .start = start_insert,
                                               .check = check_all_once};
 
-static tsr_status start_incremental(const tsr_bench_arrays *a, tsr_table *table, tsr_error *error) {
+static tsr_status start_incremental(const tsr_bench_arrays *a, const tsr_contender *on, tsr_error *error) {
   tsr_status status = TSR_OK;
   for (uint64_t from = 0; status == TSR_OK && from < a->model.pairs; from = batch_end(a, from))
-    status = insert_range(a, table, from, batch_end(a, from), error);
+    status = insert_range(a, on, from, batch_end(a, from), error);
   return status;
 }
 
@@ -62,17 +63,18 @@ const tsr_bench_operation tsr_bench_incremental = {.before = TSR_BENCH_ON_EMPTY,
                                                    .calls = TSR_PREPARE_INSERT,
                                                    .answers = TSR_BENCH_RESULTS,
                                                    .limit = "read+cas",
+                                                   .has_rivals = true,
                                                    .start = start_incremental,
                                                    .check = check_all_once};
 
 /* ---- Rebuild --------------------------------------------------------------------------------- */
 
-static tsr_status start_rebuild(const tsr_bench_arrays *a, tsr_table *table, tsr_error *error) {
+static tsr_status start_rebuild(const tsr_bench_arrays *a, const tsr_contender *on, tsr_error *error) {
   tsr_status status = TSR_OK;
   for (uint64_t end = 0; status == TSR_OK && end < a->model.pairs;) {
     end = batch_end(a, end);
-    status = tsr_clear(table, NULL, error);
-    if (status == TSR_OK) status = insert_range(a, table, 0, end, error);
+    status = tsr_contender_clear(on, error);
+    if (status == TSR_OK) status = insert_range(a, on, 0, end, error);
   }
   return status;
 }
@@ -97,10 +99,10 @@ const tsr_bench_operation tsr_bench_grow = {.before = TSR_BENCH_ON_SMALL,
 
 /* ---- Apply ----------------------------------------------------------------------------------- */
 
-static tsr_status start_apply(const tsr_bench_arrays *a, tsr_table *table, tsr_error *error) {
+static tsr_status start_apply(const tsr_bench_arrays *a, const tsr_contender *on, tsr_error *error) {
   const tsr_call call = {.results = a->codes};
   void *found = a->model.value_bits ? a->out : NULL; /* which nothing is written to: no operation finds */
-  return tsr_apply(table, a->model.pairs, a->operations, a->keys, tsr_bench_values(a, table), found, &call, error);
+  return tsr_apply(on->table, a->model.pairs, a->operations, a->keys, tsr_bench_values(a, on), found, &call, error);
 }
 
 const tsr_bench_operation tsr_bench_apply = {.before = TSR_BENCH_ON_EMPTY,
@@ -116,8 +118,8 @@ static tsr_status prepare_erase(tsr_bench_arrays *a, tsr_error *error) {
   return tsr_bench_arrays_ask(a, (tsr_queries){.of_pairs = false}, error);
 }
 
-static tsr_status start_erase(const tsr_bench_arrays *a, tsr_table *table, tsr_error *error) {
-  return tsr_erase(table, a->model.n, a->queries, &(tsr_call){.results = a->codes}, error);
+static tsr_status start_erase(const tsr_bench_arrays *a, const tsr_contender *on, tsr_error *error) {
+  return tsr_contender_erase(on, a->model.n, a->queries, &(tsr_call){.results = a->codes}, error);
 }
 
 /* Keys without a place do not count against the erase: it has to remove what is there. Its rate is of pairs, as that of
@@ -127,7 +129,7 @@ static tsr_status check_erase(tsr_bench_turn *turn, tsr_error *error) {
   turn->result->done = erased;
   if (turn->arrays->model.n == turn->arrays->model.pairs)
     tsr_bench_check_codes(turn, turn->arrays->model.n, TSR_ERASED, erased);
-  tsr_status status = tsr_size(turn->subject->table, &size, error);
+  tsr_status status = tsr_contender_size(&turn->subject->on, &size, error);
   if (status == TSR_OK && (erased != turn->present || size != 0))
     tsr_bench_complain(turn->result, "of %llu keys in the table %llu were erased, and it still holds %llu",
                        (llu)turn->present, (llu)erased, (llu)size);
@@ -138,6 +140,7 @@ const tsr_bench_operation tsr_bench_erase = {.before = TSR_BENCH_ON_FULL,
                                              .calls = TSR_PREPARE_ERASE,
                                              .answers = TSR_BENCH_RESULTS,
                                              .limit = "read+cas",
+                                             .has_rivals = true,
                                              .prepare = prepare_erase,
                                              .start = start_erase,
                                              .check = check_erase};

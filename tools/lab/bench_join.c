@@ -11,14 +11,14 @@ typedef unsigned long long llu; /* for printf */
 /* Where the number of rows goes, which is all that the join answers. */
 static uint64_t *rows_of(const tsr_bench_arrays *a) { return a->host_offsets; }
 
-static tsr_status start_join(const tsr_bench_arrays *a, tsr_table *table, tsr_error *error) {
+static tsr_status start_join(const tsr_bench_arrays *a, const tsr_contender *on, tsr_error *error) {
   *rows_of(a) = UINT64_MAX;
-  return tsr_join(table, table, TSR_JOIN_SEMI, NULL, rows_of(a), error);
+  return tsr_contender_join(on, rows_of(a), error);
 }
 
 static tsr_status check_join(tsr_bench_turn *turn, tsr_error *error) {
   uint64_t size = 0;
-  const tsr_status status = tsr_size(turn->subject->table, &size, error);
+  const tsr_status status = tsr_contender_size(&turn->subject->on, &size, error);
   turn->result->done = size;
   if (status == TSR_OK && *rows_of(turn->arrays) != size)
     tsr_bench_complain(turn->result, "the table holds %llu pairs, and %llu of them have a key that it holds", (llu)size,
@@ -26,5 +26,8 @@ static tsr_status check_join(tsr_bench_turn *turn, tsr_error *error) {
   return status;
 }
 
-const tsr_bench_operation tsr_bench_join = {
-    .before = TSR_BENCH_ON_FILLED, .calls = TSR_PREPARE_EXPORT, .start = start_join, .check = check_join};
+const tsr_bench_operation tsr_bench_join = {.before = TSR_BENCH_ON_FILLED,
+                                            .has_rivals = true,
+                                            .calls = TSR_PREPARE_EXPORT,
+                                            .start = start_join,
+                                            .check = check_join};

@@ -6,9 +6,9 @@
 
 typedef unsigned long long llu; /* for printf */
 
-static tsr_status start_mixed(const tsr_bench_arrays *a, tsr_table *table, tsr_error *error) {
+static tsr_status start_mixed(const tsr_bench_arrays *a, const tsr_contender *on, tsr_error *error) {
   const tsr_call call = {.results = a->results, .missing = TSR_BENCH_MISSING};
-  return tsr_apply(table, a->model.n, a->operations, a->queries, tsr_bench_values(a, table) ? a->operands : NULL,
+  return tsr_apply(on->table, a->model.n, a->operations, a->queries, tsr_bench_values(a, on) ? a->operands : NULL,
                    a->model.value_bits ? a->out : NULL, &call, error);
 }
 
@@ -37,7 +37,7 @@ static tsr_status check_mixed(tsr_bench_turn *turn, tsr_error *error) {
   const tsr_report *report = &turn->report;
   uint64_t size;
   turn->result->done = n;
-  tsr_status status = tsr_size(turn->subject->table, &size, error);
+  tsr_status status = tsr_contender_size(&turn->subject->on, &size, error);
   if (status) return status;
   if (turn->present != n)
     tsr_bench_complain(turn->result, "of %llu keys to start with %llu found no room", (llu)n, (llu)(n - turn->present));

@@ -8,6 +8,7 @@
 
 #include "core/tessera_tools.h"
 #include "tools/lab/bench_arrays.h"
+#include "tools/lab/contender.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -15,7 +16,7 @@ extern "C" {
 
 /* A table, what it makes of keys that come again, and the keys that it handed back when it was filled. */
 typedef struct tsr_bench_subject {
-  tsr_table *table;
+  tsr_contender on;
   tsr_merge merge;
   uint64_t count_max;                 /* of a counter; else 0 */
   uint8_t again;                      /* the result code of a key that was there; of TSR_MERGE_NONE any */
@@ -49,9 +50,10 @@ typedef struct tsr_bench_operation {
   uint32_t answers;  /* TSR_BENCH_OUT | ...: what it writes; check finds it on the host */
   uint32_t calls;    /* of TSR_PREPARE_: those that are timed; a set's finds are TSR_PREPARE_CONTAINS */
   const char *limit; /* see tsr_bench_limit */
+  bool has_rivals;   /* start goes by tsr_contender_ alone */
   tsr_status (*prepare)(tsr_bench_arrays *arrays, tsr_error *error); /* NULL = nothing to make */
   /* All that is timed. */
-  tsr_status (*start)(const tsr_bench_arrays *arrays, tsr_table *table, tsr_error *error);
+  tsr_status (*start)(const tsr_bench_arrays *arrays, const tsr_contender *on, tsr_error *error);
   /* Sets result->done and complains. */
   tsr_status (*check)(tsr_bench_turn *turn, tsr_error *error);
 } tsr_bench_operation;
@@ -70,10 +72,10 @@ void tsr_bench_complain(tsr_bench_result *result, const char *format, ...);
 void tsr_bench_check_codes(const tsr_bench_turn *turn, uint64_t n, uint8_t code, uint64_t reported);
 
 /* What inserts offer: nothing to a counter, which counts each key once. */
-const void *tsr_bench_values(const tsr_bench_arrays *arrays, const tsr_table *table);
+const void *tsr_bench_values(const tsr_bench_arrays *arrays, const tsr_contender *on);
 
 /* A filter says of some absent keys that they are there, and keeps none. */
-bool tsr_bench_is_filter(const tsr_table *table);
+bool tsr_bench_is_filter(const tsr_contender *on);
 
 /* Keys come several times, and the table merges their pairs. */
 bool tsr_bench_merges(const tsr_bench_arrays *arrays, const tsr_bench_subject *subject);

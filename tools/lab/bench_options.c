@@ -212,8 +212,10 @@ enum {
   TILE_LANES,
   CODES,
   VS,
+  BESIDE,
   DEVICES,
   PROBES,
+  RAW,
   NAMES
 };
 static const tsr_option options[NAMES + 1] = {
@@ -253,11 +255,16 @@ static const tsr_option options[NAMES + 1] = {
      "Whether inserts, finds and erases write a result code per key, which is verified; no."},
     {"--vs", "SPEC", false,
      "The spec, or its number, that the lines '# ratio' compare the others with; the first. They give how many times "
-     "as fast it is: median, least and greatest of all repetitions."},
+     "as fast it is: the median of all repetitions, the least and the greatest, and from 5 repetitions on the 95 % "
+     "confidence interval of the median."},
+    {"--beside", "FILE.so", true,
+     "Tables of other libraries, measured in turns with the specs as what the spec of --vs is: same keys, same checks "
+     "(examples/rivals)."},
     {"--devices", "D,D...", false,
      "Measures insert, find100, find50 and find0 on these devices: one alone with N keys, all with N each, and all "
      "with N together. Prints what the phases cost and what a model expects. N is cut to parts of one size."},
     {"--probes", "yes|no", false, "Whether probes are counted, which takes a run of its own; yes."},
+    {"--raw", "yes|no", false, "Whether a row lists the rates of all repetitions, in the column mops_each; no."},
     TSR_OPTION_END};
 
 const tsr_synopsis tsr_bench_synopsis = {
@@ -311,10 +318,15 @@ static tsr_status read_option(size_t which, const char *value, tsr_bench_options
   case VS:
     o->versus.spec = value;
     return TSR_OK;
+  case BESIDE:
+    o->versus.beside[o->versus.beside_count++] = value;
+    return TSR_OK;
   case DEVICES:
     return read_devices(value, o, error);
   case PROBES:
     return read_choice(options[which].name, value, &o->probes, error);
+  case RAW:
+    return read_choice(options[which].name, value, &o->outputs.raw, error);
   default:
     o->specs[o->spec_count++] = value;
     return TSR_OK;
@@ -351,6 +363,9 @@ static tsr_status check_together(const tsr_bench_options *o, tsr_error *error) {
                     "bench: --vs %s: is for tables; of allocators the first one is compared with the others and with "
                     "malloc: name it first",
                     o->versus.spec);
+  if (o->versus.beside_count && (o->devices || tsr_bench_wants_pools(o)))
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "bench: --beside %s: is for tables of one device: leave out %s",
+                    o->versus.beside[0], o->devices ? "--devices" : "operations of allocators");
   if (o->devices && (o->keys.count > 1 || strcmp(o->keys.each[0].text, "distinct") != 0 || o->codes || o->versus.spec))
     return tsr_fail(
         error, TSR_BAD_ARGUMENT,
@@ -401,8 +416,10 @@ tsr_status tsr_bench_options_read(int argc, char **argv, tsr_bench_options *opti
   size_t most = argc > 0 ? (size_t)argc : 1;
   o.specs = calloc(most, sizeof *o.specs);
   o.sets = calloc(most, sizeof *o.sets);
-  tsr_status status = o.specs && o.sets ? read_all(argc, argv, &o, error)
-                                        : tsr_fail(error, TSR_NO_MEMORY, "bench: no memory to read the command line");
+  o.versus.beside = calloc(most, sizeof *o.versus.beside);
+  tsr_status status = o.specs && o.sets && o.versus.beside
+                          ? read_all(argc, argv, &o, error)
+                          : tsr_fail(error, TSR_NO_MEMORY, "bench: no memory to read the command line");
   if (status) {
     tsr_bench_options_free(&o);
     return status;
@@ -414,6 +431,7 @@ tsr_status tsr_bench_options_read(int argc, char **argv, tsr_bench_options *opti
 void tsr_bench_options_free(tsr_bench_options *options) {
   free(options->specs);
   free(options->sets);
+  free(options->versus.beside);
   free(options->loads.each);
   free(options->loads.texts);
   free(options->keys.each);

@@ -40,10 +40,11 @@ typedef enum tsr_bench_op {
 #define TSR_BENCH_OPS_INITIAL "insert,find100,find50,find0,erase"
 const char *tsr_bench_op_name(tsr_bench_op op);
 
-/* Files; out and append exclude each other. NULL: none. is_csv: standard output gets CSV, also on a terminal. */
+/* Files; out and append exclude each other. NULL: none. is_csv: standard output gets CSV, also on a terminal. raw: rows list the
+ * rates of all repetitions. */
 typedef struct tsr_bench_outputs {
   const char *out, *append, *json;
-  bool is_csv;
+  bool is_csv, raw;
 } tsr_bench_outputs;
 
 typedef struct tsr_bench_loads {
@@ -58,10 +59,12 @@ typedef struct tsr_bench_keys {
   char *texts; /* what they point into */
 } tsr_bench_keys;
 
-/* The spec that the others are compared with. */
+/* The spec that the others are compared with, and files of rivals. */
 typedef struct tsr_bench_versus {
   const char *spec; /* as written: one of the specs, or its number; NULL: the first */
   size_t index;
+  const char **beside; /* beside_count files */
+  size_t beside_count;
 } tsr_bench_versus;
 
 typedef struct tsr_bench_pool_shape {

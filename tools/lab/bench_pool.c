@@ -126,6 +126,9 @@ static void print_row(bench *b, size_t i, const char *load, tsr_bench_op op) {
   const double milliseconds = median_of(b, i, op); /* sorts them */
   tsr_pool_info info = {0};
   tsr_pool_describe(s->pool, &info);
+  tsr_origin origin = {.seed = o->seed ? o->seed : 1, .repeat = o->repeat};
+  tsr_origin_begin(&origin, info.backend);
+  tsr_origin_measured(&origin, info.backend, 0);
   tsr_status_line_clear();
   tsr_bench_output_row(b->output, &(tsr_bench_row){.spec = s->name,
                                                    .backend = info.backend,
@@ -139,6 +142,7 @@ static void print_row(bench *b, size_t i, const char *load, tsr_bench_op op) {
                                                    .probes = s->probes[op],
                                                    .not_placed = TSR_BENCH_UNKNOWN,
                                                    .bytes = info.bytes,
+                                                   .origin = origin,
                                                    .verdict = s->right[op] ? TSR_BENCH_RIGHT : TSR_BENCH_WRONG});
 }
 

@@ -25,7 +25,10 @@
           column(composition) column(not_placed) column(bytes) column(registers) column(link_ms) column(mops_min)      \
               column(mops_max) column(limit_mops) column(devices) column(stage) column(split_ms) column(exchange_ms)   \
                   column(work_ms) column(answer_ms) column(pct_link) column(scaling) column(scaling_net)               \
-                      column(model_mops)
+                      column(model_mops) column(version) column(parts_hash) column(composition_hash) column(seed)      \
+                          column(compiler) column(threads) column(code) column(driver) column(clock_mhz)               \
+                              column(memory_mhz) column(date) column(repeat) column(ratio) column(ratio_low)           \
+                                  column(ratio_high) column(mops_each)
 
 enum {
 #define NUMBER(name) COLUMN_##name,
@@ -55,7 +58,7 @@ typedef struct field {
 } field;
 
 static void put_text(field *f, const char *text) {
-  f->text = text;
+  f->text = text && *text ? text : NULL;
   f->number[0] = 0;
 }
 
@@ -68,6 +71,22 @@ static void put_real(field *f, int decimals, double number) {
 static void put_whole(field *f, uint64_t number) {
   f->text = NULL;
   snprintf(f->number, sizeof f->number, "%" PRIu64, number);
+}
+
+static void fill_origin(const tsr_origin *origin, field *f) {
+  put_text(&f[COLUMN_version], tsr_origin_version());
+  put_text(&f[COLUMN_parts_hash], origin->parts);
+  put_text(&f[COLUMN_composition_hash], origin->composition);
+  put_real(&f[COLUMN_seed], 0, 0);
+  if (origin->seed) put_whole(&f[COLUMN_seed], origin->seed);
+  put_text(&f[COLUMN_compiler], origin->compiler);
+  put_real(&f[COLUMN_threads], 0, origin->threads);
+  put_text(&f[COLUMN_code], origin->code);
+  put_text(&f[COLUMN_driver], origin->driver);
+  put_real(&f[COLUMN_clock_mhz], 0, origin->clock_mhz);
+  put_real(&f[COLUMN_memory_mhz], 0, origin->memory_mhz);
+  put_text(&f[COLUMN_date], origin->date);
+  put_real(&f[COLUMN_repeat], 0, (double)origin->repeat);
 }
 
 static void fill_fields(const tsr_bench_row *row, field *f) {
@@ -110,6 +129,11 @@ static void fill_fields(const tsr_bench_row *row, field *f) {
   put_real(&f[COLUMN_scaling], 3, row->scaling);
   put_real(&f[COLUMN_scaling_net], 3, row->scaling_net);
   put_real(&f[COLUMN_model_mops], 2, row->model_mops);
+  fill_origin(&row->origin, f);
+  put_real(&f[COLUMN_ratio], 4, row->ratio);
+  put_real(&f[COLUMN_ratio_low], 4, row->ratio_low);
+  put_real(&f[COLUMN_ratio_high], 4, row->ratio_high);
+  put_text(&f[COLUMN_mops_each], row->each);
 }
 
 void tsr_bench_print_text(FILE *out, const char *text) {
@@ -135,8 +159,12 @@ static void print_csv(FILE *out, const field *f) {
 }
 
 static const tsr_bench_shape shapes[COLUMN_COUNT] = {
-    [COLUMN_op] = TSR_BENCH_STAYS,     [COLUMN_load] = TSR_BENCH_STAYS, [COLUMN_mops] = TSR_BENCH_STAYS,
-    [COLUMN_probes] = TSR_BENCH_STAYS, [COLUMN_ok] = TSR_BENCH_STAYS,   [COLUMN_composition] = TSR_BENCH_ABOVE};
+    [COLUMN_op] = TSR_BENCH_STAYS,         [COLUMN_load] = TSR_BENCH_STAYS,
+    [COLUMN_mops] = TSR_BENCH_STAYS,       [COLUMN_probes] = TSR_BENCH_STAYS,
+    [COLUMN_ok] = TSR_BENCH_STAYS,         [COLUMN_composition] = TSR_BENCH_ABOVE,
+    [COLUMN_code] = TSR_BENCH_ABOVE,       [COLUMN_date] = TSR_BENCH_ABOVE,
+    [COLUMN_clock_mhz] = TSR_BENCH_ABOVE,  [COLUMN_mops_each] = TSR_BENCH_ABOVE,
+    [COLUMN_parts_hash] = TSR_BENCH_ABOVE, [COLUMN_composition_hash] = TSR_BENCH_ABOVE};
 
 static bool add_to_table(tsr_bench_table *table, const field *f) {
   const char *texts[COLUMN_COUNT];

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "tools/lab/bench_options.h"
+#include "tools/lab/origin.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -38,6 +39,9 @@ typedef struct tsr_bench_row {
   /* of bench_devices.h */
   const char *devices, *stage;
   double split_ms, exchange_ms, work_ms, answer_ms, pct_link, scaling, scaling_net, model_mops;
+  tsr_origin origin;
+  double ratio, ratio_low, ratio_high;
+  const char *each; /* mops of each repetition, with blanks between */
 } tsr_bench_row;
 
 /* Where rows go. All of them are kept until the end. */

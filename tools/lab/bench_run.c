@@ -55,14 +55,18 @@ void tsr_bench_complain(tsr_bench_result *result, const char *format, ...) {
   va_end(arguments);
 }
 
-const void *tsr_bench_values(const tsr_bench_arrays *a, const tsr_table *table) {
-  const char *kind = tsr_spec_get(tsr_table_spec(table), "table", "kind");
-  return strcmp(kind, "counter") == 0 ? NULL : a->values;
+static bool is_kind(const tsr_contender *on, const char *kind) {
+  const char *its = tsr_spec_get(on->table ? tsr_table_spec(on->table) : on->spec, "table", "kind");
+  return its && strcmp(its, kind) == 0;
 }
 
-bool tsr_bench_is_filter(const tsr_table *table) {
-  return strcmp(tsr_spec_get(tsr_table_spec(table), "table", "kind"), "filter") == 0;
+const void *tsr_bench_values(const tsr_bench_arrays *a, const tsr_contender *on) {
+  return is_kind(on, "counter") ? NULL : a->values;
 }
+
+bool tsr_bench_is_filter(const tsr_contender *on) { return is_kind(on, "filter"); }
+
+bool tsr_bench_has_rivals(tsr_bench_op op) { return operations[op]->has_rivals; }
 
 bool tsr_bench_merges(const tsr_bench_arrays *a, const tsr_bench_subject *subject) {
   return subject->merge != TSR_MERGE_NONE && a->model.n < a->model.pairs;
@@ -93,14 +97,14 @@ tsr_status tsr_bench_check_inserted(const tsr_bench_arrays *a, const tsr_bench_s
                                     const tsr_report *report, uint64_t offered, tsr_bench_result *result,
                                     tsr_error *error) {
   const bool merges = tsr_bench_merges(a, subject);
-  if (tsr_bench_is_filter(subject->table)) {
+  if (tsr_bench_is_filter(&subject->on)) {
     if (report->insert_keys != offered || report->not_placed || report->inserted > offered)
       tsr_bench_complain(result, "of %llu keys the report has %llu, %llu of them inserted", (llu)offered,
                          (llu)report->insert_keys, (llu)report->inserted);
     return TSR_OK;
   }
   uint64_t size, pairs = merges ? a->model.n : a->model.pairs;
-  tsr_status status = tsr_size(subject->table, &size, error);
+  tsr_status status = tsr_contender_size(&subject->on, &size, error);
   if (status) return status;
   tsr_bench_check_offered(a, subject, report, offered, result);
   if (report->not_placed && !merges && offered == pairs && size + report->not_placed != pairs) {
@@ -120,7 +124,7 @@ tsr_status tsr_bench_check_inserted(const tsr_bench_arrays *a, const tsr_bench_s
 void tsr_bench_check_codes(const tsr_bench_turn *turn, uint64_t n, uint8_t code, uint64_t reported) {
   const uint8_t *codes = turn->arrays->host_results;
   uint64_t count = 0;
-  if (!turn->arrays->codes) return;
+  if (!turn->arrays->codes || turn->subject->on.foreign) return;
   for (uint64_t i = 0; i < n; i++) count += codes[i] == code;
   if (count != reported)
     tsr_bench_complain(turn->result, "%llu result codes are %u, but the report has %llu such keys", (llu)count, code,
@@ -159,14 +163,15 @@ static tsr_status make_small(const tsr_bench_arrays *a, tsr_table *table, tsr_er
 /* Brings the table to where the operation starts. */
 static tsr_status set_up(tsr_bench_turn *turn, const tsr_bench_operation *operation, tsr_error *error) {
   const tsr_bench_arrays *a = turn->arrays;
-  tsr_table *table = turn->subject->table;
+  const tsr_contender *on = &turn->subject->on;
   if (operation->before == TSR_BENCH_ON_FILLED) return TSR_OK;
-  tsr_status status = tsr_clear(table, NULL, error);
-  if (status == TSR_OK && operation->before == TSR_BENCH_ON_SMALL) status = make_small(a, table, error);
+  tsr_status status = tsr_contender_clear(on, error);
+  if (status == TSR_OK && operation->before == TSR_BENCH_ON_SMALL) status = make_small(a, on->table, error);
   if (status || operation->before != TSR_BENCH_ON_FULL) return status;
-  status = tsr_table_report_reset(table, error);
-  if (status == TSR_OK) status = tsr_insert(table, a->model.pairs, a->keys, tsr_bench_values(a, table), NULL, error);
-  if (status == TSR_OK) status = tsr_table_report(table, &turn->report, error);
+  status = tsr_contender_report_reset(on, error);
+  if (status == TSR_OK)
+    status = tsr_contender_insert(on, a->model.pairs, a->keys, tsr_bench_values(a, on), NULL, error);
+  if (status == TSR_OK) status = tsr_contender_report(on, &turn->report, error);
   if (status) return status;
   tsr_bench_check_offered(a, turn->subject, &turn->report, a->model.pairs, turn->result);
   turn->present = turn->report.inserted;
@@ -177,16 +182,17 @@ static tsr_status set_up(tsr_bench_turn *turn, const tsr_bench_operation *operat
 tsr_status tsr_bench_measure(tsr_bench_arrays *a, const tsr_bench_subject *subject, tsr_bench_op op,
                              tsr_bench_result *result, tsr_error *error) {
   const tsr_bench_operation *operation = operations[op];
-  tsr_table *table = subject->table;
+  const tsr_contender *on = &subject->on;
+  tsr_table *clock = on->table ? on->table : a->owner;
   tsr_bench_turn turn = {.arrays = a, .subject = subject, .result = result};
   *result = (tsr_bench_result){.milliseconds = 0};
   tsr_status status = set_up(&turn, operation, error);
   if (status == TSR_OK) status = tsr_bench_arrays_spoil(a, operation->answers, error);
-  if (status == TSR_OK) status = tsr_table_report_reset(table, error);
-  if (status == TSR_OK) status = tsr_timer_start(table, NULL, error);
-  if (status == TSR_OK) status = operation->start(a, table, error);
-  if (status == TSR_OK) status = tsr_timer_stop(table, NULL, &result->milliseconds, error);
-  if (status == TSR_OK) status = tsr_table_report(table, &turn.report, error);
+  if (status == TSR_OK) status = tsr_contender_report_reset(on, error);
+  if (status == TSR_OK) status = tsr_timer_start(clock, NULL, error);
+  if (status == TSR_OK) status = operation->start(a, on, error);
+  if (status == TSR_OK) status = tsr_timer_stop(clock, NULL, &result->milliseconds, error);
+  if (status == TSR_OK) status = tsr_contender_report(on, &turn.report, error);
   result->not_placed =
       operation->before == TSR_BENCH_ON_FILLED ? subject->unplaced_count : turn.unplaced + turn.report.not_placed;
   if (status == TSR_OK) status = tsr_bench_arrays_fetch(a, operation->answers, error);
@@ -195,18 +201,19 @@ tsr_status tsr_bench_measure(tsr_bench_arrays *a, const tsr_bench_subject *subje
 
 tsr_status tsr_bench_count(const tsr_bench_arrays *a, tsr_table *table, tsr_bench_op op, tsr_bench_counts *counts,
                            tsr_error *error) {
+  const tsr_contender on = {.table = table};
   const uint32_t before = operations[op]->before;
   const bool fills = before == TSR_BENCH_ON_EMPTY || before == TSR_BENCH_ON_SMALL;
   tsr_report r = {0};
   tsr_usage usage = {0};
-  const bool has_usage = !tsr_bench_is_filter(table);
+  const bool has_usage = !tsr_bench_is_filter(&on);
   tsr_status status = before == TSR_BENCH_ON_SMALL ? make_small(a, table, error) : TSR_OK;
   if (status == TSR_OK && !fills) {
-    status = tsr_insert(table, a->model.pairs, a->keys, tsr_bench_values(a, table), NULL, error);
+    status = tsr_insert(table, a->model.pairs, a->keys, tsr_bench_values(a, &on), NULL, error);
     if (status == TSR_OK && has_usage) status = tsr_table_usage(table, &usage, error);
     if (status == TSR_OK) status = tsr_table_report_reset(table, error);
   }
-  if (status == TSR_OK) status = operations[op]->start(a, table, error);
+  if (status == TSR_OK) status = operations[op]->start(a, &on, error);
   if (status == TSR_OK) status = tsr_table_report(table, &r, error);
   if (status == TSR_OK && fills && has_usage) status = tsr_table_usage(table, &usage, error);
   if (status) return status;
@@ -244,15 +251,16 @@ static tsr_status collect_unplaced(const tsr_bench_arrays *a, tsr_bench_subject 
 tsr_status tsr_bench_fill(tsr_bench_arrays *a, tsr_bench_subject *subject, tsr_bench_result *result, tsr_error *error) {
   const uint64_t pairs = a->model.pairs;
   tsr_call call = {.results = a->out, .unplaced_keys = a->queries};
-  tsr_table *table = subject->table;
+  const tsr_contender *on = &subject->on;
   tsr_report report = {0};
   *result = (tsr_bench_result){.milliseconds = 0};
-  tsr_status status = tsr_clear(table, NULL, error);
-  if (status == TSR_OK) status = tsr_table_report_reset(table, error);
+  tsr_status status = tsr_contender_clear(on, error);
+  if (status == TSR_OK) status = tsr_contender_report_reset(on, error);
   if (status == TSR_OK) status = tsr_bench_arrays_spoil(a, TSR_BENCH_OUT, error);
-  if (status == TSR_OK) status = tsr_insert(table, pairs, a->keys, tsr_bench_values(a, table), &call, error);
-  if (status == TSR_OK) status = tsr_table_report(table, &report, error);
+  if (status == TSR_OK) status = tsr_contender_insert(on, pairs, a->keys, tsr_bench_values(a, on), &call, error);
+  if (status == TSR_OK) status = tsr_contender_report(on, &report, error);
   if (status == TSR_OK) status = tsr_bench_check_inserted(a, subject, &report, pairs, result, error);
+  if (on->foreign) return status; /* it hands no pair back: one without a place is lost */
   if (status == TSR_OK) status = tsr_memory_copy(a->owner, a->host_out, a->out, pairs, error);
   if (status == TSR_OK)
     status = tsr_memory_copy(a->owner, a->host_queries, a->queries, pairs * (a->model.key_bits / 8), error);
@@ -264,7 +272,7 @@ tsr_status tsr_bench_fill(tsr_bench_arrays *a, tsr_bench_subject *subject, tsr_b
 }
 
 void tsr_bench_subject_free(tsr_bench_subject *subject) {
-  tsr_table_destroy(subject->table);
+  tsr_contender_close(&subject->on);
   free(subject->unplaced);
-  *subject = (tsr_bench_subject){.table = NULL};
+  *subject = (tsr_bench_subject){.unplaced = NULL};
 }

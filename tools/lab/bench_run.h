@@ -31,6 +31,8 @@ TSR_MUST_CHECK tsr_status tsr_bench_fill(tsr_bench_arrays *arrays, tsr_bench_sub
                                          tsr_error *error);
 /* The operation is asked of a table that tsr_bench_fill left. */
 bool tsr_bench_needs_fill(tsr_bench_op op);
+/* A rival can do it. */
+bool tsr_bench_has_rivals(tsr_bench_op op);
 
 typedef struct tsr_bench_counts {
   double probes;      /* mean buckets looked at for a key of the operation */

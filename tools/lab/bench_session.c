@@ -2,6 +2,7 @@
  *
  * Which table runs what, in which order (bench_session.h). What one measurement is: bench_run.c.
  */
+#define _POSIX_C_SOURCE 200809L /* open_memstream */
 #include "tools/lab/bench_session.h"
 
 #include <stdio.h>
@@ -10,6 +11,7 @@
 
 #include "core/spec/number.h"
 #include "tools/lab/bench_limits.h"
+#include "tools/lab/interval.h"
 #include "tools/lab/status_line.h"
 
 enum { ANCHOR_CAPACITY = 1 << 16, LIMITS_MAX = 64 /* powers of two */ };
@@ -19,6 +21,7 @@ typedef struct lane {
   const tsr_bench_entrant *entrant;
   tsr_bench_subject subject; /* no table: refused */
   tsr_resolution resolution;
+  tsr_origin origin;
   double *times; /* milliseconds of the current operation, options->repeat of them */
   double *rates; /* its mops, as many, in turn */
   uint64_t done; /* what its mops count */
@@ -37,6 +40,7 @@ struct tsr_bench_session {
   tsr_bench_arrays arrays;
   tsr_bench_limits *limits;
   bool is_right;
+  tsr_origin origin; /* of all rows */
   /* of the current tsr_bench_session_measure: */
   lane *lanes;
   size_t count, load;
@@ -171,6 +175,7 @@ static void hand_row(tsr_bench_session *s, tsr_bench_row *row, size_t which, tsr
   row->keys = o->keys.each[s->model].text;
   row->distinct = s->models[s->model].n;
   row->composition = s->lanes[which].resolution.text;
+  row->origin = s->lanes[which].origin;
   tsr_status_line_clear();
   s->take(s->context, row, &place);
 }
@@ -234,6 +239,17 @@ static tsr_bench_cost cost_of(const tsr_bench_session *s, const lane *l, tsr_ben
   return status ? (tsr_bench_cost){0} : cost;
 }
 
+/* What a table is; a rival's is judged as if it had the buckets of the table of --vs. */
+static tsr_table_info info_of(const tsr_bench_session *s, const lane *l) {
+  tsr_table_info info = {.code = ""};
+  const tsr_foreign *f = l->subject.on.foreign;
+  const tsr_table *table = f ? s->lanes[s->options->versus.index].subject.on.table : l->subject.on.table;
+  if (table) tsr_table_describe(table, &info);
+  if (f) info.bytes = f->rival->bytes ? f->rival->bytes(f->table) : 0;
+  if (f) info.code = "";
+  return info;
+}
+
 /* What the device's memory allows of this operation, or where the table is in the host's memory, the bus. */
 static double limit_of(const tsr_bench_session *s, const tsr_table_info *info, tsr_bench_op op, uint64_t keys) {
   uint32_t times;
@@ -247,10 +263,13 @@ static double limit_of(const tsr_bench_session *s, const tsr_table_info *info, t
 static void make_code(const lane *l, tsr_bench_op op) {
   tsr_table_info info = {0};
   tsr_error error;
-  tsr_table_describe(l->subject.table, &info);
-  const tsr_status status = tsr_table_prepare(l->subject.table, tsr_bench_calls(op, info.value_bits > 0), &error);
+  if (l->subject.on.foreign) return;
+  tsr_table_describe(l->subject.on.table, &info);
+  const tsr_status status = tsr_table_prepare(l->subject.on.table, tsr_bench_calls(op, info.value_bits > 0), &error);
   (void)status;
 }
+
+static bool takes_part(const lane *l) { return tsr_contender_is(&l->subject.on) && !l->is_refused; }
 
 static tsr_status count_probes(tsr_bench_session *s, tsr_bench_op op, size_t which, tsr_bench_counts *counts,
                                tsr_error *error) {
@@ -258,7 +277,7 @@ static tsr_status count_probes(tsr_bench_session *s, tsr_bench_op op, size_t whi
   const size at = size_of(s, spec);
   tsr_table *counting = NULL;
   *counts = (tsr_bench_counts){.probes = -1};
-  if (!s->options->probes) return TSR_OK;
+  if (!s->options->probes || s->lanes[which].subject.on.foreign) return TSR_OK;
   tsr_status status = create_table(s->options, spec, at.load, true, at.capacity, &counting, error);
   if (status == TSR_OK) status = tsr_bench_count(&s->arrays, counting, op, counts, error);
   tsr_table_destroy(counting);
@@ -274,15 +293,40 @@ static void put_rates(tsr_bench_row *row, const lane *l, size_t repeat) {
   row->mops_max = thousands / l->times[0];
 }
 
+/* The rates of all repetitions as a text, which the caller frees. NULL: they are not wanted, or there is no memory. */
+static char *list_rates(const tsr_bench_session *s, const lane *l) {
+  char *text = NULL;
+  size_t bytes;
+  FILE *out = s->options->outputs.raw ? open_memstream(&text, &bytes) : NULL;
+  if (!out) return NULL;
+  for (size_t i = 0; i < s->options->repeat; i++) fprintf(out, "%s%.4f", i ? " " : "", l->rates[i]);
+  fclose(out);
+  return text;
+}
+
+/* How many times as fast the table of --vs is as this one. */
+static void put_ratio(const tsr_bench_session *s, tsr_bench_row *row, const lane *l) {
+  const tsr_bench_options *o = s->options;
+  if (s->count < 2 || o->repeat == 0) return;
+  const lane *versus = &s->lanes[o->versus.index];
+  tsr_ratio ratio;
+  if (versus == l || !takes_part(versus) || !tsr_ratio_of(versus->rates, l->rates, o->repeat, &ratio)) return;
+  row->ratio = ratio.median;
+  row->ratio_low = ratio.low;
+  row->ratio_high = ratio.high;
+}
+
 static tsr_status finish_op(tsr_bench_session *s, tsr_bench_op op, size_t which, const tsr_bench_cost *cost,
                             tsr_error *error) {
   const tsr_bench_options *o = s->options;
   lane *l = &s->lanes[which];
   tsr_bench_counts counts;
+  tsr_table_info info = info_of(s, l);
+  snprintf(l->origin.code, sizeof l->origin.code, "%s", info.code);
+  tsr_origin_measured(&l->origin, s->info.backend, device_number(l->entrant->spec));
   tsr_status status = count_probes(s, op, which, &counts, error);
   if (status) return status;
-  tsr_table_info info = {0};
-  tsr_table_describe(l->subject.table, &info);
+  char *each = list_rates(s, l);
   tsr_bench_row row = {.op = tsr_bench_op_name(op),
                        .probes = counts.probes,
                        .limit_mops = limit_of(s, &info, op, l->done),
@@ -291,9 +335,12 @@ static tsr_status finish_op(tsr_bench_session *s, tsr_bench_op op, size_t which,
                        .not_placed = l->not_placed,
                        .bytes = info.bytes,
                        .registers = cost->registers,
-                       .link_ms = cost->link_ms};
+                       .link_ms = cost->link_ms,
+                       .each = each};
   put_rates(&row, l, o->repeat);
+  put_ratio(s, &row, l);
   hand_row(s, &row, which, op);
+  free(each);
   return TSR_OK;
 }
 
@@ -308,7 +355,9 @@ static tsr_status judge_status(tsr_bench_session *s, size_t which, tsr_bench_op 
 static tsr_status measure_turn(tsr_bench_session *s, tsr_bench_op op, uint64_t turn, size_t which, tsr_error *error) {
   lane *l = &s->lanes[which];
   tsr_bench_result result;
-  tsr_status status = tsr_bench_measure(&s->arrays, &l->subject, op, &result, error);
+  tsr_status status = l->entrant->rival && !tsr_bench_has_rivals(op)
+                          ? tsr_fail(error, TSR_UNSUPPORTED, "no rival has the operation %s", tsr_bench_op_name(op))
+                          : tsr_bench_measure(&s->arrays, &l->subject, op, &result, error);
   if (status) return judge_status(s, which, op, status, error);
   if (turn > 0) l->times[turn - 1] = result.milliseconds;
   if (turn > 0) l->rates[turn - 1] = (double)result.done / 1e3 / result.milliseconds;
@@ -317,8 +366,6 @@ static tsr_status measure_turn(tsr_bench_session *s, tsr_bench_op op, uint64_t t
   complain(s, which, tsr_bench_op_name(op), &result);
   return TSR_OK;
 }
-
-static bool takes_part(const lane *l) { return l->subject.table && !l->is_refused; }
 
 static tsr_status measure_op(tsr_bench_session *s, tsr_bench_op op, tsr_error *error) {
   const tsr_bench_options *o = s->options;
@@ -353,7 +400,7 @@ static tsr_status fill_tables(tsr_bench_session *s, tsr_error *error) {
   for (size_t i = 0; status == TSR_OK && i < s->count; i++) {
     lane *l = &s->lanes[i];
     tsr_bench_result result;
-    if (!l->subject.table) continue;
+    if (!tsr_contender_is(&l->subject.on)) continue;
     l->is_right = true;
     status = tsr_bench_fill(&s->arrays, &l->subject, &result, error);
     l->is_filled = status == TSR_OK;
@@ -386,6 +433,51 @@ static tsr_status check_promise(const tsr_bench_session *s, const tsr_spec *spec
                   s->options->keys.each[s->model].text);
 }
 
+/* What the spec asks of its table, in the words of rivals. */
+static tsr_status shape_of(const tsr_bench_session *s, const tsr_spec *spec, tsr_rival_shape *shape, tsr_error *error) {
+  static const struct {
+    const char *duplicates;
+    tsr_rival_merge merge;
+  } merges[] = {{"promise_unique", TSR_RIVAL_DISTINCT},
+                {"first", TSR_RIVAL_KEEP_FIRST},
+                {"replace", TSR_RIVAL_KEEP_LAST},
+                {"add", TSR_RIVAL_ADD},
+                {"min", TSR_RIVAL_MIN},
+                {"max", TSR_RIVAL_MAX}};
+  const char *kind = tsr_spec_get(spec, "table", "kind"), *duplicates = tsr_spec_get(spec, "table", "duplicates");
+  const bool is_set = kind && strcmp(kind, "set") == 0, is_counter = kind && strcmp(kind, "counter") == 0;
+  if (kind && !is_set && !is_counter && strcmp(kind, "map") != 0)
+    return tsr_fail(error, TSR_UNSUPPORTED, "rivals are sets, maps and counters, and the spec has kind = %s", kind);
+  *shape = (tsr_rival_shape){.kind = is_set       ? TSR_RIVAL_SET
+                                     : is_counter ? TSR_RIVAL_COUNTER
+                                                  : TSR_RIVAL_MAP,
+                             .key_bits = s->info.key_bits,
+                             .value_bits = s->info.value_bits,
+                             .capacity = s->models[s->model].n,
+                             .load_factor = tsr_bench_load(s->options->loads.each[s->load]),
+                             .threads = s->origin.threads,
+                             .device = strcmp(s->info.backend, "cuda") == 0 ? device_number(spec) : -1};
+  for (size_t i = 0; duplicates && i < sizeof merges / sizeof merges[0]; i++)
+    if (strcmp(duplicates, merges[i].duplicates) == 0) shape->merge = merges[i].merge;
+  return TSR_OK;
+}
+
+static tsr_status open_rival(tsr_bench_session *s, size_t which, tsr_error *error) {
+  lane *l = &s->lanes[which];
+  const tsr_rival *rival = l->entrant->rival;
+  tsr_rival_shape shape;
+  l->origin = s->origin;
+  l->origin.compiler = rival->about;
+  if (rival->threads) l->origin.threads = rival->threads;
+  tsr_origin_file(&l->origin, l->entrant->file);
+  tsr_status status = shape_of(s, l->entrant->spec, &shape, error);
+  if (status == TSR_OK && rival->on_device != (shape.device >= 0))
+    status = tsr_fail(error, TSR_UNSUPPORTED, "its arrays are in %s memory, and the tables' are not: set table.backend",
+                      rival->on_device ? "device" : "host");
+  if (status == TSR_OK) status = tsr_foreign_open(rival, &shape, &l->subject.on.foreign, error);
+  return judge_status(s, which, TSR_BENCH_OPS, status, error);
+}
+
 static tsr_status open_lane(tsr_bench_session *s, size_t which, tsr_error *error) {
   lane *l = &s->lanes[which];
   const tsr_spec *spec = l->entrant->spec;
@@ -393,18 +485,23 @@ static tsr_status open_lane(tsr_bench_session *s, size_t which, tsr_error *error
   const tsr_options options = options_of(s->options, at.capacity);
   const policy made = policy_of(spec);
   tsr_spec *copy = NULL;
-  l->subject = (tsr_bench_subject){.merge = made.merge, .again = made.again, .count_max = made.count_max};
+  l->subject =
+      (tsr_bench_subject){.on.spec = spec, .merge = made.merge, .again = made.again, .count_max = made.count_max};
+  if (l->entrant->rival) return open_rival(s, which, error);
+  l->origin = s->origin;
   tsr_status status = make_spec(spec, at.load, false, &copy, error);
   if (status == TSR_OK) status = tsr_spec_resolve(copy, &options, &l->resolution, error);
   tsr_spec_free(copy);
+  if (status == TSR_OK) tsr_origin_compose(&l->origin, l->resolution.text, s->options->plugins);
   if (status == TSR_OK) status = check_promise(s, spec, error);
-  if (status == TSR_OK) status = create_table(s->options, spec, at.load, false, at.capacity, &l->subject.table, error);
+  if (status == TSR_OK)
+    status = create_table(s->options, spec, at.load, false, at.capacity, &l->subject.on.table, error);
   status = judge_status(s, which, TSR_BENCH_OPS, status, error);
-  if (status || !l->subject.table) return status;
+  if (status || !l->subject.on.table) return status;
   tell_of_lanes(s, l->entrant);
   if (strcmp(s->info.backend, "cuda") != 0) return TSR_OK;
   tsr_table_info info = {0};
-  tsr_table_describe(l->subject.table, &info);
+  tsr_table_describe(l->subject.on.table, &info);
   tsr_bench_limits_measure(s->limits, device_number(spec), &info);
   return TSR_OK;
 }
@@ -469,6 +566,8 @@ tsr_status tsr_bench_session_measure(tsr_bench_session *s, const tsr_bench_entra
 }
 
 const tsr_table_info *tsr_bench_session_info(const tsr_bench_session *s) { return &s->info; }
+
+const tsr_origin *tsr_bench_session_origin(const tsr_bench_session *s) { return &s->origin; }
 
 bool tsr_bench_session_is_right(const tsr_bench_session *s) { return s->is_right; }
 
@@ -546,6 +645,8 @@ static tsr_status open_anchor(tsr_bench_session *s, const tsr_bench_entrant *ent
     }
   if (!s->anchor) return status;
   tsr_table_describe(s->anchor, &s->info);
+  s->origin = (tsr_origin){.seed = o->seed ? o->seed : 1, .repeat = o->repeat};
+  tsr_origin_begin(&s->origin, s->info.backend);
   static bool is_told; /* once, however many sessions there are */
   if (s->info.backend_reason[0] && !is_told)
     fprintf(stderr, "tessera: backend %s: %s\n", s->info.backend, s->info.backend_reason);

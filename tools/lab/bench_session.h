@@ -6,6 +6,7 @@
 #ifndef TSR_BENCH_SESSION_H
 #define TSR_BENCH_SESSION_H
 
+#include "core/tessera_rival.h"
 #include "tools/lab/bench_rows.h"
 #include "tools/lab/bench_run.h"
 
@@ -24,8 +25,10 @@ typedef struct tsr_bench_entrant {
   const char *name; /* of its rows and sentences */
   const tsr_spec *spec;
   const tsr_bench_cost
-      *costs;       /* TSR_BENCH_TABLE_OPS of them, if the code was linked before; NULL: the session links it */
-  bool may_be_full; /* that keys found no place is in its rows, and no news */
+      *costs;             /* TSR_BENCH_TABLE_OPS of them, if the code was linked before; NULL: the session links it */
+  bool may_be_full;       /* that keys found no place is in its rows, and no news */
+  const tsr_rival *rival; /* NULL: the spec's table. Otherwise a rival's, that is asked to be what the spec says */
+  const char *file;       /* of the rival */
 } tsr_bench_entrant;
 
 /* Where a row stands in what was asked for. A refused entrant has one of each load and distribution: then op is
@@ -54,6 +57,9 @@ void tsr_bench_session_close(tsr_bench_session *session); /* NULL is fine */
 
 /* The widths, backend and device; strings live as long as the session. */
 const tsr_table_info *tsr_bench_session_info(const tsr_bench_session *session);
+
+/* What all rows of the session have in common; lives as long. */
+const tsr_origin *tsr_bench_session_origin(const tsr_bench_session *session);
 
 /* Whether the session's keys and operations suit a spec: TSR_BAD_ARGUMENT with a sentence. One that cannot be composed
  * passes: measuring refuses it. */

@@ -359,12 +359,23 @@ static tsr_status small_words(const char *path, char ***words, size_t *count, ts
   return TSR_OK;
 }
 
+/* Copies of more of them. */
+static tsr_status add_words(const char *const *more, size_t more_count, char ***words, size_t *count,
+                            tsr_error *error) {
+  char **longer = realloc(*words, (*count + more_count + 1) * sizeof *longer);
+  if (longer) *words = longer;
+  for (size_t i = 0; longer && i < more_count; i++)
+    if ((longer[*count] = strdup(more[i]))) ++*count;
+  return longer ? TSR_OK : tsr_fail(error, TSR_NO_MEMORY, "no memory for an experiment");
+}
+
 tsr_status tsr_experiment_run(FILE *out, const tsr_experiment_options *options, bool *all_right, tsr_error *error) {
   tsr_plan_options of_plan = options->plan;
   tsr_plan plan = {0};
   char **words = NULL;
   size_t count = 0;
   tsr_status status = options->is_small ? small_words(options->path, &words, &count, error) : TSR_OK;
+  if (status == TSR_OK) status = add_words(options->plan.bench, options->plan.bench_count, &words, &count, error);
   of_plan.bench = (const char *const *)words;
   of_plan.bench_count = count;
   if (status == TSR_OK) status = tsr_plan_read(options->path, &of_plan, &plan, error);

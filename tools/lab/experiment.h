@@ -30,7 +30,7 @@ extern "C" {
 
 typedef struct tsr_experiment_options {
   const char *path, *name, *csv; /* the file, what it is called, where its rows go */
-  tsr_plan_options plan;         /* what the command line says; without options of bench */
+  tsr_plan_options plan;         /* what the command line says; options of bench: --beside */
   bool is_small;
 } tsr_experiment_options;
 

@@ -32,6 +32,8 @@ enum {
   MIX,
   REPEAT,
   PROBES,
+  RAW,
+  BESIDE,
   CODES,
   SEED,
   NAMES
@@ -52,6 +54,8 @@ static const tsr_option options[NAMES + 1] = {
     {"--mix", "A,B,C,D", false, "Shares of a mixed batch."},
     {"--repeat", "N", false, "Measurements; the median is printed."},
     {"--probes", "yes|no", false, "Whether probes are counted, which takes a run of its own."},
+    {"--raw", "yes|no", false, "Whether rows list the rates of all repetitions."},
+    {"--beside", "FILE.so", true, "Tables of other libraries, measured in turns with each table."},
     {"--codes", "yes|no", false, "Whether operations write result codes."},
     {"--seed", "N", false, "Seed of the keys and the tables."},
     TSR_OPTION_END};

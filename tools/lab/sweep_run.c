@@ -5,6 +5,7 @@
 #define _GNU_SOURCE /* clock_gettime, access */
 #include "tools/lab/sweep_run.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "tools/lab/bench_pool.h"
 #include "tools/lab/bench_session.h"
 #include "tools/lab/links.h"
+#include "tools/lab/rivals.h"
 
 /* ---- What is there --------------------------------------------------------------------------- */
 
@@ -54,6 +56,13 @@ static bool is_composed_so(const tsr_results *r, size_t row, const char *composi
   return found == words;
 }
 
+/* It is of another library's table. */
+static bool has_no_composition(const tsr_results *r, size_t row) {
+  for (size_t column = 0; column < r->column_count; column++)
+    if (strchr(r->names[column], '.') && tsr_results_has(r, row, column)) return false;
+  return true;
+}
+
 /* A value of value_bytes has eight times as many bits. */
 static bool says_value(const tsr_results *results, size_t row, const tsr_spec *spec) {
   const char *bits = tsr_spec_get(spec, "table", "value_bits"), *bytes = tsr_spec_get(spec, "table", "value_bytes");
@@ -68,7 +77,8 @@ bool tsr_point_has_row(const tsr_point *point, const tsr_results *results, size_
   bool has_keys = false, has_load = false, takes_all = false;
   const bool is_pool = tsr_bench_wants_pools(o);
   const bool is_rival = is_pool && says(results, row, "spec", "malloc"); /* of each pool */
-  if (!says(results, row, "spec", point->label) && !is_rival) return false;
+  const bool is_foreign = o->versus.beside_count && !is_pool && has_no_composition(results, row);
+  if (!says(results, row, "spec", point->label) && !is_rival && !is_foreign) return false;
   for (size_t i = 0; i < o->keys.count; i++) {
     if (!says(results, row, "keys", o->keys.each[i].text)) continue;
     has_keys = true;
@@ -78,7 +88,8 @@ bool tsr_point_has_row(const tsr_point *point, const tsr_results *results, size_
     has_load = has_load || is_number(results, row, "load", tsr_bench_load(o->loads.each[i]));
   if (is_pool) return has_load && is_number(results, row, "n", (double)o->n);
   const bool is_refused = says(results, row, "ok", "refused"), is_timed = !says(results, row, "mops", "-");
-  const bool is_same = is_refused || ((o->repeat > 0) == is_timed && is_composed_so(results, row, point->composition));
+  const bool is_same =
+      is_refused || is_foreign || ((o->repeat > 0) == is_timed && is_composed_so(results, row, point->composition));
   return has_keys && has_load && is_same && (takes_all || is_number(results, row, "n", (double)o->n)) && key_bits &&
          says(results, row, "key_bits", key_bits) && says_value(results, row, point->spec);
 }
@@ -91,7 +102,7 @@ static bool is_measured(const tsr_point *point, const tsr_results *results, cons
       for (size_t op = 0; op < TSR_BENCH_OPS; op++) {
         bool is_there = !o->ops[op];
         for (size_t row = 0; !is_there && row < results->row_count; row++)
-          is_there = is_its[row] &&
+          is_there = is_its[row] && (says(results, row, "spec", point->label) || tsr_bench_wants_pools(o)) &&
                      (says(results, row, "keys", o->keys.each[model].text) || tsr_bench_wants_pools(o)) &&
                      is_number(results, row, "load", tsr_bench_load(o->loads.each[load])) &&
                      (says(results, row, "op", tsr_bench_op_name((tsr_bench_op)op)) || says(results, row, "op", "-"));
@@ -113,39 +124,75 @@ typedef struct sweep {
   tsr_bench_output *output;
   tsr_bench_session *session;
   const tsr_point *opener; /* of the session */
+  tsr_rivals rivals;       /* its own */
   tsr_links *links;
   bool *all_right;
 } sweep;
 
-static tsr_status find_wanted(sweep *s, tsr_error *error) {
-  bool *is_its = calloc(s->former.row_count + 1, sizeof *is_its);
-  s->wanted = calloc(s->plan->count + 1, sizeof *s->wanted);
-  if (!is_its || !s->wanted) {
-    free(is_its);
-    return tsr_fail(error, TSR_NO_MEMORY, "no memory for a plan");
+static tsr_status refuse_other(const sweep *s, const char *what, const char *there, const char *here,
+                               tsr_error *error) {
+  return tsr_fail(error, TSR_BAD_ARGUMENT,
+                  "%s: has rows whose %s is %s, and here it is %s: they would be compared with each other, so name "
+                  "another file by --csv",
+                  s->csv, what, there, here);
+}
+
+/* Times of two devices, or of two versions or compilers, in one file would be compared with each other. A plan may have both
+ * backends on purpose. What a row does not tell is no difference. */
+static tsr_status check_conditions(const sweep *s, tsr_error *error) {
+  const tsr_table_info *info = tsr_bench_session_info(s->session);
+  const tsr_origin *origin = tsr_bench_session_origin(s->session);
+  char seed[24], threads[24] = "";
+  snprintf(seed, sizeof seed, "%" PRIu64, origin->seed);
+  if (origin->threads) snprintf(threads, sizeof threads, "%" PRIu32, origin->threads);
+  const struct {
+    const char *column, *here;
+  } conditions[] = {{"device", info->device}, {"version", tsr_origin_version()}, {"compiler", origin->compiler},
+                    {"threads", threads},     {"driver", origin->driver},        {"seed", seed}};
+  for (size_t row = 0; row < s->former.row_count; row++) {
+    if (!says(&s->former, row, "backend", info->backend) || says(&s->former, row, "mops", "-")) continue;
+    for (size_t i = 0; i < sizeof conditions / sizeof conditions[0]; i++) {
+      const size_t column = tsr_results_column(&s->former, conditions[i].column);
+      if (column == s->former.column_count || !tsr_results_has(&s->former, row, column)) continue;
+      const char *there = tsr_results_field(&s->former, row, column);
+      if (conditions[i].here[0] && strcmp(there, conditions[i].here) != 0)
+        return refuse_other(s, conditions[i].column, there, conditions[i].here, error);
+    }
   }
-  for (size_t i = 0; i < s->plan->count; i++) {
-    for (size_t row = 0; row < s->former.row_count; row++)
-      is_its[row] = tsr_point_has_row(&s->plan->points[i], &s->former, row);
-    s->wanted[i] = !is_measured(&s->plan->points[i], &s->former, is_its);
-    s->count += s->wanted[i];
-  }
-  free(is_its);
-  if (s->count < s->plan->count)
-    fprintf(stderr, "tessera: %s has %zu of them already\n", s->csv, s->plan->count - s->count);
   return TSR_OK;
 }
 
-/* Times of two devices in one file would be compared with each other. A plan may have both backends on purpose. */
-static tsr_status check_device(const sweep *s, tsr_error *error) {
-  const tsr_table_info *info = tsr_bench_session_info(s->session);
-  const size_t device = tsr_results_column(&s->former, "device");
-  for (size_t row = 0; row < s->former.row_count; row++)
-    if (says(&s->former, row, "backend", info->backend) && !says(&s->former, row, "device", info->device) &&
-        !says(&s->former, row, "mops", "-"))
-      return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: has rows of %s, and this is %s: name another file by --csv", s->csv,
-                      tsr_results_field(&s->former, row, device), info->device);
+/* Rows of a table whose parts were compiled anew since are of another table. */
+static tsr_status check_parts(const sweep *s, const tsr_point *point, const bool *is_its, tsr_error *error) {
+  const size_t column = tsr_results_column(&s->former, "parts_hash");
+  tsr_origin origin = {.seed = 0};
+  if (column == s->former.column_count) return TSR_OK;
+  for (size_t row = 0; row < s->former.row_count; row++) {
+    if (!is_its[row] || !says(&s->former, row, "spec", point->label) || !tsr_results_has(&s->former, row, column))
+      continue;
+    if (!origin.parts[0]) tsr_origin_compose(&origin, point->composition, point->options.plugins);
+    const char *there = tsr_results_field(&s->former, row, column);
+    if (origin.parts[0] && strcmp(there, origin.parts) != 0)
+      return refuse_other(s, "parts_hash", there, origin.parts, error);
+  }
   return TSR_OK;
+}
+
+static tsr_status find_wanted(sweep *s, tsr_error *error) {
+  bool *is_its = calloc(s->former.row_count + 1, sizeof *is_its);
+  s->wanted = calloc(s->plan->count + 1, sizeof *s->wanted);
+  tsr_status status = is_its && s->wanted ? TSR_OK : tsr_fail(error, TSR_NO_MEMORY, "no memory for a plan");
+  for (size_t i = 0; status == TSR_OK && i < s->plan->count; i++) {
+    const tsr_point *point = &s->plan->points[i];
+    for (size_t row = 0; row < s->former.row_count; row++) is_its[row] = tsr_point_has_row(point, &s->former, row);
+    status = check_parts(s, point, is_its, error);
+    s->wanted[i] = !is_measured(point, &s->former, is_its);
+    s->count += s->wanted[i];
+  }
+  free(is_its);
+  if (status == TSR_OK && s->count < s->plan->count)
+    fprintf(stderr, "tessera: %s has %zu of them already\n", s->csv, s->plan->count - s->count);
+  return status;
 }
 
 static void take_row(void *context, const tsr_bench_row *row, const tsr_bench_place *place) {
@@ -157,6 +204,7 @@ static void take_row(void *context, const tsr_bench_row *row, const tsr_bench_pl
 static void end_session(sweep *s) {
   if (s->session && !tsr_bench_session_is_right(s->session)) *s->all_right = false;
   tsr_bench_session_close(s->session);
+  tsr_rivals_free(&s->rivals);
   s->session = NULL;
 }
 
@@ -164,8 +212,10 @@ static tsr_status begin_session(sweep *s, const tsr_point *point, const tsr_benc
   if (s->session && strcmp(s->opener->session, point->session) == 0) return TSR_OK;
   end_session(s);
   s->opener = point;
-  tsr_status status = tsr_bench_session_open(&point->options, entrant, 1, &s->session, error);
-  return status ? status : check_device(s, error);
+  const tsr_bench_versus *versus = &point->options.versus;
+  tsr_status status = tsr_rivals_open(versus->beside, versus->beside_count, &s->rivals, error);
+  if (status == TSR_OK) status = tsr_bench_session_open(&point->options, entrant, 1, &s->session, error);
+  return status ? status : check_conditions(s, error);
 }
 
 /* "point 3 of 60, 40 s left: " */
@@ -196,6 +246,20 @@ static bool is_time_up(const struct timespec *until) {
   return now.tv_sec > until->tv_sec || (now.tv_sec == until->tv_sec && now.tv_nsec >= until->tv_nsec);
 }
 
+/* The point's table, and the rivals. */
+static tsr_status measure_beside(sweep *s, const tsr_bench_entrant *entrant, const char *title, tsr_error *error) {
+  tsr_bench_entrant *entrants = calloc(s->rivals.count + 1, sizeof *entrants);
+  if (!entrants) return tsr_fail(error, TSR_NO_MEMORY, "no memory for rivals");
+  entrants[0] = *entrant;
+  for (size_t i = 0; i < s->rivals.count; i++)
+    entrants[i + 1] = (tsr_bench_entrant){
+        .name = s->rivals.each[i]->name, .spec = entrant->spec, .rival = s->rivals.each[i], .file = s->rivals.files[i]};
+  const tsr_status status =
+      tsr_bench_session_measure(s->session, entrants, s->rivals.count + 1, title, take_row, s, error);
+  free(entrants);
+  return status;
+}
+
 /* *is_late: its code was not there in time, and nothing was measured. */
 static tsr_status measure_point(sweep *s, size_t i, bool *is_late, tsr_error *error) {
   const tsr_point *point = &s->plan->points[i];
@@ -214,7 +278,7 @@ static tsr_status measure_point(sweep *s, size_t i, bool *is_late, tsr_error *er
   }
   if (status) return tsr_fail(error, status, "%s", sentence.message);
   write_title(s, title, sizeof title);
-  status = tsr_bench_session_measure(s->session, &entrant, 1, title, take_row, s, error);
+  status = measure_beside(s, &entrant, title, error);
   const tsr_status saved = tsr_bench_output_save(s->output, status ? NULL : error);
   return status ? status : saved;
 }

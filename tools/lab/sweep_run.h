@@ -19,7 +19,8 @@ extern "C" {
  * label in the column spec. The file is written anew after each point, so that whatever ends this leaves it whole, and the
  * next call goes on there. *all_right becomes false when an answer was wrong. Refusals and progress go to standard error.
  * until: a time of CLOCK_MONOTONIC, after which no further point is begun; NULL: none.
- * TSR_BAD_ARGUMENT: the file is no such file, or has rows of the plan that another device measured. */
+ * TSR_BAD_ARGUMENT: the file is no such file, or has rows that were measured under other conditions: on another device, by
+ * another version, compiler or driver, with other parts, threads or seed. */
 TSR_MUST_CHECK tsr_status tsr_plan_measure(const tsr_plan *plan, const char *csv, const struct timespec *until,
                                            bool *all_right, tsr_error *error);
 
