@@ -105,6 +105,8 @@ class Column:
             if nan.any():
                 wide[nan] = np.nan
             return wide.view(np.int32 if width < 8 else np.int64)
+        if kind in "OUSTV":
+            raise _no_numbers(self.name, self.library, values)
         raise WrongType(f"{self.name}: is {name_of(kind, width)}: {way_out(self.name, 'keys', kind, width, 8)}")
 
     def pick(self, rows: NumPyArray) -> Any:
@@ -117,6 +119,21 @@ class Column:
             taken = self.source.take(module("pyarrow").array(rows))
             return taken.combine_chunks() if hasattr(taken, "combine_chunks") else taken
         return wrap(self.values[rows], self.library)
+
+
+def _no_numbers(name: str, library: str, values: NumPyArray) -> WrongType:
+    """What a column of texts, bytes or other objects is told."""
+    first = values[0] if len(values) else ""
+    what = {str: "text", bytes: "bytes"}.get(type(first)) or {"U": "text", "S": "bytes"}.get(values.dtype.kind)
+    if what is None:
+        return WrongType(f"{name}: holds objects of type {type(first).__name__}: pass a column of numbers, dates or times")
+    way = {"pandas": f"{name}.astype('category')", "polars": f"{name}.cast(polars.Categorical)"}.get(
+        library if what == "text" or library == "pandas" else "", f"numpy.unique({name}, return_inverse=True)[1]"
+    )
+    return WrongType(
+        f"{name}: holds {what}, and verbs work on numbers, dates and times: pass {way}; for isin and merge number the values of both "
+        "columns together"
+    )
 
 
 def is_coded(source: Any) -> bool:

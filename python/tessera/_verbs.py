@@ -40,7 +40,7 @@ Order = Literal["seen", "any"]
 
 _SPEC = os.path.join(os.path.dirname(os.path.abspath(__file__)), "verbs.ini")
 _SAMPLE = 4096
-_REPEATED = 24  # so many keys of a sample must be there already, or it does not tell
+_REPEATED = 24  # keys of a sample that are there already: with fewer it does not tell
 _LEAST = 1024  # the smallest capacity
 
 
