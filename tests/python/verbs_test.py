@@ -414,7 +414,7 @@ class PolarsTest(unittest.TestCase):
         with self.assertRaisesRegex(tessera.WrongType, "holds categories"):
             tessera.isin(names, names)
         self.assertEqual(tessera.factorize(names)[1].to_list(), ["b", "a"])
-        with self.assertRaisesRegex(tessera.WrongType, "number what is no number"):
+        with self.assertRaisesRegex(tessera.WrongType, "x.cast\\(polars.Categorical"):
             tessera.unique(pl.Series(["a"]))
 
     def test_group_by(self):
