@@ -229,6 +229,8 @@ def _table(kind: str, key_bits: int, rows: int, device: int, numbering: str = ""
     with _lock:
         table = _kept.pop(wanted, None)
     capacity = max(_LEAST, 1 << max(rows - 1, 0).bit_length())
+    if table is not None and table._handle is None:  # of the process that forked this one
+        table = None
     if table is not None and not capacity <= table.info["capacity"] <= 8 * capacity:
         table.close()
         table = None
