@@ -112,6 +112,39 @@ typedef struct tsr_group_options { /* all zero = the defaults */
  *     listen at ports that the system chooses. There is no authentication: use it only in a network that you trust. */
 TSR_API tsr_status tsr_group_create(uint32_t rank, uint32_t size, const char *id, const tsr_group_options *options,
                                     tsr_group **group, tsr_error *error);
+/* What carries a group's bytes where something else has started the processes, such as MPI or torch.distributed. */
+typedef struct tsr_communicator {
+  size_t size;
+  uint32_t rank, ranks; /* of this process; of all, at most 64 */
+  void *context;        /* the first argument of the two functions */
+  /* Sends out_bytes[i] bytes at out[i] to each rank i and receives in_bytes[i] bytes at in[i]. Both sides know the number; it is
+   * 0 for this rank itself. Returns when all is received and out may be changed. After limit_s it may give up. On failure it
+   * writes a sentence, and is called no more. */
+  tsr_status (*exchange)(void *context, const void *const *out, const uint64_t *out_bytes, void *const *in,
+                         const uint64_t *in_bytes, double limit_s, tsr_error *error);
+  void (*close)(void *context); /* NULL: nothing is to be closed */
+} tsr_communicator;
+
+/* Like tsr_group_create, over a communicator, which belongs to the group from now on and is closed with it, on failure too. No
+ * socket is opened. limit_s and late_s: a call waits for late_s. tsr_group_destroy waits until all ranks call it, or fail. */
+TSR_API tsr_status tsr_group_create_over(const tsr_communicator *communicator, const tsr_group_options *options,
+                                         tsr_group **group, tsr_error *error);
+/* The same over a communicator that a shared object makes, built for the site by transports/build_transport.sh. transport: its
+ * path, or a name such as "mpi": transport_mpi.so in a folder of TESSERA_PLUGINS, or next to the library. handle: the address
+ * of what it builds on, of "mpi" an MPI_Comm, which is duplicated. NULL: all processes that were started together; MPI is
+ * initialized if it is not, and finalized when the process ends. */
+TSR_API tsr_status tsr_group_create_by(const char *transport, const void *handle, const tsr_group_options *options,
+                                       tsr_group **group, tsr_error *error);
+/* The rank of this process, and how many there are. */
+TSR_API tsr_status tsr_group_describe(const tsr_group *group, uint32_t *rank, uint32_t *size, tsr_error *error);
+
+/* Adds up `count` numbers of all processes, at most 64; every process gets the sums. */
+TSR_API tsr_status tsr_group_add_up(tsr_group *group, uint32_t count, uint64_t *numbers, tsr_error *error);
+
+/* What such a shared object exports: TSR_TRANSPORT_ABI as tsr_transport_abi, and this function as tsr_transport_open. */
+enum { TSR_TRANSPORT_ABI = 1 };
+typedef tsr_status tsr_transport_opener(const void *handle, tsr_communicator *communicator, tsr_error *error);
+
 /* Destroy its tables first. NULL is allowed. */
 TSR_API_VOID void tsr_group_destroy(tsr_group *group);
 /* tsr_table_create for a table of all processes of the group. The spec is the same in all of them, and its capacity is that

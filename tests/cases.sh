@@ -2,14 +2,22 @@
 # shellcheck shell=bash
 #
 # Cases of a test in bash, and the result file that the test runner counts. The harnesses of cli/ and structure/ source it:
-# a test opens each case by `case_of NAME`, reports by `fail SENTENCE` and ends with `finish`.
+# a test opens each case by `case_of NAME`, reports by `fail SENTENCE` or `skip REASON`, and ends with `finish`.
 
 names=()
 failures=() # one text for each case, empty if it passed
+reasons=()  # why it was skipped, or empty
 
 open_case() {
   names+=("$1")
   failures+=("")
+  reasons+=("")
+}
+
+# skip REASON: the case that is open needs what is not there.
+skip() {
+  reasons[-1]=$*
+  echo "SKIPPED: ${names[-1]}: $*"
 }
 
 fail() {
@@ -25,6 +33,7 @@ write_results() {
   echo "<testsuites><testsuite name=\"$1\">"
   for i in "${!names[@]}"; do
     echo "<testcase name=\"$(escaped "${names[i]}")\" classname=\"$1\">"
+    [[ -z ${reasons[i]} ]] || echo "<skipped message=\"$(escaped "${reasons[i]}")\"></skipped>"
     [[ -z ${failures[i]} ]] || echo "<failure message=\"$(escaped "${failures[i]}")\"></failure>"
     echo '</testcase>'
   done

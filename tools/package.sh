@@ -38,6 +38,8 @@ put_file() {
     */examples/*) put 644 "$file" "share/tessera/examples/${file#*examples/}" ;;
     */plugins/*.sh) put 755 "$file" "share/tessera/sdk/plugins/$name" ;;
     */plugins/*) put 644 "$file" "share/tessera/sdk/plugins/${file#*plugins/}" ;;
+    */transports/*.sh) put 755 "$file" "share/tessera/transports/$name" ;;
+    */transports/*) put 644 "$file" "share/tessera/transports/$name" ;;
     */specs/*) put 644 "$file" "share/tessera/specs/${file#*specs/}" ;;
     */layout_*.so | */probing_*.so | */hasher_*.so | */allocator_*.so) put 755 "$file" "lib/tessera/$name" ;;
     /LICENSE | /README.md) put 644 "$file" "$name" ;;

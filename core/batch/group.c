@@ -19,9 +19,9 @@ static uint64_t spans_of(uint64_t n, uint32_t log2) { return ((n - 1) >> log2) +
 
 static uint64_t lay_out_list(const tsr_shape *s, uint64_t n, char *memory, tsr_spans_step *p) {
   uint64_t used = 0;
-  p->to.keys = tsr_partition_take(memory, &used, n * (s->key_bits / 8));
-  p->to.values = tsr_partition_take(memory, &used, n * (s->payload_bits / 8));
-  p->to.places = tsr_partition_take(memory, &used, n * sizeof *p->to.places);
+  p->to.keys = tsr_work_take(memory, &used, n * (s->key_bits / 8));
+  p->to.values = tsr_work_take(memory, &used, n * (s->payload_bits / 8));
+  p->to.places = tsr_work_take(memory, &used, n * sizeof *p->to.places);
   return used;
 }
 
@@ -29,13 +29,13 @@ static uint64_t lay_out_list(const tsr_shape *s, uint64_t n, char *memory, tsr_s
 static uint64_t lay_out(const tsr_shape *s, uint64_t n, char *memory, tsr_spans_step *p, tsr_bulk *told) {
   const uint64_t spans = (n >> p->piece_log2) + 1;
   uint64_t used = lay_out_list(s, n, memory, p);
-  p->made = tsr_partition_take(memory, &used, spans * sizeof *p->made);
+  p->made = tsr_work_take(memory, &used, spans * sizeof *p->made);
   if (!told) return used;
-  p->parts = tsr_partition_take(memory, &used, n * sizeof *p->parts);
-  p->set_places = tsr_partition_take(memory, &used, spans * TSR_SPAN_ROOM * sizeof *p->set_places);
-  told->results = tsr_partition_take(memory, &used, n);
-  told->unplaced_keys = tsr_partition_take(memory, &used, n * (s->key_bits / 8));
-  told->unplaced_values = tsr_partition_take(memory, &used, n * (s->payload_bits / 8));
+  p->parts = tsr_work_take(memory, &used, n * sizeof *p->parts);
+  p->set_places = tsr_work_take(memory, &used, spans * TSR_SPAN_ROOM * sizeof *p->set_places);
+  told->results = tsr_work_take(memory, &used, n);
+  told->unplaced_keys = tsr_work_take(memory, &used, n * (s->key_bits / 8));
+  told->unplaced_values = tsr_work_take(memory, &used, n * (s->payload_bits / 8));
   return used;
 }
 

@@ -28,13 +28,13 @@ static uint64_t lay_out(void *argument, uint64_t n, char *memory) {
   const uint64_t large = n / TSR_LARGE_PAGE;
   uint64_t used = 0;
   if (!j->sorts) {
-    j->counts = tsr_partition_take(memory, &used, (lists_of(j->batch.store) + 1) * sizeof(uint64_t));
+    j->counts = tsr_work_take(memory, &used, (lists_of(j->batch.store) + 1) * sizeof(uint64_t));
     return used;
   }
   tsr_partition_lay_out(&j->partition, n, memory, &used);
-  if (j->partition.wants.answers) j->results = tsr_partition_take(memory, &used, n);
-  j->large = tsr_partition_take(memory, &used, (large + 1) * sizeof(uint32_t));
-  j->list_counts = tsr_partition_take(memory, &used, large * TSR_PAGE_LISTS * sizeof(uint32_t));
+  if (j->partition.wants.answers) j->results = tsr_work_take(memory, &used, n);
+  j->large = tsr_work_take(memory, &used, (large + 1) * sizeof(uint32_t));
+  j->list_counts = tsr_work_take(memory, &used, large * TSR_PAGE_LISTS * sizeof(uint32_t));
   return used;
 }
 
@@ -78,7 +78,7 @@ static tsr_status begin(job *j, const tsr_work *b, uint64_t n, bool has_answers)
              .sorts = s->sorts_lists != 0,
              .partition = tsr_partition_plan(b->store->composition,
                                              (lists_of(b->store) + TSR_PAGE_LISTS - 1) / TSR_PAGE_LISTS, has_answers)};
-  tsr_status status = tsr_partition_allocate(b, j, lay_out, n, &piece, &bytes, &j->memory);
+  tsr_status status = tsr_work_allocate(b, j, lay_out, n, &piece, &bytes, &j->memory);
   if (status || piece == n) return status;
   if (j->memory) status = b->backend->free_in(b->device, j->memory, b->stream, b->error);
   if (status) return status;
@@ -118,12 +118,12 @@ typedef struct all_pairs {
 static uint64_t lay_out_pairs(all_pairs *all, const tsr_shape *s, const tsr_bulk *bulk, char *memory) {
   const uint64_t n = all->held + all->n, key_bytes = n * (s->key_bits / 8), value_bytes = n * (s->payload_bits / 8);
   uint64_t used = 0;
-  all->tally = tsr_partition_take(memory, &used, sizeof *all->tally);
-  all->keys = tsr_partition_take(memory, &used, key_bytes);
-  if (value_bytes) all->values = tsr_partition_take(memory, &used, value_bytes);
-  if (bulk->unplaced_keys) all->unplaced_keys = tsr_partition_take(memory, &used, key_bytes);
-  if (bulk->unplaced_values) all->unplaced_values = tsr_partition_take(memory, &used, value_bytes);
-  if (bulk->results) all->results = tsr_partition_take(memory, &used, n);
+  all->tally = tsr_work_take(memory, &used, sizeof *all->tally);
+  all->keys = tsr_work_take(memory, &used, key_bytes);
+  if (value_bytes) all->values = tsr_work_take(memory, &used, value_bytes);
+  if (bulk->unplaced_keys) all->unplaced_keys = tsr_work_take(memory, &used, key_bytes);
+  if (bulk->unplaced_values) all->unplaced_values = tsr_work_take(memory, &used, value_bytes);
+  if (bulk->results) all->results = tsr_work_take(memory, &used, n);
   return used;
 }
 

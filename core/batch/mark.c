@@ -30,7 +30,7 @@ tsr_status tsr_mark_in_order(const tsr_work *b, const tsr_bulk *bulk, bool *bega
   tsr_partition partition = tsr_partition_plan(c, tsr_plan_mark_pages(c), false);
   uint64_t piece, bytes;
   void *memory;
-  tsr_status status = tsr_partition_allocate(b, &partition, lay_out, bulk->n, &piece, &bytes, &memory);
+  tsr_status status = tsr_work_allocate(b, &partition, lay_out, bulk->n, &piece, &bytes, &memory);
   *began = memory != NULL;
   if (status || !memory) return status;
   for (uint64_t done = 0; status == TSR_OK && done < bulk->n; done += piece) {

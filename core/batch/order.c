@@ -7,9 +7,6 @@
 
 #include "core/batch/sum.h"
 
-enum { ALIGNED = 256 };
-static const uint64_t PIECE_MIN = 1ull << 20;
-
 /* ---- Scratch memory -------------------------------------------------------------------------- */
 
 bool tsr_wants_answers(const tsr_bulk *bulk) { return bulk->results || bulk->unplaced_keys || bulk->unplaced_values; }
@@ -25,15 +22,17 @@ tsr_partition tsr_partition_plan(const tsr_composition *composition, uint64_t pa
                      .tile_items = s->sm ? TSR_TILE_ITEMS((s->key_bits + s->payload_bits) / 8) : TSR_CPU_TILE_ITEMS,
                      .passes = 1,
                      .wants.answers = has_answers};
+  /* items of hot keys, which are combined where offers merge, leave the other first pass */
+  p.wants.runs = has_answers && tsr_plan_has_zones(composition, TSR_BULK_find) && !TSR_POLICY_MERGES(s->duplicates);
   while (1ull << p.log2_pages < pages) p.log2_pages++;
-  while (p.passes < TSR_PASSES_MAX && p.passes * TSR_PAGES_FAN_LOG2 < p.log2_pages) p.passes++;
+  while (p.passes < TSR_PASSES_MAX && p.passes * TSR_PAGES_FAN_LOG2 < p.log2_pages + p.wants.runs) p.passes++;
   return p;
 }
 
 /* The pages of a bin of this pass are those with the same number after this shift. If the bits cannot be divided
- * evenly, the first pass takes more of them, because not all of its bins exist. */
+ * evenly, the first pass takes more of them, because not all of its bins exist; or fewer, if it is one of runs. */
 static uint32_t shift_of(const tsr_partition *p, uint32_t pass) {
-  return p->log2_pages * (p->passes - 1 - pass) / p->passes;
+  return (p->log2_pages * (p->passes - 1 - pass) + (p->wants.runs ? p->passes - 1 : 0)) / p->passes;
 }
 static uint32_t fan_log2_of(const tsr_partition *p, uint32_t pass) {
   return (pass ? shift_of(p, pass - 1) : p->log2_pages) - shift_of(p, pass);
@@ -50,10 +49,12 @@ static uint64_t room_for(const tsr_partition *p, uint64_t n) {
   return p->wants.guesses && p->passes == 2 && mean >= LEAST ? mean + DEVIATIONS * deviation : 0;
 }
 
-void *tsr_partition_take(char *memory, uint64_t *used, uint64_t bytes) {
-  void *taken = memory ? memory + *used : NULL;
-  *used += (bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
-  return taken;
+static void lay_out_first(tsr_partition *p, uint64_t n, char *memory, uint64_t *used) {
+  tsr_runs *runs = &p->first.step.runs;
+  runs->bins = (uint32_t)bins_of(p, 0);
+  runs->counts = tsr_work_take(memory, used, (runs->bins * TSR_RUNS_TILES(n) + 1) * sizeof *runs->counts);
+  runs->places = tsr_work_take(memory, used, n * sizeof *runs->places);
+  if (p->passes > 1) p->first.told = tsr_work_take(memory, used, n);
 }
 
 void tsr_partition_lay_out(tsr_partition *p, uint64_t n, char *memory, uint64_t *used) {
@@ -61,86 +62,22 @@ void tsr_partition_lay_out(tsr_partition *p, uint64_t n, char *memory, uint64_t 
   p->room = room_for(p, n);
   if (p->room) n = p->room * p->pages;
   for (uint32_t i = 0; i < TSR_COPIES && (i < p->passes || p->wants.spare); i++) {
-    p->copy[i].keys = tsr_partition_take(memory, used, n * (shape->key_bits / 8));
-    if (shape->payload_bits) p->copy[i].values = tsr_partition_take(memory, used, n * (shape->payload_bits / 8));
-    if (p->wants.answers) p->copy[i].places = tsr_partition_take(memory, used, n * sizeof(uint32_t));
+    p->copy[i].keys = tsr_work_take(memory, used, n * (shape->key_bits / 8));
+    if (shape->payload_bits) p->copy[i].values = tsr_work_take(memory, used, n * (shape->payload_bits / 8));
+    if (p->wants.answers && (i > 0 || !p->wants.runs || p->passes > TSR_COPIES))
+      p->copy[i].places = tsr_work_take(memory, used, n * sizeof(uint32_t));
   }
+  if (p->wants.runs) lay_out_first(p, n, memory, used);
   for (uint32_t pass = 0; pass < p->passes; pass++) {
-    p->counts[pass] = tsr_partition_take(memory, used, (bins_of(p, pass) + 1) * sizeof(uint64_t));
-    p->cursors[pass] = tsr_partition_take(memory, used, bins_of(p, pass) * sizeof(uint64_t));
+    p->counts[pass] = tsr_work_take(memory, used, (bins_of(p, pass) + 1) * sizeof(uint64_t));
+    p->cursors[pass] = tsr_work_take(memory, used, bins_of(p, pass) * sizeof(uint64_t));
   }
-  p->tiles = tsr_partition_take(memory, used, (p->pages + 1) * sizeof(uint64_t));
-  p->rest = tsr_partition_take(memory, used, (p->pages + 1) * sizeof(uint32_t));
-  p->spills = tsr_partition_take(memory, used, sizeof(uint32_t));
-}
-
-tsr_status tsr_partition_allocate(const tsr_work *b, void *job,
-                                  uint64_t (*lay_out)(void *job, uint64_t n, char *memory), uint64_t n, uint64_t *piece,
-                                  uint64_t *bytes, void **memory) {
-  *piece = n < TSR_PIECE_MAX ? n : TSR_PIECE_MAX;
-  *bytes = 0;
-  *memory = NULL;
-  const uint64_t least = *piece < PIECE_MIN ? *piece : PIECE_MIN;
-  for (; *piece >= least; *piece /= 2) {
-    *bytes = lay_out(job, *piece, NULL);
-    if (b->backend->allocate_in(b->device, *bytes, b->stream, memory, NULL) == TSR_OK) {
-      lay_out(job, *piece, *memory);
-      return TSR_OK;
-    }
-    *memory = NULL;
-  }
-  return TSR_OK;
+  p->tiles = tsr_work_take(memory, used, (p->pages + 1) * sizeof(uint64_t));
+  p->rest = tsr_work_take(memory, used, (p->pages + 1) * sizeof(uint32_t));
+  p->spills = tsr_work_take(memory, used, sizeof(uint32_t));
 }
 
 /* ---- Steps ----------------------------------------------------------------------------------- */
-
-tsr_status tsr_work_step(const tsr_work *b, uint32_t step, const void *argument, uint64_t n) {
-  return b->backend->step(b->device, b->store->code->program, &tsr_pages_steps.step[step], argument, n, b->stream,
-                          b->error);
-}
-
-tsr_status tsr_work_random(const tsr_work *b, uint32_t op, const tsr_bulk *bulk) {
-  return b->backend->step(b->device, b->store->code->program, TSR_BULK_STEP(op), bulk, bulk->n, b->stream, b->error);
-}
-
-/* The results show which items are left to combine; if the caller wants none, they are allocated meanwhile. */
-tsr_status tsr_work_insert(const tsr_work *b, const tsr_bulk *bulk) {
-  tsr_bulk kept = *bulk;
-  tsr_status status = TSR_OK, freed = TSR_OK;
-  if (!b->store->composition->facts.combines_later) return tsr_work_random(b, TSR_BULK_insert, bulk);
-  if (!bulk->results) status = b->backend->allocate_in(b->device, bulk->n, b->stream, (void **)&kept.results, b->error);
-  if (status) return status;
-  status = tsr_work_random(b, TSR_BULK_insert, &kept);
-  if (status == TSR_OK) status = tsr_work_random(b, TSR_BULK_combine, &kept);
-  if (!bulk->results) freed = b->backend->free_in(b->device, kept.results, b->stream, status ? NULL : b->error);
-  return status ? status : freed;
-}
-
-tsr_status tsr_work_zero(const tsr_work *b, void *memory, uint64_t bytes) {
-  return b->backend->fill(b->device, memory, 0, bytes, b->stream, b->error);
-}
-
-tsr_status tsr_work_sum(const tsr_work *b, uint64_t *numbers, uint64_t n) {
-  return tsr_prefix_sum(b->device, numbers, n, b->stream, b->error);
-}
-
-static void *item_at(const void *items, uint64_t i, uint32_t bits) {
-  return items ? (char *)(uintptr_t)items + i * (bits / 8) : NULL;
-}
-
-tsr_bulk tsr_work_part(const tsr_work *b, const tsr_bulk *bulk, uint64_t begin, uint64_t n) {
-  const tsr_shape *s = &b->store->composition->shape;
-  tsr_bulk part = *bulk;
-  part.n = n;
-  part.keys = item_at(bulk->keys, begin, s->key_bits);
-  part.values = item_at(bulk->values, begin, s->payload_bits);
-  part.unplaced_keys = item_at(bulk->unplaced_keys, begin, s->key_bits);
-  part.unplaced_values = item_at(bulk->unplaced_values, begin, s->payload_bits);
-  part.results = item_at(bulk->results, begin, 8);
-  part.values_out = item_at(bulk->values_out, begin, s->payload_bits);
-  part.counts = item_at(bulk->counts, begin, 64);
-  return part;
-}
 
 tsr_status tsr_work_tiles(const tsr_work *b, const tsr_segments *segments, uint64_t tile_items) {
   const tsr_tiles_step p = {*segments, (uint32_t)tile_items};
@@ -216,6 +153,34 @@ static tsr_status partition_once(const tsr_partition *partition, const tsr_work 
   return status;
 }
 
+/* The first pass of a batch, if it is one of runs. */
+static tsr_zone_step first_of(const tsr_partition *partition, const tsr_bulk *bulk) {
+  tsr_zone_step first = partition->first.step;
+  first.bulk = *bulk;
+  first.runs.n = bulk->n;
+  first.runs.tiles = TSR_RUNS_TILES(bulk->n);
+  first.pages = partition->pages;
+  first.shift = shift_of(partition, 0);
+  return first;
+}
+
+static tsr_status partition_in_runs(const tsr_partition *partition, const tsr_work *b, tsr_order_step *p,
+                                    const tsr_columns *to) {
+  tsr_zone_step first = first_of(partition, &p->bulk);
+  first.keys = to->keys;
+  first.values = p->bulk.values ? to->values : NULL;
+  first.begins = partition->counts[0];
+  tsr_status status = tsr_zone_work(b, TSR_ZONE_count, &first);
+  if (status == TSR_OK) status = tsr_work_sum(b, first.runs.counts, first.runs.bins * first.runs.tiles);
+  if (status == TSR_OK) status = tsr_zone_work(b, TSR_ZONE_scatter, &first);
+  if (status == TSR_OK && first.values) status = tsr_zone_work(b, TSR_ZONE_move, &first);
+  p->bulk.keys = first.keys;
+  p->bulk.values = first.values;
+  p->segments.begins = first.begins;
+  p->segments.count = first.runs.bins;
+  return status;
+}
+
 tsr_status tsr_partition_run(const tsr_partition *partition, const tsr_work *b, const tsr_bulk *bulk,
                              tsr_ordered *ordered) {
   tsr_order_step p = {.bulk = *bulk,
@@ -225,7 +190,8 @@ tsr_status tsr_partition_run(const tsr_partition *partition, const tsr_work *b, 
                       .room = partition->room,
                       .spills = partition->spills};
   tsr_status status = count_pages(partition, b, &p);
-  for (uint32_t pass = 0; status == TSR_OK && pass < partition->passes; pass++)
+  if (status == TSR_OK && partition->wants.runs) status = partition_in_runs(partition, b, &p, &partition->copy[0]);
+  for (uint32_t pass = partition->wants.runs; status == TSR_OK && pass < partition->passes; pass++)
     status = partition_once(partition, b, pass, &p, &partition->copy[pass % TSR_COPIES]);
   *ordered = (tsr_ordered){p.bulk, p.places, p.segments, p.tile_items, partition->rest};
   /* A pair that finds no place stays where its item was, so that it needs no other memory. */
@@ -246,14 +212,37 @@ tsr_status tsr_partition_spilled(const tsr_partition *partition, const tsr_work 
   return partition->room ? tsr_work_step(b, TSR_PAGES_spilled, &p, bulk->n) : TSR_OK;
 }
 
+/* Brings the answers back by the first pass: results and what came back are in its order, or in the only one. */
+static tsr_status tell(const tsr_partition *partition, const tsr_work *b, const tsr_bulk *bulk,
+                       const tsr_answer_step *answers) {
+  const bool is_only = partition->passes == 1;
+  tsr_zone_step first = first_of(partition, bulk);
+  first.column_bytes = 1;
+  first.column = is_only ? answers->bulk.results : answers->results;
+  first.keys = is_only ? (void *)(uintptr_t)answers->bulk.keys : answers->unplaced_keys;
+  first.values = is_only ? answers->bulk.unplaced_values : answers->unplaced_values;
+  return tsr_zone_work(b, TSR_ZONE_tell, &first);
+}
+
 tsr_status tsr_partition_answer(const tsr_partition *partition, const tsr_work *b, const tsr_bulk *bulk,
                                 const tsr_ordered *ordered, const uint8_t *told) {
+  const tsr_columns *spare = &partition->copy[partition->passes % TSR_COPIES]; /* nobody needs it any more */
   tsr_answer_step p = {.bulk = ordered->bulk,
                        .places = ordered->places,
                        .end = ordered->pages.begins + ordered->pages.count,
                        .results = bulk->results,
                        .unplaced_keys = bulk->unplaced_keys,
                        .unplaced_values = bulk->unplaced_values};
+  tsr_status status = TSR_OK;
   p.bulk.results = (uint8_t *)(uintptr_t)told;
-  return partition->wants.answers ? tsr_work_step(b, TSR_PAGES_answer, &p, bulk->n) : TSR_OK;
+  if (!partition->wants.answers) return TSR_OK;
+  if (partition->wants.runs) {
+    p.results = partition->first.told;
+    if (p.unplaced_keys) p.unplaced_keys = spare->keys;
+    if (p.unplaced_values) p.unplaced_values = spare->values;
+  }
+  if (ordered->places && p.results)
+    status = b->backend->fill(b->device, p.results, TSR_RESULT_INSERTED, bulk->n, b->stream, b->error);
+  if (status == TSR_OK && ordered->places) status = tsr_work_step(b, TSR_PAGES_answer, &p, bulk->n);
+  return status || !partition->wants.runs ? status : tell(partition, b, bulk, &p);
 }

@@ -372,6 +372,7 @@ extern "C" __global__ void tsr_pages_answer_kernel(const __grid_constant__ tsr_a
   const uint64_t i = io_item(0);
   if (i >= *a.end) return; /* hot keys' items have other answers */
   const uint32_t place = a.places[i], result = a.bulk.results[i];
+  if (result == TSR_RESULT_INSERTED) return; /* as the caller's array says already */
   if (a.results) a.results[place] = (uint8_t)result;
   if (result != TSR_RESULT_NOT_PLACED) return;
   if (a.unplaced_keys) ((io_key *)a.unplaced_keys)[place] = ((const io_key *)a.bulk.keys)[i];

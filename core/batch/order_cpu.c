@@ -125,6 +125,7 @@ void tsr_order_answer(const tsr_cpu_table *table, const void *argument, uint64_t
   const tsr_answer_step *p = argument;
   for (uint64_t i = begin; i < end; i++) {
     const uint32_t place = p->places[i];
+    if (p->bulk.results[i] == TSR_RESULT_INSERTED) continue;
     if (p->results) p->results[place] = p->bulk.results[i];
     if (p->bulk.results[i] != TSR_RESULT_NOT_PLACED) continue;
     if (p->unplaced_keys) move_item(p->unplaced_keys, place, p->bulk.keys, i, table->bulk->key_bits / 8);

@@ -56,17 +56,17 @@ static job job_for(const tsr_work *work, const tsr_stages *stages) {
 
 static void lay_out_hot(const tsr_shape *s, tsr_hot *hot, char *memory, uint64_t *used) {
   const uint32_t key_bytes = s->key_bits / 8, value_bytes = s->payload_bits / 8;
-  hot->sampled_keys = tsr_partition_take(memory, used, TSR_HOT_SAMPLE_SLOTS * key_bytes);
-  hot->sampled_counts = tsr_partition_take(memory, used, TSR_HOT_SAMPLE_SLOTS * sizeof *hot->sampled_counts);
-  hot->count = tsr_partition_take(memory, used, sizeof *hot->count);
-  hot->keys = tsr_partition_take(memory, used, TSR_HOT_SLOTS * key_bytes);
-  hot->values = tsr_partition_take(memory, used, TSR_HOT_SLOTS * value_bytes);
-  hot->unplaced_keys = tsr_partition_take(memory, used, TSR_HOT_SLOTS * key_bytes);
-  hot->unplaced_values = tsr_partition_take(memory, used, TSR_HOT_SLOTS * value_bytes);
-  hot->results = tsr_partition_take(memory, used, TSR_HOT_SLOTS);
-  hot->told = tsr_partition_take(memory, used, TSR_HOT_SLOTS * sizeof *hot->told);
-  hot->begins = tsr_partition_take(memory, used, 2 * sizeof *hot->begins);
-  hot->rest = tsr_partition_take(memory, used, 2 * sizeof *hot->rest);
+  hot->sampled_keys = tsr_work_take(memory, used, TSR_HOT_SAMPLE_SLOTS * key_bytes);
+  hot->sampled_counts = tsr_work_take(memory, used, TSR_HOT_SAMPLE_SLOTS * sizeof *hot->sampled_counts);
+  hot->count = tsr_work_take(memory, used, sizeof *hot->count);
+  hot->keys = tsr_work_take(memory, used, TSR_HOT_SLOTS * key_bytes);
+  hot->values = tsr_work_take(memory, used, TSR_HOT_SLOTS * value_bytes);
+  hot->unplaced_keys = tsr_work_take(memory, used, TSR_HOT_SLOTS * key_bytes);
+  hot->unplaced_values = tsr_work_take(memory, used, TSR_HOT_SLOTS * value_bytes);
+  hot->results = tsr_work_take(memory, used, TSR_HOT_SLOTS);
+  hot->told = tsr_work_take(memory, used, TSR_HOT_SLOTS * sizeof *hot->told);
+  hot->begins = tsr_work_take(memory, used, 2 * sizeof *hot->begins);
+  hot->rest = tsr_work_take(memory, used, 2 * sizeof *hot->rest);
 }
 
 /* Lays the scratch memory out for n items; returns its bytes. */
@@ -74,10 +74,10 @@ static uint64_t lay_out(void *argument, uint64_t n, char *memory) {
   job *j = argument;
   uint64_t used = 0;
   tsr_partition_lay_out(&j->partition, n, memory, &used);
-  if (j->needs_results) j->results = tsr_partition_take(memory, &used, n);
-  if (j->needs_made_results) j->made_results = tsr_partition_take(memory, &used, n);
-  if (j->bars) j->barred = tsr_partition_take(memory, &used, j->partition.pages * sizeof(uint32_t));
-  if (j->makes_distinct) j->distinct = tsr_partition_take(memory, &used, pieces_max(j, n) * sizeof *j->distinct);
+  if (j->needs_results) j->results = tsr_work_take(memory, &used, n);
+  if (j->needs_made_results) j->made_results = tsr_work_take(memory, &used, n);
+  if (j->bars) j->barred = tsr_work_take(memory, &used, j->partition.pages * sizeof(uint32_t));
+  if (j->makes_distinct) j->distinct = tsr_work_take(memory, &used, pieces_max(j, n) * sizeof *j->distinct);
   if (j->seeks_hot) lay_out_hot(&j->partition.composition->shape, &j->partition.hot, memory, &used);
   return used;
 }
@@ -246,7 +246,7 @@ tsr_status tsr_pages_insert(const tsr_work *b, const tsr_stages *stages, const t
   job j = job_for(b, stages);
   uint64_t piece, bytes;
   void *memory;
-  tsr_status status = tsr_partition_allocate(b, &j, lay_out, bulk->n, &piece, &bytes, &memory);
+  tsr_status status = tsr_work_allocate(b, &j, lay_out, bulk->n, &piece, &bytes, &memory);
   *began = memory != NULL;
   if (memory && bytes > store->paged_bytes) store->paged_bytes = bytes;
   if (status || !memory) return status;

@@ -158,6 +158,14 @@ static __device__ __forceinline__ void runs_write(const tsr_runs *r, const tile_
   runs_each_word(r, runs, room, column_of, [](const word *from, word *to) { *to = *from; });
 }
 
+/* The places of this thread's items. */
+static __device__ __forceinline__ void runs_places(const tsr_runs *r, uint16_t place[RUNS_ROUNDS]) {
+  const uint32_t items = runs_tile_items(r);
+#pragma unroll
+  for (uint32_t k = 0; k < RUNS_ROUNDS; k++)
+    place[k] = runs_item(k) < items ? __ldcs(r->places + runs_tile_begin() + runs_item(k)) : 0;
+}
+
 /* Moves another column of the tile to its runs. */
 template <class word, class Column>
 static __device__ __forceinline__ void runs_move(const tsr_runs *r, const tile_runs *runs, const word *column,
@@ -187,23 +195,21 @@ static __device__ __forceinline__ void runs_fetch(word *to, const word *from) {
     *to = __ldcs(from);
 }
 
-/* Brings a column of answers back, of those items that are wanted(item). All runs are asked for before any is there. */
-template <class word, class Column, class Wanted>
+/* Brings a column of answers back: give(i, place, word) for each item i of the batch, its place in the tile and its
+ * answer. All runs are asked for before any is there. */
+template <class word, class Column, class Give>
 static __device__ __forceinline__ void runs_gather(const tsr_runs *r, const tile_runs *runs, word *room,
-                                                   Column column_of, word *answers, Wanted wanted) {
+                                                   Column column_of, Give give) {
   const uint32_t items = runs_tile_items(r);
   uint16_t place[RUNS_ROUNDS];
   runs_each_word(r, runs, room, column_of, [](word *to, const word *from) { runs_fetch(to, from); });
   __pipeline_commit();
-#pragma unroll
-  for (uint32_t k = 0; k < RUNS_ROUNDS; k++)
-    place[k] = runs_item(k) < items ? __ldcs(r->places + runs_tile_begin() + runs_item(k)) : 0;
+  runs_places(r, place);
   __pipeline_wait_prior(0);
   __syncthreads();
 #pragma unroll
   for (uint32_t k = 0; k < RUNS_ROUNDS; k++)
-    if (runs_item(k) < items && wanted(runs_tile_begin() + runs_item(k)))
-      __stcs(answers + runs_tile_begin() + runs_item(k), room[place[k]]);
+    if (runs_item(k) < items) give(runs_tile_begin() + runs_item(k), place[k], room[place[k]]);
 }
 
 #endif

@@ -129,9 +129,12 @@ static __device__ __forceinline__ void *column_from(const tsr_split &a, uint32_t
 
 template <class word>
 static __device__ __forceinline__ void collect_words(const tsr_split &a, const tile_runs *runs) {
+  word *const answers = (word *)a.answers.ordered;
   runs_gather(
       &a.runs, runs, (word *)split_room, [&](uint32_t shard) { return (word *)column_from(a, shard); },
-      (word *)a.answers.ordered, [&](uint64_t i) { return is_wanted(a, i); });
+      [&](uint64_t i, uint32_t, word answer) {
+        if (is_wanted(a, i)) __stcs(answers + i, answer);
+      });
 }
 
 /* Items that did not move, if `runs` is NULL, or rows. */

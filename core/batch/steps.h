@@ -192,7 +192,8 @@ typedef struct tsr_tiles_step {
   uint32_t tile_items;
 } tsr_tiles_step;
 
-/* answer: from bulk.results, bulk.keys and bulk.unplaced_values, by places */
+/* answer: from bulk.results, bulk.keys and bulk.unplaced_values, by places. results say TSR_RESULT_INSERTED everywhere:
+ * that is most of them, and a write to a random byte is dear. */
 typedef struct tsr_answer_step {
   tsr_bulk bulk;
   const uint32_t *places;

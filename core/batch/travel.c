@@ -60,12 +60,12 @@ static uint64_t lay_out(void *argument, uint64_t n, char *memory) {
   const tsr_shape *s = &j->partition.composition->shape;
   uint64_t used = 0;
   tsr_partition_lay_out(&j->partition, n, memory, &used);
-  if (j->has_results) j->results = tsr_partition_take(memory, &used, n);
-  if (j->wants_values) j->values_out = tsr_partition_take(memory, &used, n * (s->payload_bits / 8));
-  if (j->wants_counts) j->counts = tsr_partition_take(memory, &used, n * sizeof *j->counts);
+  if (j->has_results) j->results = tsr_work_take(memory, &used, n);
+  if (j->wants_values) j->values_out = tsr_work_take(memory, &used, n * (s->payload_bits / 8));
+  if (j->wants_counts) j->counts = tsr_work_take(memory, &used, n * sizeof *j->counts);
   if (!j->wants_unplaced) return used;
-  j->unplaced_keys = tsr_partition_take(memory, &used, n * (s->key_bits / 8));
-  if (s->payload_bits) j->unplaced_values = tsr_partition_take(memory, &used, n * (s->payload_bits / 8));
+  j->unplaced_keys = tsr_work_take(memory, &used, n * (s->key_bits / 8));
+  if (s->payload_bits) j->unplaced_values = tsr_work_take(memory, &used, n * (s->payload_bits / 8));
   return used;
 }
 
@@ -235,7 +235,7 @@ tsr_status tsr_travel(const tsr_work *b, const tsr_stages *stages, uint32_t op, 
   void *memory;
   j.begins = malloc((j.partition.pages + 1) * sizeof *j.begins);
   if (!j.begins) return tsr_fail(b->error, TSR_NO_MEMORY, "no memory to count the keys of each page");
-  tsr_status status = tsr_partition_allocate(b, &j, lay_out, bulk->n, &piece, &bytes, &memory);
+  tsr_status status = tsr_work_allocate(b, &j, lay_out, bulk->n, &piece, &bytes, &memory);
   *began = memory != NULL;
   if (memory && op == TSR_BULK_insert && bytes > store->paged_bytes) store->paged_bytes = bytes;
   if (status == TSR_OK && !memory && j.writes)

@@ -4,11 +4,17 @@
  */
 #include "core/batch/zones.h"
 
-#include "core/batch/order.h"
+#include "core/batch/plan.h"
+#include "core/batch/work.h"
 
 static void fit_keys(const tsr_shape *table, const void *argument, tsr_grid *grid) {
   (void)argument;
   grid->shared_bytes = TSR_RUNS_TILE * (table->key_bits / 8);
+}
+
+static void fit_values(const tsr_shape *table, const void *argument, tsr_grid *grid) {
+  (void)argument;
+  grid->shared_bytes = TSR_RUNS_TILE * (table->payload_bits / 8);
 }
 
 static void fit_column(const tsr_shape *table, const void *argument, tsr_grid *grid) {
@@ -52,17 +58,16 @@ static uint64_t lay_out(void *argument, uint64_t n, char *memory) {
   uint64_t used = 0;
   tsr_runs *runs = &j->step.runs;
   runs->tiles = TSR_RUNS_TILES(n);
-  runs->counts = tsr_partition_take(memory, &used, (runs->bins * runs->tiles + 1) * sizeof *runs->counts);
-  j->step.keys = tsr_partition_take(memory, &used, n * (j->work.store->composition->shape.key_bits / 8));
-  if (has_answers) runs->places = tsr_partition_take(memory, &used, n * sizeof *runs->places);
-  if (j->asked.results) j->results = tsr_partition_take(memory, &used, n);
-  if (j->asked.values_out) j->values = tsr_partition_take(memory, &used, n * value_bytes(j));
-  if (j->asked.counts) j->counts = tsr_partition_take(memory, &used, n * sizeof *j->counts);
+  runs->counts = tsr_work_take(memory, &used, (runs->bins * runs->tiles + 1) * sizeof *runs->counts);
+  j->step.keys = tsr_work_take(memory, &used, n * (j->work.store->composition->shape.key_bits / 8));
+  if (has_answers) runs->places = tsr_work_take(memory, &used, n * sizeof *runs->places);
+  if (j->asked.results) j->results = tsr_work_take(memory, &used, n);
+  if (j->asked.values_out) j->values = tsr_work_take(memory, &used, n * value_bytes(j));
+  if (j->asked.counts) j->counts = tsr_work_take(memory, &used, n * sizeof *j->counts);
   return used;
 }
 
-static tsr_status step(const job *j, uint32_t step, const tsr_zone_step *argument) {
-  const tsr_work *b = &j->work;
+tsr_status tsr_zone_work(const tsr_work *b, uint32_t step, const tsr_zone_step *argument) {
   return b->backend->step(b->device, b->store->code->program, &tsr_zone_steps.step[step], argument,
                           argument->runs.tiles, b->stream, b->error);
 }
@@ -73,7 +78,7 @@ static tsr_status answer(const job *j, const tsr_zone_step *part, const void *co
   gather.column = column;
   gather.answers = answers;
   gather.column_bytes = bytes;
-  return answers ? step(j, TSR_ZONE_gather, &gather) : TSR_OK;
+  return answers ? tsr_zone_work(&j->work, TSR_ZONE_gather, &gather) : TSR_OK;
 }
 
 static tsr_status work_on_part(const job *j, const tsr_bulk *bulk) {
@@ -86,9 +91,9 @@ static tsr_status work_on_part(const job *j, const tsr_bulk *bulk) {
   ordered.results = j->results;
   ordered.values_out = j->values;
   ordered.counts = j->counts;
-  tsr_status status = step(j, TSR_ZONE_count, &part);
+  tsr_status status = tsr_zone_work(&j->work, TSR_ZONE_count, &part);
   if (status == TSR_OK) status = tsr_work_sum(&j->work, part.runs.counts, part.runs.bins * part.runs.tiles);
-  if (status == TSR_OK) status = step(j, TSR_ZONE_scatter, &part);
+  if (status == TSR_OK) status = tsr_zone_work(&j->work, TSR_ZONE_scatter, &part);
   if (status == TSR_OK) status = tsr_work_random(&j->work, j->op, &ordered);
   if (status == TSR_OK) status = answer(j, &part, j->values, bulk->values_out, value_bytes(j));
   if (status == TSR_OK) status = answer(j, &part, j->counts, bulk->counts, sizeof *j->counts);
@@ -99,7 +104,7 @@ tsr_status tsr_zones_work(const tsr_work *b, uint32_t op, const tsr_bulk *bulk, 
   job j = job_for(b, op, bulk);
   uint64_t piece, bytes;
   void *memory;
-  tsr_status status = tsr_partition_allocate(b, &j, lay_out, bulk->n, &piece, &bytes, &memory);
+  tsr_status status = tsr_work_allocate(b, &j, lay_out, bulk->n, &piece, &bytes, &memory);
   *began =
       memory && (piece == bulk->n || piece >= tsr_plan_zone_batch(b->store->composition, b->device->info.l2_bytes));
   for (uint64_t done = 0; status == TSR_OK && *began && done < bulk->n; done += piece) {

@@ -9,21 +9,22 @@
 #include "core/kernels/context.cuh"
 #include "core/kernels/io.cuh"
 
-#define KERNEL(step)                                                                                                   \
-  extern "C" __global__ void __launch_bounds__(TSR_RUNS_THREADS, 3)                                                    \
+#define KERNEL(step, blocks)                                                                                           \
+  extern "C" __global__ void __launch_bounds__(TSR_RUNS_THREADS, blocks)                                               \
       tsr_zone_##step##_kernel(const __grid_constant__ tsr_zone_step a)
 
 static __device__ __forceinline__ uint32_t zone_of(const tsr_ctx *c, const tsr_zone_step *a, tsr_key key) {
   return page_of_item(c, a->pages, key) >> a->shift;
 }
 
-KERNEL(count) {
+KERNEL(count, 3) {
   tsr_scratch scratch;
   const tsr_ctx c = kernel_context(&a.bulk.state, &scratch);
   runs_count(&a.runs, (const io_key *)a.bulk.keys, [&](io_key key) { return zone_of(&c, &a, key); });
 }
 
-KERNEL(scatter) {
+/* The first tile says where the zones begin. */
+KERNEL(scatter, 3) {
   __shared__ tile_runs runs;
   io_key *room = (io_key *)tsr_page_memory;
   uint16_t place[RUNS_ROUNDS];
@@ -33,16 +34,27 @@ KERNEL(scatter) {
       &a.runs, &runs, (const io_key *)a.bulk.keys, [&](io_key key) { return zone_of(&c, &a, key); },
       [](uint32_t *next, uint32_t zone) { return zone < TSR_RUNS_BINS ? atomicAdd(&next[zone], 1u) : 0; }, room, place);
   runs_write(&a.runs, &runs, room, [&](uint32_t) { return (io_key *)a.keys; });
+  if (a.begins && blockIdx.x == 0 && threadIdx.x <= a.runs.bins)
+    a.begins[threadIdx.x] = a.runs.counts[threadIdx.x * a.runs.tiles];
+}
+
+KERNEL(move, 2) {
+  __shared__ tile_runs runs;
+  uint16_t place[RUNS_ROUNDS];
+  runs_find(&a.runs, &runs);
+  runs_places(&a.runs, place);
+  runs_move(&a.runs, &runs, (const io_payload *)a.bulk.values, place, (io_payload *)tsr_page_memory,
+            [&](uint32_t) { return (io_payload *)a.values; });
 }
 
 template <class word>
 static __device__ __forceinline__ void gather_column(const tsr_zone_step *a, const tile_runs *runs) {
   runs_gather(
-      &a->runs, runs, (word *)tsr_page_memory, [&](uint32_t) { return (word *)a->column; }, (word *)a->answers,
-      [](uint64_t) { return true; });
+      &a->runs, runs, (word *)tsr_page_memory, [&](uint32_t) { return (word *)a->column; },
+      [&](uint64_t i, uint32_t, word answer) { __stcs((word *)a->answers + i, answer); });
 }
 
-KERNEL(gather) {
+KERNEL(gather, 3) {
   __shared__ tile_runs runs;
   runs_find(&a.runs, &runs);
   if (a.column_bytes == 8)
@@ -51,4 +63,18 @@ KERNEL(gather) {
     gather_column<uint32_t>(&a, &runs);
   else
     gather_column<uint8_t>(&a, &runs);
+}
+
+KERNEL(tell, 3) {
+  __shared__ tile_runs runs;
+  runs_find(&a.runs, &runs);
+  runs_gather(
+      &a.runs, &runs, (uint8_t *)tsr_page_memory, [&](uint32_t) { return (uint8_t *)a.column; },
+      [&](uint64_t i, uint32_t place, uint8_t result) {
+        if (a.bulk.results) a.bulk.results[i] = result;
+        if (result != TSR_RESULT_NOT_PLACED) return;
+        const uint32_t number = runs.shift[runs_bin_at(&a.runs, &runs, place)] + place;
+        if (a.bulk.unplaced_keys) ((io_key *)a.bulk.unplaced_keys)[i] = ((const io_key *)a.keys)[number];
+        io_put_payload(a.bulk.unplaced_values, i, io_payload_at(a.values, number, 1));
+      });
 }

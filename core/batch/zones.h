@@ -11,26 +11,31 @@
 #include "core/kernels/bulk.h"
 #include "core/kernels/steps.h"
 
-/* The steps of a batch in runs (runs.h), whose bins are the zones:
+/* The steps of a batch in runs (runs.h), whose bins are the zones, or the bins of the first pass of order.h:
  * count    how many items of each tile are in each zone
  * scatter  moves the keys to the order of zones
- * gather   brings a column of answers back */
+ * move     moves the values there
+ * gather   brings a column of answers back
+ * tell     brings results back, and what came back for items without a place */
 #define TSR_ZONE_STEPS(F)                                                                                              \
   F(count, .range = tsr_zone_count, .grid = {.threads = TSR_RUNS_THREADS, .block_items = 1})                           \
   F(scatter, .range = tsr_zone_scatter, .grid = {.threads = TSR_RUNS_THREADS, .block_items = 1}, .fit = fit_keys)      \
-  F(gather, .range = tsr_zone_gather, .grid = {.threads = TSR_RUNS_THREADS, .block_items = 1}, .fit = fit_column)
+  F(move, .range = tsr_zone_move, .grid = {.threads = TSR_RUNS_THREADS, .block_items = 1}, .fit = fit_values)          \
+  F(gather, .range = tsr_zone_gather, .grid = {.threads = TSR_RUNS_THREADS, .block_items = 1}, .fit = fit_column)      \
+  F(tell, .range = tsr_zone_tell, .grid = {.threads = TSR_RUNS_THREADS, .block_items = 1}, .fit = fit_column)
 #define TSR_ZONE_ENUM(step, ...) TSR_ZONE_##step,
 enum { TSR_ZONE_STEPS(TSR_ZONE_ENUM) TSR_ZONE_STEP_COUNT };
 
 typedef struct tsr_zone_step {
   tsr_runs runs;
-  tsr_bulk bulk;         /* the batch as it came: its keys */
+  tsr_bulk bulk;         /* the batch as it came: keys, values; tell: its arrays for answers */
   uint64_t pages;        /* of page_of_item */
   uint32_t shift;        /* a key's zone is its page >> shift */
-  uint32_t column_bytes; /* gather: of an answer: 1, 4 or 8 */
-  void *keys;            /* scatter: in the order of zones */
-  const void *column;    /* gather: answers in the order of zones, */
-  void *answers;         /* ... and in the caller's */
+  uint32_t column_bytes; /* of an answer: gather: 1, 4 or 8; tell: 1 */
+  void *keys, *values;   /* in the order of zones; tell: what came back for each item */
+  uint64_t *begins;      /* scatter: NULL, or zones + 1: where each begins */
+  const void *column;    /* answers in the order of zones, */
+  void *answers;         /* ... gather: and in the caller's */
 } tsr_zone_step;
 
 TSR_STEPS(tsr_zone_steps)
@@ -38,10 +43,12 @@ TSR_STEPS(tsr_zone_steps)
 #ifndef __CUDACC__
 #include "core/batch/work.h"
 
+/* Enqueues a step. */
+tsr_status tsr_zone_work(const tsr_work *work, uint32_t step, const tsr_zone_step *argument) TSR_MUST_CHECK;
 /* Enqueues an operation in the order of zones. *began: false where there was no memory for it, and nothing was done. */
 tsr_status tsr_zones_work(const tsr_work *work, uint32_t op, const tsr_bulk *bulk, bool *began) TSR_MUST_CHECK;
 
 /* The CPU's part: a thread works on a tile at a time. */
-tsr_step_range tsr_zone_count, tsr_zone_scatter, tsr_zone_gather;
+tsr_step_range tsr_zone_count, tsr_zone_scatter, tsr_zone_move, tsr_zone_gather, tsr_zone_tell;
 #endif
 #endif

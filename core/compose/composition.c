@@ -130,6 +130,11 @@ const char *tsr_composition_why_uncleaned(const tsr_composition *t) {
   return NULL;
 }
 
+bool tsr_composition_passes_equal_keys(const tsr_composition *t) {
+  const bool keeps_all = t->shape.kind == TSR_KIND_MULTISET || t->shape.kind == TSR_KIND_MULTIMAP;
+  return keeps_all && !t->shape.has_lists && !t->facts.value_list_first;
+}
+
 /* ---- Links of the same table ----------------------------------------------------------------- */
 
 tsr_composition tsr_composition_of_pages(const tsr_composition *t, bool in_page) {

@@ -91,6 +91,8 @@ const char *tsr_composition_overlap(const tsr_composition *composition);
 uint64_t tsr_composition_clean_every(const tsr_composition *composition);
 /* Why such a table is not cleaned, a phrase; NULL: it is. It lives as long as the process. */
 const char *tsr_composition_why_uncleaned(const tsr_composition *composition);
+/* Whether an insert passes all pairs of its key: then r pairs of one key take about r * r / (2 * bucket_slots) looks. */
+bool tsr_composition_passes_equal_keys(const tsr_composition *composition);
 
 /* ---- Links of the same table ----------------------------------------------------------------- */
 

@@ -93,8 +93,8 @@ enum { ROW_WORD_BYTES = 24 };
     "pairs.",                                                                                                          \
     ROW_NUMBER, ROW(upkeep.growth_limit), 0, TSR_CAPACITY_MAX)                                                         \
   R("clean", "auto | no", "auto",                                                                                      \
-    "auto: an insert into a table with more erased than empty slots first rebuilds the table in place, and the call "  \
-    "waits. no: erased slots stay until an insert takes them or the table is rehashed.",                               \
+    "auto: an insert into a table with more than half as many erased as empty slots first rebuilds the table in "      \
+    "place, and the call waits. no: erased slots stay until an insert takes them or the table is rehashed.",           \
     ROW_CHOICE, ROW(upkeep.clean), 0, 0)                                                                               \
   R("duplicates", "first | replace | add | min | max | promise_unique", "first",                                       \
     "What inserting a present key does to its value. first: it stays. replace: the new one is taken. add, min, max: "  \

@@ -20,6 +20,7 @@
 
 struct tsr_group {
   tsr_mesh mesh;
+  tsr_over over;      /* what carries the mesh's messages, if anything but sockets does */
   tsr_device *device; /* if memory is not the host's: the device of all tables of this process, */
   uint32_t number;    /* its number, */
   tsr_wire *wire;     /* and its way to the others' */
@@ -115,26 +116,34 @@ static tsr_status exchange(tsr_transport *x, const tsr_parcels *p, tsr_error *er
 
 /* ---- Groups ---------------------------------------------------------------------------------- */
 
-tsr_status tsr_group_create(uint32_t rank, uint32_t size, const char *id, const tsr_group_options *options,
-                            tsr_group **group, tsr_error *error) {
-  enum { LIMIT_S = 60 };
-  tsr_group_options known;
-  if (!id || !group) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_group_create needs an id and a place for the group");
-  tsr_status status = tsr_take_over("tsr_group_create", &known, options, sizeof known, error);
+enum { LIMIT_S = 60 };
+
+static tsr_status read_options(const char *call, uint32_t rank, uint32_t size, const tsr_group_options *options,
+                               tsr_group_options *known, tsr_error *error) {
+  const tsr_status status = tsr_take_over(call, known, options, sizeof *known, error);
   if (status) return status;
   if (size == 0 || size > TSR_DEVICES_MAX || rank >= size)
     return tsr_fail(error, TSR_BAD_ARGUMENT,
-                    "tsr_group_create: rank = %u, size = %u: ranks count from 0 to before size, which is at most %d",
-                    rank, size, TSR_DEVICES_MAX);
-  if (!(known.limit_s >= 0) || !(known.late_s >= 0))
+                    "%s: rank = %u, size = %u: ranks count from 0 to before size, which is at most %d", call, rank,
+                    size, TSR_DEVICES_MAX);
+  if (!(known->limit_s >= 0) || !(known->late_s >= 0))
     return tsr_fail(error, TSR_BAD_ARGUMENT,
-                    "tsr_group_create: limit_s = %g, late_s = %g: each must be a time, or 0 for the default of %d s or "
-                    "of 10 times limit_s",
-                    known.limit_s, known.late_s, LIMIT_S);
+                    "%s: limit_s = %g, late_s = %g: each must be a time, or 0 for the default of %d s or of 10 times "
+                    "limit_s",
+                    call, known->limit_s, known->late_s, LIMIT_S);
+  if (known->limit_s == 0) known->limit_s = LIMIT_S;
+  return TSR_OK;
+}
+
+tsr_status tsr_group_create(uint32_t rank, uint32_t size, const char *id, const tsr_group_options *options,
+                            tsr_group **group, tsr_error *error) {
+  tsr_group_options known;
+  if (!id || !group) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_group_create needs an id and a place for the group");
+  tsr_status status = read_options("tsr_group_create", rank, size, options, &known, error);
+  if (status) return status;
   tsr_group *made = calloc(1, sizeof *made);
   if (!made) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a group");
-  const double limit_s = known.limit_s > 0 ? known.limit_s : LIMIT_S;
-  status = tsr_mesh_open(&made->mesh, rank, size, id, limit_s, known.late_s, error);
+  status = tsr_mesh_open(&made->mesh, rank, size, id, known.limit_s, known.late_s, error);
   if (status)
     tsr_group_destroy(made);
   else
@@ -142,10 +151,76 @@ tsr_status tsr_group_create(uint32_t rank, uint32_t size, const char *id, const 
   return status;
 }
 
+static void close_communicator(const tsr_communicator *c) {
+  if (c->close) c->close(c->context);
+}
+
+tsr_status tsr_group_create_over(const tsr_communicator *communicator, const tsr_group_options *options,
+                                 tsr_group **group, tsr_error *error) {
+  enum { LATER = 10 };
+  tsr_group_options known;
+  tsr_communicator over;
+  if (!communicator || !group)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_group_create_over needs a communicator and a place for the group");
+  tsr_status status = tsr_take_over("tsr_group_create_over", &over, communicator, sizeof over, error);
+  if (status) return status;
+  if (!over.exchange)
+    status = tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_group_create_over: the communicator has no exchange");
+  if (status == TSR_OK) status = read_options("tsr_group_create_over", over.rank, over.ranks, options, &known, error);
+  tsr_group *made = status ? NULL : calloc(1, sizeof *made);
+  if (status == TSR_OK && !made) status = tsr_fail(error, TSR_NO_MEMORY, "no memory for a group");
+  if (status) {
+    close_communicator(&over);
+    return status;
+  }
+  made->over = (tsr_over){over, known.late_s > 0 ? known.late_s : LATER * known.limit_s, 0};
+  made->mesh = (tsr_mesh){.rank = over.rank,
+                          .size = over.ranks,
+                          .limit_s = known.limit_s,
+                          .late_s = made->over.late_s,
+                          .over = &made->over};
+  *group = made;
+  return TSR_OK;
+}
+
+tsr_status tsr_group_create_by(const char *transport, const void *handle, const tsr_group_options *options,
+                               tsr_group **group, tsr_error *error) {
+  tsr_communicator over;
+  if (!transport || !group)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_group_create_by needs a transport and a place for the group");
+  const tsr_status status = tsr_over_load(transport, handle, &over, error);
+  return status ? status : tsr_group_create_over(&over, options, group, error);
+}
+
+tsr_status tsr_group_describe(const tsr_group *group, uint32_t *rank, uint32_t *size, tsr_error *error) {
+  if (!group || !rank || !size)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_group_describe needs a group and places for rank and size");
+  *rank = group->mesh.rank;
+  *size = group->mesh.size;
+  return TSR_OK;
+}
+
+tsr_status tsr_group_add_up(tsr_group *group, uint32_t count, uint64_t *numbers, tsr_error *error) {
+  enum { MOST = 64 };
+  uint64_t rows[TSR_DEVICES_MAX * MOST];
+  if (!group || !numbers || count > MOST)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_group_add_up needs a group and at most %d numbers", MOST);
+  tsr_transport all = {.members = group->mesh.size, .first = group->mesh.rank, .here = 1, .group = group};
+  memcpy(rows + (size_t)all.first * count, numbers, count * sizeof *numbers);
+  const tsr_status status = gather(&all, rows, count, error);
+  for (uint32_t i = 0; status == TSR_OK && i < all.members; i++)
+    for (uint32_t j = 0; i != all.first && j < count; j++) numbers[j] += rows[(size_t)i * count + j];
+  return status;
+}
+
 void tsr_group_destroy(tsr_group *group) {
-  if (group && group->wire) group->device->backend->wires->close(group->wire);
-  if (group && group->device) group->device->backend->close(group->device);
-  if (group) tsr_mesh_close(&group->mesh);
+  const tsr_error left = {TSR_IO, "has left the group"};
+  if (!group) return;
+  if (group->wire) group->device->backend->wires->close(group->wire);
+  if (group->device) group->device->backend->close(group->device);
+  if (group->mesh.over && !group->mesh.is_broken) tsr_over_say_why(&group->over, &left);
+  tsr_mesh_close(&group->mesh);
+  close_communicator(&group->over.communicator);
   free(group);
 }
 

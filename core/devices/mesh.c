@@ -35,7 +35,7 @@ int tsr_mesh_left_ms(double until) {
 
 void tsr_mesh_close(tsr_mesh *mesh) {
   tsr_beat_end(mesh);
-  for (uint32_t i = 0; i < mesh->size && i < TSR_DEVICES_MAX; i++) {
+  for (uint32_t i = 0; !mesh->over && i < mesh->size && i < TSR_DEVICES_MAX; i++) {
     if (mesh->sockets[i] >= 0) close(mesh->sockets[i]);
     mesh->sockets[i] = -1;
   }
@@ -66,15 +66,20 @@ static void say_why(const tsr_mesh *mesh, uint32_t peer) {
   (void)sent;
 }
 
+static void note(tsr_mesh *mesh, uint32_t failed, const tsr_error *why) {
+  mesh->why = *why;
+  mesh->failed = failed;
+  mesh->is_broken = true;
+}
+
 /* failed: the rank that `why` is about. out: messages to the others, of which a half that is sent ends in silence; NULL:
  * there are none. */
 static tsr_status end(tsr_mesh *mesh, uint32_t failed, const tsr_error *why, const way *out, tsr_error *error) {
   if (!mesh->is_broken) {
-    mesh->why = *why;
-    mesh->failed = failed;
-    mesh->is_broken = true;
+    note(mesh, failed, why);
     tsr_beat_end(mesh);
-    for (uint32_t i = 0; i < mesh->size; i++)
+    if (mesh->over) tsr_over_say_why(mesh->over, why);
+    for (uint32_t i = 0; !mesh->over && i < mesh->size; i++)
       if (mesh->sockets[i] >= 0 && i != failed && (!out || is_done(&out[i]) || out[i].head_done == 0)) say_why(mesh, i);
     tsr_mesh_close(mesh);
   }
@@ -263,6 +268,11 @@ tsr_status tsr_mesh_exchange(tsr_mesh *mesh, const tsr_mail *mail, tsr_error *er
   uint32_t failed = mesh->rank;
   if (mesh->is_broken) return end(mesh, failed, NULL, NULL, error);
   mesh->messages++;
+  if (mesh->over) {
+    if (tsr_over_exchange(mesh->over, mail, &why) == TSR_OK) return TSR_OK;
+    note(mesh, failed, &why); /* all know it, or there is no way to tell */
+    return end(mesh, failed, &why, NULL, error);
+  }
   for (uint32_t i = 0; i < mesh->size; i++) {
     out[i] = (way){.head = {magic, mesh->messages, mail->out_bytes[i]},
                    .bytes = (char *)(uintptr_t)mail->out[i],
@@ -295,8 +305,8 @@ tsr_status tsr_mesh_watch(tsr_mesh *mesh, double since, tsr_error *error) {
   if (mesh->is_broken) return end(mesh, failed, NULL, NULL, error);
   for (uint32_t i = 0; i < mesh->size; i++) /* poll ignores a negative socket, such as this rank's */
     polls[i] = (struct pollfd){.fd = mesh->sockets[i], .events = POLLIN | POLLRDHUP};
-  const int ready = poll(polls, mesh->size, 0);
-  for (uint32_t i = 0; status == TSR_OK && i < mesh->size; i++) {
+  const int ready = mesh->over ? 0 : poll(polls, mesh->size, 0);
+  for (uint32_t i = 0; !mesh->over && status == TSR_OK && i < mesh->size; i++) {
     if (i == mesh->rank) continue;
     if (mesh->heard[i] < since) mesh->heard[i] = since;
     if (ready > 0 && polls[i].revents & ~POLLIN) {

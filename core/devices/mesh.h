@@ -3,14 +3,14 @@
  * A mesh: processes, each connected with every other one by a socket, a Unix socket on one machine or TCP between
  * several. If one of them fails, dies or hangs, the others learn of it within the time limit.
  *
- * Read next: meet.c; beat.c; mesh.c; group.c (tables of such processes).
+ * Read next: meet.c; beat.c; mesh.c; over.c; group.c (tables of such processes).
  */
 #ifndef TSR_DEVICES_MESH_H
 #define TSR_DEVICES_MESH_H
 
 #include <pthread.h>
 
-#include "core/compose/backend.h"
+#include "core/devices/over.h"
 
 /* The thread that tells the others, between messages, that this process is alive: one that compiles for long is not taken
  * for dead. */
@@ -31,6 +31,7 @@ typedef struct tsr_mesh {
   double late_s;                /* of a process that is alive, without its next message */
   tsr_beat beat;
   uint64_t messages;             /* so far: all processes count alike */
+  tsr_over *over;                /* carries messages instead of sockets; NULL: sockets do */
   double heard[TSR_DEVICES_MAX]; /* when each other process last showed that it is alive */
   bool is_broken;                /* after a failure nothing more is sent */
   uint32_t failed;               /* the rank that `why` is about */

@@ -133,9 +133,29 @@ static void print_cleaning(FILE *out, const tsr_composition *t) {
     fprintf(out, "%-12s never by itself: %s\n", "cleaned", why_not);
   else
     fprintf(out,
-            "%-12s by an insert that finds more slots erased than empty, at most once for %llu erased keys; it needs "
-            "memory for a second table meanwhile\n",
+            "%-12s by an insert that finds more than half as many slots erased as empty, at most once for %llu erased "
+            "keys; it needs memory for a second table meanwhile; until then absent keys are looked for as in a fuller "
+            "table, and tsr_rehash cleans sooner\n",
             "cleaned", (unsigned long long)tsr_composition_clean_every(t));
+}
+
+/* What a key with many pairs costs in a table that keeps all of them. */
+static void print_hot_keys(FILE *out, const tsr_composition *t) {
+  const bool keeps_all = t->shape.kind == TSR_KIND_MULTISET || t->shape.kind == TSR_KIND_MULTIMAP;
+  if (!keeps_all) return;
+  if (!tsr_composition_passes_equal_keys(t))
+    fprintf(out,
+            "%-12s inserting r pairs of one key takes work in proportion to r; each item that counts, finds all or "
+            "erases such a key reads all its pairs\n",
+            "hot keys");
+  else
+    fprintf(
+        out,
+        "%-12s inserting r pairs of one key takes r * r / %u looks, as each insert passes the pairs before it: 2^20 "
+        "pairs take %.1e; for keys with thousands of pairs use lists made in bulk, such as those of the recipe "
+        "join%s\n",
+        "hot keys", 2 * t->shape.bucket_slots, 1099511627776.0 / (2.0 * t->shape.bucket_slots),
+        t->shape.kind == TSR_KIND_MULTIMAP && !t->shape.has_link ? ", or values = buckets" : "");
 }
 
 static void print_pages(FILE *out, const tsr_composition *t) {
@@ -266,6 +286,7 @@ static void print_constants(FILE *out, const tsr_composition *t) {
   if (!is_filter(t)) fprintf(out, "%-12s %s\n", "uniqueness", guards[t->shape.guard]);
   fprintf(out, "%-12s %s\n%-12s %s\n", "overlap", tsr_composition_overlap(t), "kinds", kinds_of(t));
   if (!is_filter(t)) print_cleaning(out, t);
+  print_hot_keys(out, t);
 }
 
 /* The compute capability that the spec's backend would compose for, and why. */

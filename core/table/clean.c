@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Cleaning (clean.h). The host knows bounds: each erased key makes at most one slot erased, each inserted one takes
- * at most one empty slot. The slots are counted, for which the host waits, only when these bounds allow more erased
- * than empty slots, and enough keys were erased to pay for it. Read next: growth.c.
+ * at most one empty slot. The slots are counted, for which the host waits, only when these bounds allow more than half
+ * as many erased as empty slots, and enough keys were erased to pay for it. Read next: growth.c.
  */
 #include "core/table/clean.h"
 
 #include "core/table/launch.h"
 #include "core/table/order.h"
 #include "core/table/rebuild.h"
+
+/* Empty slots per erased one, below which a table is cleaned. Then a third of its free slots are erased, and finds of
+ * absent keys look at up to half again as many buckets (tests/table/debt_test.cc). */
+enum { EMPTY_PER_ERASED = 2 };
 
 /* In a graph of a mixed table anything may run at any time, also during the rebuild. */
 static bool may_be_cleaned(const tsr_table *t) {
@@ -18,7 +22,7 @@ static bool may_be_cleaned(const tsr_table *t) {
 
 static bool may_owe(const tsr_store *store) {
   return store->may_erase >= tsr_composition_clean_every(store->composition) &&
-         store->may_erase + store->may_insert > store->slack;
+         EMPTY_PER_ERASED * store->may_erase + store->may_insert > store->slack;
 }
 
 /* Lists of values whose erased buckets stay with an allocator that gives no unit out again until all are free. */
@@ -46,7 +50,7 @@ static tsr_status count_and_clean(tsr_table *t, void *stream, tsr_error *error) 
   tsr_error why = {TSR_OK, ""};
   tsr_status status = count_slots(t, &erased, &empty, stream, error);
   if (status) return status;
-  if (erased > empty || (erased && wastes_units(t->store.composition))) {
+  if (EMPTY_PER_ERASED * erased > empty || (erased && wastes_units(t->store.composition))) {
     status = tsr_rebuild_in_place(t, stream, &why);
     if (status == TSR_OK) {
       t->done.cleanings++;
@@ -56,7 +60,7 @@ static tsr_status count_and_clean(tsr_table *t, void *stream, tsr_error *error) 
       return tsr_fail(error, status, "cleaning the table of erased slots: %s", why.message);
   }
   t->store.may_erase = t->store.may_insert = 0;
-  t->store.slack = empty > erased ? empty - erased : 0;
+  t->store.slack = empty > EMPTY_PER_ERASED * erased ? empty - EMPTY_PER_ERASED * erased : 0;
   t->store.erased_slots = erased;
   return TSR_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Cleaning. A slot whose pair was erased stays in the way of every search until the table is rebuilt. So before an
- * insert that finds more slots erased than empty, a table rebuilds itself in its place (../design/0030-cleaning.md).
+ * insert that finds more than half as many slots erased as empty, a table rebuilds itself in its place (../design/0030-cleaning.md).
  * Read next: clean.c.
  */
 #ifndef TSR_TABLE_CLEAN_H

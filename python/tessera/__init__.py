@@ -11,6 +11,7 @@ Read next: the tutorial (python/README.md), `help(tessera.Table)`.
 """
 
 from tessera._device import free_kept_tables
+from tessera._group import Group
 from tessera._library import (
     PREFIX as prefix,
     BadArgument,
@@ -53,6 +54,7 @@ __all__ = [
     "Error",
     "Filter",
     "Full",
+    "Group",
     "GroupBy",
     "Incompatible",
     "Index",

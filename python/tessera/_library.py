@@ -314,6 +314,9 @@ _DECLARATIONS: Dict[str, List[Any]] = {  # those that return a tsr_status
     "tsr_spec_check": [_P, _P, _P, _P],
     "tsr_table_create": [_P, _P, _P, _P],
     "tsr_table_load": [_TEXT, _P, _P, _P],
+    "tsr_group_create": [c_uint32, c_uint32, _TEXT, _P, _P, _P],
+    "tsr_group_create_over": [_P, _P, _P, _P],
+    "tsr_group_table_create": [_P, _P, _P, _P, _P],
     "tsr_table_save": [_P, _TEXT, _P],
     "tsr_table_report": [_P, _P, _P],
     "tsr_table_report_reset": [_P, _P],
@@ -347,6 +350,7 @@ _DECLARATIONS: Dict[str, List[Any]] = {  # those that return a tsr_status
 }
 
 _WITHOUT_STATUS: Dict[str, List[Any]] = {
+    "tsr_group_destroy": [_P],
     "tsr_spec_free": [_P],
     "tsr_table_destroy": [_P],
     "tsr_table_describe": [_P, _P],
@@ -394,6 +398,7 @@ _CALLS = {  # those that Python calls by another name than tsr_NAME
     "filter_describe": "filter_info",
     "filter_merge": "merge",
     "size": "len",
+    "group_table_create": "Table",
     "table_create": "Table",
     "table_load": "Table.load",
 }

@@ -60,6 +60,7 @@ from tessera._arrays import (
     name_of,
     way_out,
 )
+from tessera._group import Group
 from tessera._library import BadArgument, Busy, Closed, Error, Full, OverflowWarning, WrongType, library
 from tessera._spec import Spec, SpecSource, options
 
@@ -114,7 +115,8 @@ class Table:
 
     spec: the path of an INI file, a text of several lines, or a dict of sections. `settings` changes entries of it,
     {"table.backend": "cpu"}; `capacity` (pairs) and `seed` override its own where they are not 0; `plugins` are folders
-    to search first.
+    to search first. `group`: the table is shared by the processes of a `Group`, which all make the same calls; `len`,
+    `items` and joins are about the pairs of all. Keys are not checked then unless `check` says so.
 
     Any number of threads may use a table: one works on it at a time, and others wait, or get `Busy` where on_busy is
     "raise". Calls release the GIL. Calls with arrays on the GPU
@@ -137,14 +139,24 @@ class Table:
         seed: int = 0,
         plugins: Any = None,
         on_busy: Literal["wait", "raise"] = "wait",
+        group: Optional[Group] = None,
     ) -> None:
         self._prepare(plugins, on_busy)
         made = Spec(spec, settings)
         chosen = options(plugins, capacity, seed)
         handle = c_void_p()
-        if library.tsr_table_create(made.handle, byref(chosen), byref(handle), self._error_at):
+        if group is None:
+            status = library.tsr_table_create(made.handle, byref(chosen), byref(handle), self._error_at)
+        else:
+            status = library.tsr_group_table_create(
+                group._use(), made.handle, byref(chosen), byref(handle), self._error_at
+            )
+        if status:
             lib.fail(self._error)
         self._own(handle)
+        if group is not None:
+            self._group = group
+            group._tables.add(self)
 
     @classmethod
     def load(
@@ -181,6 +193,7 @@ class Table:
         if on_busy not in ("wait", "raise"):
             raise BadArgument(f'on_busy = {on_busy!r}: is "wait" or "raise"')
         self._plugins, self._on_busy = plugins, on_busy
+        self._group: Optional[Group] = None
         self._owner = 0  # the thread that has the lock
         self._handle: Optional[c_void_p] = None
         self._why_closed = "the table is closed"
@@ -603,7 +616,7 @@ class Table:
         try:
             adapter, keys, memory = self._keys(keys)
             values, values_at = self._values(values, "values", adapter, keys, memory)
-            if self._promises and (wait if check is None else check):
+            if self._promises and (wait and self._group is None if check is None else check):
                 self._check_unique(handle, adapter, keys, memory)
             self._is_fresh = False
             spare = None
@@ -682,7 +695,7 @@ class Table:
         try:
             adapter, keys, memory = self._keys(keys)
             values, values_at = self._values(values, "values", adapter, keys, memory)
-            if self._promises and check:
+            if self._promises and check and self._group is None:
                 self._check_unique(handle, adapter, keys, memory)
             self._is_fresh = False
             made, places = self._handed_back(None, adapter, keys, memory)
@@ -719,7 +732,8 @@ class Table:
         keys = adapter.select(keys, mask)
         number = int(keys.shape[0])
         if number:
-            size, slots = self._size(handle), self._info().slots
+            slots = self._info().slots
+            size = slots if self._group else self._size(handle)  # which all processes would have to ask for
             advice = "create the table with a larger capacity or growth = double, or rehash it"
             if size < slots // 4:
                 advice = f"only {size} of {slots} slots hold a pair, since keys meet in few buckets; use another hasher"

@@ -30,6 +30,17 @@ expect_status 0
 refuses 'is there already: name another file' "${job[@]}" --out rows.csv
 refuses '--csv takes no value' "${job[@]}" --csv=rows.csv
 
+case_of "small tables of a sweep wait for no compiler, unless it is asked for"
+printf '%s\n' '[table]' 'kind = map' 'key_bits = 32' 'value_bits = 32' 'layout = packed' 'probing = linear' 'hasher = murmur3' \
+  'backend = cpu' '[bench]' 'n = 1000' 'repeat = 5' 'ops = find100' >small.ini
+code_of() { awk -F, -v name=code 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) at = i } NR == 2 { print $at }' "$1"; }
+(
+  unset TESSERA_CC # with which the other tests forbid compilers
+  "$tessera" sweep small.ini --csv tables.csv >out 2>err && "$tessera" sweep small.ini --csv made.csv --compile yes >out 2>err
+) || fail "$(cat err)"
+[[ $(code_of tables.csv) == *'function tables'* ]] || fail "its code is $(code_of tables.csv)"
+[[ $(code_of made.csv) == *fused:* ]] || fail "its code is $(code_of made.csv)"
+
 if ! command -v script >/dev/null; then
   echo "skipped: there is no program script to open a terminal"
   finish

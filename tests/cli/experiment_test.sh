@@ -34,6 +34,14 @@ for file in "$specs"/experiments/*.ini; do
   done
 done
 
+case_of "of few keys probes and loads are compared, and no rates, which are noise"
+run experiment B6 --small --out csv --set table.backend=cpu
+expect_out '^  b8_insert +1\.[0-9]+ +1\.23  buckets'
+run experiment B1 --small --out csv --set table.backend=cpu
+grep -qE '^  [a-z0-9_]+ +- +[0-9.e+]+  M/s, which takes all keys: without --small$' out || fail "$(cat out)"
+! grep -q 'M/s, .* of the paper' out || fail "compares rates: $(cat out)"
+grep -q ',ours,mops,-,-,' csv/B1.paper.csv || fail "B1.paper.csv has rates"
+
 case_of "each has its picture"
 for name in B1 H4 S0; do
   [[ $(head -c 5 "csv/$name.svg") == '<?xml' ]] || fail "csv/$name.svg is no picture"
@@ -130,8 +138,8 @@ expect_status 0
 expect_err 'figure.svg: [2-9] panels, '
 run report X1.csv X1.paper.csv --out page.html
 expect_status 0
-grep -q '<td>paper</td>' page.html || fail "the page lacks the paper's figures"
-grep -q '<td>full</td>' page.html || fail "the page lacks what is compared"
+grep -q '>paper</td>' page.html || fail "the page lacks the paper's figures"
+grep -q '>full</td>' page.html || fail "the page lacks what is compared"
 
 case_of "what is wrong is said"
 refuses 'there is no experiment B77, perhaps B7:' experiment B77

@@ -19,6 +19,16 @@ expect_out ' 3000 items: 3000 inserted, 0 present, 0 not placed$'
 expect_out 'slots: load factor 0\.[0-9]+; grown to capacity [0-9]+$'
 cmp all.tsv expected.tsv || fail "other pairs"
 
+case_of "a key whose pairs would take their square is told"
+yes 7 | head -n 40000 >equal.tsv
+run run "$specs/best_multi.ini" "${cpu[@]}" --set table.capacity=50000 --value 1 --insert equal.tsv
+expect_status 0
+expect_err '^tessera: equal.tsv: about 40000 of 40000 keys are one key, such as 7\. Each insert passes the pairs'
+run run "$specs/hashgraph_v2.ini" "${cpu[@]}" --set table.capacity=50000 --value 1 --insert equal.tsv
+! grep -q 'are one key' err || fail "lists made in bulk take no square: $(cat err)"
+run run "$specs/best_multi.ini" "${cpu[@]}" --set table.capacity=50000 --value 1 --insert pairs.tsv
+! grep -q 'are one key' err || fail "no key is common: $(cat err)"
+
 case_of "growth = none in the spec is kept, and --on-full says otherwise"
 fixed=("${quickstart[@]}" --set table.capacity=10 --set table.growth=none)
 run "${fixed[@]}" --insert pairs.tsv

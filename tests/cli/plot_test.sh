@@ -105,7 +105,7 @@ case_of "a sweep's tables, whose names are words, are told apart by their parame
 run plot words.csv
 expect_status 0
 expect_err '^tessera: words.svg: 1 panel, 2 lines$'
-expect_xml words.svg "all(word in texts for word in ['layout.bucket_slots', '16', 'kind red', 'kind green'])"
+expect_xml words.svg "all(word in texts for word in ['layout.bucket_slots', '16', 'kind red', 'kind green (the same as kind red)'])"
 
 {
   echo 'spec,op,load,mops,composition'
@@ -117,6 +117,21 @@ run plot mixes.csv
 expect_status 0
 expect_err '^tessera: mixes.svg: 1 panel, 3 lines$'
 expect_xml mixes.svg "all(word in texts for word in ['load factor', 'bench.mix=1', 'bench.mix=2', 'bench.mix=3'])"
+
+case_of "lines that hide each other say so, and the day and the version are named"
+cat >twins.csv <<'END'
+spec,device,op,load,mops,ok,version,date
+one,Some GPU,insert,0.5,7000,yes,0.9.9 abcd1234,2026-03-04T05:06:07Z
+one,Some GPU,insert,0.7,5600,yes,0.9.9 abcd1234,2026-03-04T05:07:07Z
+two,Some GPU,insert,0.5,7000,yes,0.9.9 abcd1234,2026-03-04T05:06:07Z
+two,Some GPU,insert,0.7,5600,yes,0.9.9 abcd1234,2026-03-04T05:07:07Z
+six,Some GPU,insert,0.5,7000,yes,0.9.9 abcd1234,2026-03-04T05:06:07Z
+six,Some GPU,insert,0.7,5601,yes,0.9.9 abcd1234,2026-03-04T05:07:07Z
+END
+run plot twins.csv
+expect_status 0
+expect_xml twins.svg "'one' in texts, 'two (the same as one)' in texts, 'six' in texts" '(True, True, True)'
+expect_xml twins.svg "any('Some GPU · 2026-03-04 · version 0.9.9 abcd1234' in text for text in texts)"
 
 case_of "PNG, standard output and standard input"
 run plot made.csv --out made.png --quiet
@@ -135,6 +150,15 @@ expect_xml page.html "root.tag, len(ids) == len(set(ids)), sum(e.tag.endswith('s
 expect_xml page.html "all(word in texts for word in ['Some GPU', 'Made for a test & not measured.', 'specs/one.ini, specs/two.ini, specs/bad.ini', '50 %', '75 %', 'one/two: insert at load 0.5: 1.25', 'All 9 rows', 'layout.bucket_slots'])"
 expect_xml page.html "[e.tag for e in root.iter() if e.tag in ('script', 'link', 'img') or e.get('src')]" '[]'
 grep -q 'prefers-color-scheme:dark' page.html && grep -q 'name="viewport"' page.html || fail "no style for dark or for phones"
+
+case_of "a table of rows has the columns in which they differ, and fits a narrow page"
+run report made.csv --out narrow.html
+expect_status 0
+expect_xml narrow.html "[''.join(e.itertext()) for e in root.iter() if e.tag == 'table' and e.get('class') == 'rows' for e in e[0]]" \
+  "['spec', 'backend', 'device', 'op', 'key_bits', 'value_bits', 'load', 'mops', 'probes', 'pct_limit', 'ok']"
+expect_xml narrow.html "[''.join(e.itertext()) for e in root.iter() if e.tag == 'dl' and e.get('class') == 'common' for e in e]" "['n', '1048576']"
+expect_xml narrow.html "{e.get('data-name') for e in root.iter() if e.get('data-name')} >= {'spec', 'mops', 'ok'}"
+grep -q '@media(max-width:40rem)' narrow.html || fail "no style for narrow pages"
 
 case_of "texts of the data are shown, and neither run nor read as markup"
 cat >hostile.csv <<'END'

@@ -147,6 +147,22 @@ TEST_P(OnComposition, RandomOperationsAgreeWithTheOracle) {
   });
 }
 
+// A table of several pages, whose batches go page by page. What cannot have pages says why.
+TEST_P(OnComposition, PagesAgreeWithTheOracle) {
+  TSR_TRACE_SEED;
+  uint64_t stream = 9000;
+  for_each(false, [&](Recipe r) {
+    tsr_error error = {};
+    r.page_bytes = 1024;
+    r.stash = 50;
+    r.capacity = 600;
+    if (compose(r, 1, &error))
+      exercise(r, ++stream, effort(20), 200);
+    else
+      expect_sentence(error, "a refused table of pages");
+  });
+}
+
 class OnCompositionInFull : public OnComposition {};
 
 // Bucket sizes and small bounds of the scheme, at one capacity.

@@ -128,6 +128,7 @@ std::ostream &operator<<(std::ostream &out, const Recipe &recipe) {
   if (!keeps_all && !counts) out << "duplicates = " << policy_words[recipe.duplicates] << "\n";
   if (recipe.mixed) out << "concurrency = mixed\n";
   if (recipe.stash) out << "stash = " << recipe.stash << "\n";
+  if (recipe.page_bytes) out << "page_bytes = " << recipe.page_bytes << "\npage_batch = 1\n";
   if (recipe.filter) out << "filter = " << recipe.filter << "\n";
   if (recipe.statistics) out << "statistics = yes\n";
   for (uint32_t role = 0; role < TSR_ROLES; role++)

@@ -64,6 +64,7 @@ struct Recipe {
   bool mixed = false, statistics = false;
   bool lists = false; // values = buckets
   uint64_t capacity = 200, seed = 1, stash = 0, filter = 0;
+  uint64_t page_bytes = 0; // batches go page by page where they can
   std::string load_factor = "0.8";
   std::map<std::string, uint64_t> parameters; // "section.key" -> value
 

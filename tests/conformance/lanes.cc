@@ -3,6 +3,11 @@
 // lanes.h: memory of a composition, and bulk operations lane by lane.
 #include "tests/conformance/lanes.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -17,36 +22,104 @@ namespace tessera_test {
 
 static constexpr unsigned char guard_byte = 0x6B;
 
+// Which instances there are: the handler of a signal looks the address up.
+static std::mutex memories_mutex;
+static std::vector<const Memory *> memories;
+
+static void say(const char *text) {
+  if (write(STDERR_FILENO, text, strlen(text)) < 0) return;
+}
+
+// Names the region whose page was touched, and lets the process end by the signal.
+void say_region(int signal, siginfo_t *info, void *) {
+  const auto *address = static_cast<unsigned char *>(info->si_addr);
+  char sentence[256];
+  for (const Memory *memory : memories)
+    for (const Memory::Block &block : memory->blocks_) {
+      if (address < block.start || address >= block.start + block.whole) continue;
+      const bool is_before = address < block.region;
+      const auto distance = is_before ? block.region - address : address - (block.region + block.bytes) + 1;
+      snprintf(sentence, sizeof sentence,
+               "%s is read or written %lld bytes %s: plan() asks for %llu bytes of it, and a part stays in its regions "
+               "(P-14, P-34)\n",
+               block.name.c_str(), static_cast<long long>(distance), is_before ? "before it begins" : "behind its end",
+               static_cast<unsigned long long>(block.bytes));
+      say(sentence);
+    }
+  fflush(stdout);
+  std::signal(signal, SIG_DFL);
+}
+
+static void watch_pages() {
+  struct sigaction action = {};
+  action.sa_sigaction = say_region;
+  action.sa_flags = SA_SIGINFO;
+  sigaction(SIGSEGV, &action, nullptr);
+}
+
 Memory::Memory(const tsr_composition *composition) : state_(tsr_composition_state(composition)) {
+  static std::once_flag once;
+  if (!sanitized) std::call_once(once, watch_pages);
   for (tsr_region_walk at = {}; tsr_next_region(composition, &at);)
-    state_.part[at.role].region[at.i] = add(at.region->name, tsr_region_bytes(composition, at.region), at.region->fill);
-  if (composition->lock_bytes) state_.locks = static_cast<uint32_t *>(add("locks", composition->lock_bytes, 0));
+    state_.part[at.role].region[at.i] = add(std::string("the region ") + at.region->name + " of the " +
+                                                tsr_role_names[at.role] + " " + composition->part[at.role].plugin->name,
+                                            tsr_region_bytes(composition, at.region), at.region->fill);
+  if (composition->lock_bytes)
+    state_.locks = static_cast<uint32_t *>(add("the core's array of locks", composition->lock_bytes, 0));
   clear();
+  std::lock_guard<std::mutex> hold(memories_mutex);
+  memories.push_back(this);
 }
 
 Memory::~Memory() {
-  for (Block &block : blocks_) free(block.start);
+  std::lock_guard<std::mutex> hold(memories_mutex);
+  memories.erase(std::find(memories.begin(), memories.end(), this));
+  for (Block &block : blocks_) {
+    if (sanitized)
+      free(block.start);
+    else
+      munmap(block.start, block.whole);
+  }
 }
 
+// The region ends as near to the last page as its alignment allows.
 void *Memory::add(const std::string &name, uint64_t bytes, uint8_t fill) {
-  void *start = nullptr;
-  if (posix_memalign(&start, 256, bytes + 2 * guard)) abort();
-  Block block = {name, static_cast<unsigned char *>(start), bytes, fill};
-  memset(block.start, guard_byte, bytes + 2 * guard);
+  constexpr uint64_t page = 4096, alignment = 256;
+  Block block = {name, nullptr, 0, nullptr, bytes, fill};
+  const uint64_t aligned = (bytes + alignment - 1) / alignment * alignment;
+  if (sanitized) {
+    void *start = nullptr;
+    if (posix_memalign(&start, alignment, bytes)) abort();
+    block.start = block.region = static_cast<unsigned char *>(start);
+  } else {
+    const uint64_t inner = (aligned + page - 1) / page * page;
+    block.whole = inner + 2 * page;
+    void *start = mmap(nullptr, block.whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (start == MAP_FAILED) abort();
+    block.start = static_cast<unsigned char *>(start);
+    if (mprotect(block.start + page, inner, PROT_READ | PROT_WRITE)) abort();
+    memset(block.start + page, guard_byte, inner);
+    block.region = block.start + page + inner - aligned;
+  }
   blocks_.push_back(block);
-  return block.start + guard;
+  return block.region;
 }
 
 void Memory::clear() {
   state_.has_erased = 0;
-  for (Block &block : blocks_) memset(block.start + guard, block.fill, block.bytes);
+  for (Block &block : blocks_) memset(block.region, block.fill, block.bytes);
 }
 
 std::string Memory::check_guards() const {
-  for (const Block &block : blocks_)
-    for (uint64_t i = 0; i < guard; i++)
-      if (block.start[i] != guard_byte || block.start[guard + block.bytes + i] != guard_byte)
-        return "something was written beside the region " + block.name;
+  constexpr uint64_t page = 4096;
+  for (const Block &block : blocks_) {
+    if (sanitized) continue;
+    const unsigned char *begin = block.start + page, *end = block.start + block.whole - page;
+    const auto is_whole = [](unsigned char byte) { return byte == guard_byte; };
+    if (!std::all_of<const unsigned char *>(begin, block.region, is_whole) ||
+        !std::all_of<const unsigned char *>(block.region + block.bytes, end, is_whole))
+      return "something was written beside " + block.name;
+  }
   return "";
 }
 
@@ -97,6 +170,9 @@ std::string LaneTable::launch(uint32_t op, tsr_bulk *bulk) {
   if (!complaint.empty()) return complaint;
   const tsr_cpu_bulk *functions = tsr_cpu_bulk_for(key_bits, composition_->shape.payload_bits);
   uint32_t lanes = warps_[0]->lanes();
+  const bool is_one = warps_.size() == 1 && lanes == 1, finds = op == TSR_BULK_find || op == TSR_BULK_contains;
+  const uint32_t alone = is_one && launches_ % 2, still = is_one && finds && launches_ % 4 > 1;
+  launches_++;
   uint64_t groups = (bulk->n + lanes - 1) / lanes;
   std::vector<std::string> complaints(warps_.size());
   tally_ = {};
@@ -112,6 +188,8 @@ std::string LaneTable::launch(uint32_t op, tsr_bulk *bulk) {
       for (uint64_t group = w; group < groups; group += warps_.size()) {
         tsr_scratch scratch = {};
         tsr_ctx c = context_of(&bulk->state, &cpu, lane, &scratch);
+        c.alone = alone;
+        c.still = still;
         uint64_t item = group * lanes + lane;
         functions->lane[op](&c, bulk, item, item < bulk->n, &own);
         own.overflows += scratch.overflows;

@@ -5,6 +5,7 @@
 #ifndef TSR_TESTS_LANES_H
 #define TSR_TESTS_LANES_H
 
+#include <csignal>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,7 +17,8 @@
 
 namespace tessera_test {
 
-// A composition's regions and locks.
+// A composition's regions and locks, each between two pages that nobody may touch: who reads or writes there ends the process,
+// and a sentence names the region.
 class Memory {
 public:
   explicit Memory(const tsr_composition *composition);
@@ -26,19 +28,22 @@ public:
   void clear();
   const tsr_state &state() const { return state_; }
   void note_erase() { state_.has_erased = 1; } // as the table does before slots are erased
-  // "" while nothing was written beside a region. Under AddressSanitizer the allocator's own guards watch instead.
+  // "" while nothing was written between a region and its pages. Under AddressSanitizer the allocator's own guards watch
+  // instead.
   std::string check_guards() const;
 
 private:
   struct Block {
     std::string name;
-    unsigned char *start; // of the allocation; the region follows the first guard
+    unsigned char *start; // of the allocation, whose first and last page are closed
+    uint64_t whole;       // bytes of it
+    unsigned char *region;
     uint64_t bytes;
     uint8_t fill;
   };
+  friend void say_region(int, siginfo_t *, void *);
   void *add(const std::string &name, uint64_t bytes, uint8_t fill);
 
-  static constexpr uint64_t guard = sanitized ? 0 : 256;
   tsr_state state_;
   std::vector<Block> blocks_;
 };
@@ -82,6 +87,7 @@ private:
   Memory memory_;
   std::vector<std::unique_ptr<Warp>> warps_;
   tsr_tally tally_ = {};
+  uint64_t launches_ = 0; // every second one of a single lane says that no other thread is at the table
 };
 
 } // namespace tessera_test

@@ -488,6 +488,10 @@ void hasher_laws(const tsr_ctx *same[2], const std::vector<tsr_ctx> &others, Fin
     elsewhere.base = 8;
     elsewhere.table = 3;
     findings->expect(common(same[0], i, &elsewhere, i, n) == n, "member ", i, ": the lane changes the hash");
+    tsr_ctx other = *same[0];
+    other.alone = !other.alone;
+    other.still = !other.still;
+    findings->expect(common(same[0], i, &other, i, n) == n, "member ", i, ": c->alone or c->still changes the hash");
     for (size_t other = 0; other < others.size(); other++)
       findings->expect(common(same[0], i, &others[other], i, n) <= few, "member ", i, ": seed number ", other,
                        " gives the same function");
@@ -517,6 +521,21 @@ void avalanche(const tsr_ctx *c, uint32_t i, uint64_t sample, Findings *findings
       findings->expect(p >= least && p <= 1 - least, "member ", i, ": key bit ", in, " flips hash bit ", out,
                        " with probability ", p);
     }
+}
+
+// Each bit is 1 as often as chance would have it: a large sample, for what avalanche does not see in a small one. It is asked
+// 384 times for each seed.
+void even_bits(const tsr_ctx *c, uint32_t i, uint64_t sample, Findings *findings) {
+  const uint64_t least = fewest_of(sample, 0.5, 1e-13);
+  std::vector<uint64_t> ones(TSR_KEY_BITS);
+  Random random(i + 17);
+  for (uint64_t k = 0; k < sample; k++) {
+    const tsr_hash hash = hasher_hash(c, (tsr_key)random.next(), i);
+    for (uint32_t bit = 0; bit < TSR_KEY_BITS; bit++) ones[bit] += hash >> bit & 1;
+  }
+  for (uint32_t bit = 0; bit < TSR_KEY_BITS; bit++)
+    findings->expect(ones[bit] >= least && ones[bit] <= sample - least, "member ", i, ": hash bit ", bit, " is 1 for ",
+                     ones[bit], " of ", sample, " random keys");
 }
 
 // Standard deviations by which the buckets are less even than chance would have them. It is asked some 340 times for a
@@ -571,6 +590,7 @@ void independent_members(const tsr_ctx *c, uint64_t buckets, uint64_t sample, Fi
 void mixing_laws(const tsr_ctx *c, uint64_t sample, Findings *findings) {
   for (uint32_t i : {0u, 1u, 3u}) {
     avalanche(c, i, sample, findings);
+    even_bits(c, i, 50 * sample, findings);
     for (uint64_t buckets : {64u, 1000u, 1021u, 1024u}) even_buckets(c, i, buckets, findings);
   }
   independent_members(c, 64, 4 * sample, findings);
@@ -643,6 +663,14 @@ void walk_laws(const tsr_ctx *c, uint64_t keys, Findings *findings) {
     elsewhere.base = 8;
     elsewhere.table = 3;
     findings->expect(walk_of(&elsewhere, key, limit) == walk, "the lane changes the walk of key ", key);
+    tsr_ctx other = *c;
+    other.alone = !c->alone;
+    findings->expect(walk_of(&other, key, limit) == walk, "the walk of key ", key,
+                     " is another one where no other thread is at the table (c->alone), as when it grows");
+    other = *c;
+    other.still = !c->still;
+    findings->expect(walk_of(&other, key, limit) == walk, "the walk of key ", key,
+                     " is another one where nothing moves a pair (c->still)");
     before = key;
     if (walk.size() < buckets) continue;
     std::vector<bool> visited(buckets);
@@ -656,6 +684,20 @@ void walk_laws(const tsr_ctx *c, uint64_t keys, Findings *findings) {
     if (buckets > 64)
       findings->expect(twice == 0 && covers, "the walk of key ", key, " has ", walk.size(), " steps in ", buckets,
                        " buckets, ", twice, " of them in vain");
+  }
+}
+
+// Nothing but that walks end, of very many keys.
+void end_laws(const tsr_ctx *c, uint64_t keys, Findings *findings) {
+  const uint64_t buckets = c->t->buckets, limit = 4 * buckets + 256;
+  if (TSR_FACT(c, has_lists)) return; // a walk is a list, and ends with it
+  Random random(keys);
+  for (uint64_t k = 0; k < keys; k++) {
+    const tsr_key key = (tsr_key)random.next();
+    if (key >= TSR_ERASED_KEY) continue;
+    tsr_probe probe = {};
+    while (probe.visited <= limit && probing_next(c, key, &probe)) probe.visited++;
+    findings->expect(probe.visited <= limit, "the walk of key ", key, " over ", buckets, " buckets does not end");
   }
 }
 
@@ -725,7 +767,7 @@ void placement_laws(const tsr_ctx *c, const std::vector<uint64_t> &keys, Finding
 } // namespace
 
 extern const Laws TSR_ENTRY(laws);
-const Laws TSR_ENTRY(laws) = {TSR_KEY_BITS, TSR_PAYLOAD_BITS, layout_laws, race_laws,     hasher_laws,
-                              mixing_laws,  walk_laws,        one_walk,    placement_laws};
+const Laws TSR_ENTRY(laws) = {TSR_KEY_BITS, TSR_PAYLOAD_BITS, layout_laws, race_laws, hasher_laws,
+                              mixing_laws,  walk_laws,        end_laws,    one_walk,  placement_laws};
 
 } // namespace tessera_test

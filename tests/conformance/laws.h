@@ -58,6 +58,8 @@ struct Laws {
 
   // Walks end, stay in range, depend on key and state alone; one that is as long as the table visits every bucket once.
   void (*walks)(const tsr_ctx *c, uint64_t keys, Findings *findings);
+  // Walks of very many keys end.
+  void (*ends)(const tsr_ctx *c, uint64_t keys, Findings *findings);
   // The buckets of a key's walk, in order; of the first `limit` + 1 where it is longer.
   std::vector<uint64_t> (*walk)(const tsr_ctx *c, uint64_t key, uint64_t limit);
   // Every key of a table is found on its walk, behind buckets without an empty slot if ends_at_empty.

@@ -2,7 +2,12 @@
 //
 // The laws of allocators (P-60 to P-65), on pools run by hand: tiles of 1, 2 and 8 lanes, several tiles at a time, in
 // memory with guards. Overlap shows because every item writes its mark over its whole place and all are read back.
+#include <pthread.h>
+#include <sched.h>
+
 #include <algorithm>
+#include <atomic>
+#include <csignal>
 #include <cstring>
 #include <set>
 #include <sstream>
@@ -219,6 +224,116 @@ TEST_P(OnAllocator, P61_P64_OneOwnerAfterAnother) {
   });
 }
 
+// ---- A thread that stands still ------------------------------------------------------------------
+
+std::atomic<uint32_t> stands_still, may_go_on;
+
+// Async-signal-safe: lock-free atomics and sched_yield.
+void stand_still(int) {
+  stands_still = 1;
+  while (!may_go_on) sched_yield();
+}
+
+// A pool whose owners mark their units, and see the mark of another.
+class MarkedPool {
+public:
+  explicit MarkedPool(const tsr_composition *composition)
+      : memory_(composition), cpu_(cpu_of(composition, nullptr)), owners_(composition->shape.units) {
+    tsr_ctx c = context();
+    for (uint32_t unit; (unit = allocator_allocate(&c, 0, 1)) != TSR_NO_HANDLE;) units_.push_back(unit);
+    for (uint32_t unit : units_) allocator_release(&c, unit, 1);
+    std::sort(units_.begin(), units_.end());
+  }
+  tsr_ctx context() { return context_of(&memory_.state(), &cpu_, 0, &scratch_); }
+
+  uint32_t take(const tsr_ctx *c) {
+    const uint32_t unit = allocator_allocate(c, 0, 1);
+    if (unit != TSR_NO_HANDLE && owner_of(unit)->exchange(1)) twice = unit;
+    return unit;
+  }
+  void give(const tsr_ctx *c, uint32_t unit) {
+    if (unit == TSR_NO_HANDLE) return;
+    *owner_of(unit) = 0;
+    allocator_release(c, unit, 1);
+  }
+
+  std::atomic<uint32_t> twice{TSR_NO_HANDLE}; // a unit that had two owners
+
+private:
+  std::atomic<uint32_t> *owner_of(uint32_t unit) {
+    const auto at = std::lower_bound(units_.begin(), units_.end(), unit) - units_.begin();
+    return &owners_[static_cast<size_t>(at) % owners_.size()];
+  }
+
+  Memory memory_;
+  tsr_cpu cpu_;
+  tsr_scratch scratch_ = {};
+  std::vector<uint32_t> units_; // sorted
+  std::vector<std::atomic<uint32_t>> owners_;
+};
+
+// A thread takes units and gives them back. It is stopped somewhere in that, again and again. Meanwhile another takes some units
+// and gives back all but the second: what the first one has read of the pool is there again, and yet is another (ABA).
+void let_one_stand_still(const tsr_composition *composition, uint64_t rounds) {
+  MarkedPool pool(composition);
+  std::atomic<bool> is_over{false};
+  std::atomic<uint64_t> turns{0};
+  void (*before)(int) = std::signal(SIGUSR2, stand_still);
+  std::thread stopped([&] {
+    const tsr_ctx c = pool.context();
+    for (; !is_over; turns++) pool.give(&c, pool.take(&c));
+  });
+  const tsr_ctx c = pool.context();
+  for (uint64_t round = 0; round < rounds && pool.twice == TSR_NO_HANDLE; round++) {
+    uint32_t taken[4];
+    const uint32_t most = 2 + static_cast<uint32_t>(round % 3);
+    stands_still = may_go_on = 0;
+    pthread_kill(stopped.native_handle(), SIGUSR2);
+    while (!stands_still) sched_yield();
+    for (uint32_t i = 0; i < most; i++) taken[i] = pool.take(&c);
+    for (uint32_t i = 0; i < most; i++)
+      if (i != 1) pool.give(&c, taken[i]);
+    const uint64_t until = turns + 20;
+    may_go_on = 1;
+    while (turns < until) sched_yield();
+    pool.give(&c, taken[1]);
+  }
+  is_over = true;
+  stopped.join();
+  std::signal(SIGUSR2, before);
+  EXPECT_EQ(pool.twice, TSR_NO_HANDLE) << "is a unit that two owners had at once, after a thread that was stopped "
+                                          "inside an allocation or a release went on: "
+                                          "it took what it had read before for what is there now (ABA)";
+}
+
+// At the default, and with each parameter at its minimum, where threads meet most.
+void let_one_stand_still(const PluginFile &file, uint64_t rounds) {
+  const tsr_plugin *plugin = loaded(file);
+  ASSERT_NE(plugin, nullptr);
+  std::vector<std::string> lines = {""};
+  for (const tsr_parameter *row = plugin->parameters; row->name; row++)
+    lines.push_back(std::string(row->name) + " = " + std::to_string(row->minimum) + "\n");
+  for (const std::string &line : lines) {
+    SCOPED_TRACE(line);
+    tsr_error error = {};
+    CompositionPointer composition = compose_pool(file, line, 64, 1, &error);
+    if (composition && composition->shape.reuses_units) let_one_stand_still(composition.get(), rounds);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+TEST_P(OnAllocator, P61_OneOwnerWhileAnotherThreadStandsStill) {
+  TSR_TRACE_SEED;
+  let_one_stand_still(GetParam(), scaled(500, 10));
+}
+
+class OnAllocatorUnderStress : public OnAllocator {};
+
+TEST_P(OnAllocatorUnderStress, P61_OneOwnerWhileAnotherThreadStandsStill) {
+  TSR_TRACE_SEED;
+  let_one_stand_still(GetParam(), 20000);
+}
+
 TEST_P(OnAllocator, P65_RunsAreConsecutive) {
   for (uint32_t each : {2u, 3u, 7u, 16u, 31u, 32u, 33u, 100u})
     each_shape(GetParam(), 4096, [&](const Shape &shape, CompositionPointer composition) {
@@ -297,6 +412,10 @@ TEST_P(OnAllocator, P60_P61_P62_AtEveryBoundOfItsParameters) {
 
 INSTANTIATE_TEST_SUITE_P(Kit, OnAllocator, testing::ValuesIn(allocators()), plugin_test_name);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(OnAllocator);
+
+std::vector<PluginFile> stressed_allocators() { return level() == "stress" ? allocators() : std::vector<PluginFile>{}; }
+INSTANTIATE_TEST_SUITE_P(Kit, OnAllocatorUnderStress, testing::ValuesIn(stressed_allocators()), plugin_test_name);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(OnAllocatorUnderStress);
 
 } // namespace
 } // namespace tessera_test

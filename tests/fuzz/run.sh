@@ -22,10 +22,10 @@ failed=()
 
 sources_of() {
   case $1 in
-    spec) echo core/spec/spec.c core/spec/spec_text.c core/spec/number.c ;;
+    spec) echo core/spec/*.c ;;
     number) echo core/spec/number.c ;;
     sequence | npy | tsv)
-      echo tools/cli/{data_file,dataset,decoder,npy,sequence,text,tsv}.c core/spec/{number,spec,spec_text}.c tests/unit/whole_file.c tests/fuzz/file.c
+      echo tools/cli/{data_file,dataset,decoder,npy,sequence,text,tsv}.c core/spec/*.c tests/unit/whole_file.c tests/fuzz/file.c
       ;;
     save)
       ls core/{spec,compose,batch,table,devices,cpu,cuda,kernels,user}/*.c | grep -v '^core/cpu/bulk.c$'
@@ -53,13 +53,13 @@ build_core() {
         -DTSR_PAYLOAD_BITS=$payload -c -o "$folder/bulk_k${key}c$payload.o" core/cpu/bulk.c
     done
   done
-  for image in bulk:kernels/launch pages:batch/batch; do
+  for image in bulk:kernels/launch pages:batch/batch zone:batch/zones; do
     TSR_NVCC='' bash plugins/build_images.sh --widths key_payload --symbol "tsr_${image%:*}_images" --sdk-root . \
       --out "$folder/${image%:*}_images.o" "core/${image#*:}.cu"
   done
   "${CLANG:-clang}" "${flags[@]}" -fsanitize=fuzzer-no-link,address,undefined -DTSR_POOL_SYSTEM=1 -c \
     -o "$folder/pool_system.o" core/cpu/pool.c
-  for image in {roofline,scan,pool,wide}:kernels pool_system:kernels {match,split}:batch; do
+  for image in {numbering,roofline,scan,pool,wide}:kernels pool_system:kernels {match,split}:batch; do
     TSR_NVCC='' bash plugins/build_images.sh --widths none --symbol "tsr_${image%:*}_images" --sdk-root . \
       --out "$folder/${image%:*}_images.o" "core/${image#*:}/${image%:*}.cu"
   done

@@ -54,6 +54,35 @@ if "$python" -c 'import pyright' 2>/dev/null; then
     fail "$(cat log)"
 fi
 
+ranks_are_right() { # N: that all of them said so
+  [[ $(sort out) == "$(for ((i = 0; i < $1; i++)); do echo "rank $i of $1 is right"; done)" ]] || fail "said: $(cat out log)"
+}
+
+case_of "processes that meet at a path share tables"
+for ((i = 0; i < 3; i++)); do "$python" "$here/tests/python/group_ranks.py" path $i 3 "$work/meet" & done >out 2>log
+wait
+ranks_are_right 3
+
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+for size in 2 4; do
+  case_of "$size processes that mpi4py started share tables"
+  if "$python" -c 'from mpi4py import MPI' 2>/dev/null; then
+    TMPDIR=/tmp OMP_NUM_THREADS=1 timeout 120 mpirun -n $size --oversubscribe "$python" "$here/tests/python/group_ranks.py" mpi4py \
+      >out 2>log || fail "status $?: $(cat log)"
+    ranks_are_right $size
+  else
+    skip "mpi4py cannot be imported (Debian: python3-mpi4py)"
+  fi
+  case_of "$size processes of torch.distributed share tables"
+  if "$python" -c 'import torch.distributed' 2>/dev/null; then
+    for ((i = 0; i < size; i++)); do "$python" "$here/tests/python/group_ranks.py" torch $i $size "$work/torch$size" & done >out 2>log
+    wait
+    ranks_are_right $size
+  else
+    skip "torch cannot be imported (Debian: python3-torch)"
+  fi
+done
+
 case_of "the tutorial is right"
 "$python" "$here/tests/python/tutorial_test.py" "$here/python/README.md" >log 2>&1 || fail "$(tail -n 60 log)"
 

@@ -26,6 +26,7 @@
 #include "tools/cli/places.h"
 
 enum { SECONDS_DEFAULT = 600, SECONDS_MAX = 86400, POLL_MICROSECONDS = 10000, TEST_NAME_BYTES = 256 };
+enum { NO_TEST_WAS_RUN = 3 }; /* the kit's exit status */
 enum { STRESS_MIN = 1 << 10, STRESS_MAX = 1 << 30 };
 
 #ifndef __has_feature
@@ -233,6 +234,8 @@ static tsr_exit judge(kit_run *run, pid_t child) {
     tsr_say("%s: ended the kit's process %s: a plugin returns its failures", run->file, where);
   else if (WEXITSTATUS(end) == TSR_EXIT_USAGE)
     return TSR_EXIT_USAGE; /* the child has said why */
+  else if (WEXITSTATUS(end) == NO_TEST_WAS_RUN)
+    tsr_say("%s: was not tested: --%s has no test for it. Try --full", run->file, run->level);
   else if (WEXITSTATUS(end) != 0)
     tsr_say("%s: breaks the contract: the tests that failed are named after its rules, see plugins/README.md",
             run->file);

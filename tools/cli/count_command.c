@@ -14,6 +14,7 @@
 #include "tools/cli/command.h"
 #include "tools/cli/pairs.h"
 #include "tools/cli/progress.h"
+#include "tools/cli/ranks.h"
 #include "tools/cli/reading.h"
 #include "tools/cli/stream.h"
 #include "tools/lab/outputs.h"
@@ -29,6 +30,7 @@ typedef struct count_job {
   tsr_spec *spec;
   tsr_stream_file *files;
   tsr_stream *stream;
+  tsr_ranks ranks;
   tsr_table *table;
   uint64_t distinct, overflows; /* keys; additions past the largest count */
   tsr_input_facts facts;
@@ -69,14 +71,23 @@ static tsr_status make_table(count_job *job, tsr_error *error) {
     snprintf(capacity, sizeof capacity, "table.capacity=%" PRIu64, possible);
     status = tsr_spec_set(job->spec, capacity, error);
   }
-  return status == TSR_OK ? tsr_table_create(job->spec, &options, &job->table, error) : status;
+  return status == TSR_OK ? tsr_ranks_table(&job->ranks, job->spec, &options, &job->table, error) : status;
 }
 
-static tsr_status check_report(count_job *job, tsr_error *error) {
+/* done: k-mers that were read. Processes that share the table have inserted all of them together. */
+static tsr_status check_report(count_job *job, uint64_t done, tsr_error *error) {
   char advice[TSR_FULL_ADVICE_BYTES];
   tsr_report report = {.size = 0};
   tsr_status status = tsr_table_report(job->table, &report, error);
-  job->overflows = report.overflows;
+  uint64_t sums[] = {report.overflows, report.not_placed, report.insert_keys};
+  if (status == TSR_OK) status = tsr_ranks_add_up(&job->ranks, 3, sums, error);
+  job->overflows = report.overflows = sums[0];
+  report.not_placed = sums[1];
+  if (status == TSR_OK && job->ranks.group && sums[2] != done)
+    return tsr_fail(error, TSR_IO,
+                    "%" PRIu64 " k-mers were inserted of the %" PRIu64 " that rank %" PRIu32
+                    " has read: all processes must read the same files",
+                    sums[2], done, job->ranks.rank);
   if (status == TSR_OK && report.not_placed)
     status = tsr_fail(
         error, TSR_NO_MEMORY, "%" PRIu64 " k-mers found no room in the table, so that counts would be wrong: %s",
@@ -116,6 +127,13 @@ static tsr_status open_files(count_job *job, tsr_error *error) {
   return status;
 }
 
+static tsr_status insert(const count_job *job, const tsr_chunk *chunk, tsr_error *error) {
+  uint64_t first, part;
+  tsr_ranks_part(&job->ranks, chunk->count, &first, &part);
+  return tsr_insert(job->table, part, (const char *)chunk->keys + first * (job->options.key_bits / 8), NULL, NULL,
+                    error);
+}
+
 static tsr_status count_all(count_job *job, tsr_error *error) {
   tsr_progress progress;
   tsr_chunk chunk = {.count = 0};
@@ -124,9 +142,9 @@ static tsr_status count_all(count_job *job, tsr_error *error) {
   tsr_progress_begin(&progress, "counting", "k-mers", job->is_quiet);
   while (status == TSR_OK && chunk.file < job->arguments->operand_count) {
     status = tsr_stream_next(job->stream, WAIT_MILLISECONDS, &chunk, error);
-    if (status == TSR_OK && chunk.count) status = tsr_insert(job->table, chunk.count, chunk.keys, NULL, NULL, error);
-    if (status == TSR_OK) status = check_report(job, error);
-    done += chunk.count;
+    if (status == TSR_OK && chunk.count) status = insert(job, &chunk, error);
+    if (status == TSR_OK) done += chunk.count;
+    if (status == TSR_OK && chunk.count) status = check_report(job, done, error);
     add_facts(job);
     tsr_progress_show(&progress, done, job->facts.bytes_read, job->facts.bytes);
   }
@@ -139,6 +157,10 @@ static tsr_status count_all(count_job *job, tsr_error *error) {
 static tsr_status put_out(const count_job *job, tsr_error *error) {
   tsr_pairs pairs = {.count = 0};
   tsr_status status = tsr_pairs_export(job->table, &pairs, error);
+  if (status || job->ranks.rank) {
+    tsr_pairs_free(&pairs);
+    return status;
+  }
   if (status == TSR_OK && job->overflows) tsr_say_stopped("", job->table, &pairs);
   if (status == TSR_OK) tsr_pairs_keep(&pairs, job->least);
   if (status == TSR_OK && job->is_sorted) status = tsr_pairs_sort(&pairs, error);
@@ -176,6 +198,7 @@ static const tsr_option options[] = {
     {"--spec", "SPEC", false,
      "The table that counts, in place of specs/count.ini. It starts with the spec's capacity and grows."},
     TSR_OPTION_STRICT,
+    TSR_OPTION_GROUP,
     {"--quiet", NULL, false, "Prints errors and warnings only."},
     TSR_OPTION_SET,
     TSR_OPTION_PLUGINS,
@@ -223,11 +246,13 @@ static tsr_status check_out(const count_job *job, tsr_error *error) {
 }
 
 static tsr_exit run_count(const tsr_arguments *arguments) {
-  count_job job = {.stream = NULL};
+  count_job job = {.stream = NULL, .ranks = {.size = 1}};
   tsr_error error;
   tsr_exit failed = read_arguments(arguments, &job);
   if (failed) return failed;
   tsr_status status = check_out(&job, &error);
+  if (status == TSR_OK) status = tsr_ranks_open(arguments, &job.ranks, &error);
+  if (job.ranks.rank) job.is_quiet = true; /* the first one speaks for all */
   if (status == TSR_OK) {
     status = read_spec(&job, &error);
     for (size_t i = 0; status && i < arguments->operand_count; i++) tsr_say_if_missing(arguments->operands[i]);
@@ -241,6 +266,7 @@ static tsr_exit run_count(const tsr_arguments *arguments) {
   if (status == TSR_OK) status = put_out(&job, &error);
   tsr_spec_free(job.spec);
   tsr_table_destroy(job.table);
+  tsr_ranks_close(&job.ranks);
   if (status == TSR_OK) return TSR_EXIT_OK;
   return tsr_say_error(status, &error);
 }

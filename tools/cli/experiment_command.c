@@ -15,7 +15,9 @@
 static const tsr_option options[] = {
     {"--list", NULL, false, "Lists the experiments."},
     {"--all", NULL, false, "All of them, one after the other."},
-    {"--small", NULL, false, "With few keys, to try them: seconds for all, also on the cpu backend."},
+    {"--small", NULL, false,
+     "With few keys, to try them: seconds for all, also on the cpu backend. Probes and loads are compared, and no "
+     "rates."},
     {"--out", "FOLDER", false,
      "Where NAME.csv, NAME.paper.csv and the picture NAME.svg of each go. Otherwise the working directory. An "
      "experiment continues a NAME.csv that is there."},

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "core/tessera_tools.h"
+#include "tools/cli/checkpoint.h"
 #include "tools/cli/rows.h"
 #include "tools/cli/stream.h"
 
@@ -37,13 +38,14 @@ typedef struct tsr_job_step {
 
 /* Where what a job makes goes: paths, "-" for standard output; NULL: nowhere. */
 typedef struct tsr_job_outputs {
-  const char *save;     /* the table, in the end */
-  const char *rows;     /* of all finds */
-  const char *unplaced; /* pairs that found no room; they are counted in any case */
-  const char *pairs;    /* all pairs of the table, in the end */
-  const char *json;     /* the job as an object (job_json.h) */
-  bool is_sorted;       /* `pairs` */
-  bool has_histogram;   /* on standard output: how many keys occur how often (pairs.h) */
+  const char *save;          /* the table, in the end */
+  const char *rows;          /* of all finds */
+  const char *unplaced;      /* pairs that found no room; they are counted in any case */
+  const char *pairs;         /* all pairs of the table, in the end */
+  const char *json;          /* the job as an object (job_json.h) */
+  bool is_sorted;            /* `pairs` */
+  bool has_histogram;        /* on standard output: how many keys occur how often (pairs.h) */
+  tsr_checkpoint checkpoint; /* the table while the job runs */
 } tsr_job_outputs;
 
 /* What the spec's kind means for a job. */

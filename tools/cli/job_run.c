@@ -11,6 +11,7 @@
 
 #include "core/spec/number.h"
 #include "tools/cli/gather.h"
+#include "tools/cli/hot.h"
 #include "tools/cli/job_report.h"
 #include "tools/cli/loading.h"
 #include "tools/cli/pairs.h"
@@ -28,7 +29,10 @@ typedef struct running {
   tsr_ahead *opening; /* the device, while the spec is checked */
   tsr_ahead *linking; /* and its code, while the files are read */
   tsr_worker worker;
-  uint64_t pairs; /* in the table, after the last step */
+  tsr_hot hot;
+  uint64_t from_step, from_keys; /* where a checkpoint was made: what is before that is skipped */
+  uint64_t skipped;              /* keys of the step under way */
+  uint64_t pairs;                /* in the table, after the last step */
 } running;
 
 static bool is_setting(const tsr_job *job, const char *key, const char *initial, const char *value) {
@@ -238,6 +242,26 @@ static tsr_status count_inputs(running *r, uint64_t *keys, tsr_error *error) {
   return status;
 }
 
+/* ---- Going on -------------------------------------------------------------------------------- */
+
+/* A job that was killed begins with its last checkpoint as its table. */
+static tsr_status find_checkpoint(running *r, tsr_error *error) {
+  tsr_job *job = r->job;
+  const tsr_checkpoint *last = &job->outputs.checkpoint;
+  tsr_status status = tsr_checkpoint_seek(&job->outputs.checkpoint, error);
+  if (status || !last->path[0]) return status;
+  if (last->step >= job->step_count)
+    return tsr_fail(error, TSR_BAD_ARGUMENT,
+                    "%s: was made in step %" PRIu64
+                    " of its job, and this one has %zu: --resume needs the same options",
+                    last->path, last->step + 1, job->step_count);
+  job->load = last->path;
+  r->from_step = last->step;
+  r->from_keys = last->keys;
+  tsr_say("going on from %s, after %" PRIu64 " keys of %s", last->path, last->keys, job->steps[last->step].path);
+  return TSR_OK;
+}
+
 /* ---- The table ------------------------------------------------------------------------------- */
 
 static tsr_status find_capacity(running *r, uint64_t *capacity, tsr_error *error) {
@@ -343,10 +367,25 @@ typedef struct doing {
 
 static tsr_status do_batch(void *context, const tsr_chunk *batch, tsr_error *error) {
   const doing *d = context;
+  if (d->step->verb == TSR_JOB_INSERT) tsr_hot_look(&d->run->hot, d->run->job, d->step->path, batch);
   tsr_status status = tsr_worker_do(&d->run->worker, d->step, batch, error);
   if (status == TSR_OK && d->step->report.not_placed && d->run->job->on_full == TSR_FULL_STOP)
     status = refuse_full(d->run->job, d->step, error);
+  if (status == TSR_OK)
+    tsr_checkpoint_pass(&d->run->job->outputs.checkpoint, d->run->job->table, (uint64_t)(d->step - d->run->job->steps),
+                        d->run->skipped + d->step->count);
   return status;
+}
+
+/* Takes away from a chunk what the checkpoint has of its step. */
+static void skip_done(running *r, size_t index, tsr_chunk *chunk) {
+  const uint64_t left = index < r->from_step ? UINT64_MAX : index == r->from_step ? r->from_keys - r->skipped : 0;
+  const uint64_t n = left < chunk->count ? left : chunk->count;
+  if (!n) return;
+  chunk->keys = (const char *)chunk->keys + n * (r->job->key_bits / 8);
+  if (chunk->values) chunk->values = (const char *)chunk->values + n * (r->job->value_bits / 8);
+  chunk->count -= n;
+  r->skipped += n;
 }
 
 /* All chunks of a step's file. Where an insert makes lists anew, its batches double. */
@@ -360,11 +399,17 @@ static tsr_status do_chunks(running *r, size_t index, tsr_progress *progress, ts
   const bool gathers = info.makes_lists && under_way.step->verb == TSR_JOB_INSERT;
   tsr_status status = TSR_OK;
   while (status == TSR_OK && chunk->file == index) {
-    status = gathers ? tsr_gather_add(&gather, chunk, error) : do_batch(&under_way, chunk, error);
+    skip_done(r, index, chunk);
+    if (chunk->count) status = gathers ? tsr_gather_add(&gather, chunk, error) : do_batch(&under_way, chunk, error);
     if (status == TSR_OK) status = next_chunk(r, under_way.step, progress, chunk, error);
   }
   if (status == TSR_OK) status = tsr_gather_finish(&gather, error);
   tsr_gather_free(&gather);
+  if (status == TSR_OK && index == r->from_step && r->skipped < r->from_keys)
+    status = tsr_fail(error, TSR_BAD_ARGUMENT,
+                      "%s: has %" PRIu64 " keys, and %s was made after %" PRIu64
+                      ": --resume needs the files that the killed job had",
+                      under_way.step->path, r->skipped, job->outputs.checkpoint.path, r->from_keys);
   return status;
 }
 
@@ -377,6 +422,7 @@ static tsr_status run_step(running *r, size_t index, tsr_chunk *chunk, tsr_error
   tsr_status status = TSR_OK;
   if (!job->is_quiet) tsr_say("reading %s", step->path);
   tsr_progress_begin(&progress, doing[step->verb], "keys", job->is_quiet);
+  r->skipped = 0;
   if (!index) status = next_chunk(r, step, &progress, chunk, error);
   if (status == TSR_OK) status = do_chunks(r, index, &progress, chunk, error);
   tsr_progress_end(&progress);
@@ -394,6 +440,7 @@ static tsr_status run_step(running *r, size_t index, tsr_chunk *chunk, tsr_error
 static tsr_status run_steps(running *r, tsr_error *error) {
   tsr_chunk chunk = {.count = 0};
   tsr_status status = TSR_OK;
+  tsr_checkpoint_begin(&r->job->outputs.checkpoint);
   if (r->job->load && !r->job->kind.is_filter) status = tsr_size(r->job->table, &r->pairs, error);
   for (size_t i = 0; status == TSR_OK && i < r->job->step_count; i++) status = run_step(r, i, &chunk, error);
   return status;
@@ -508,6 +555,7 @@ static tsr_status save(const tsr_job *job, tsr_error *error) {
 static tsr_status run(running *r, tsr_error *error) {
   tsr_job *job = r->job;
   tsr_status status = open_report(job, error);
+  if (status == TSR_OK) status = find_checkpoint(r, error);
   if (status == TSR_OK) r->opening = begin_ahead(job, 0);
   if (status == TSR_OK) status = read_spec(job, error);
   if (status == TSR_OK) status = open_files(r, error);
@@ -523,6 +571,7 @@ static tsr_status run(running *r, tsr_error *error) {
   if (status == TSR_OK && !job->kind.is_filter) status = tsr_table_usage(job->table, &job->totals.usage, error);
   if (status == TSR_OK) status = tsr_report_size(job, error);
   if (status == TSR_OK) status = save(job, error);
+  if (status == TSR_OK) tsr_checkpoint_end(&job->outputs.checkpoint);
   status = close_rows(r, status, error);
   return status == TSR_OK ? put_pairs(job, error) : status;
 }

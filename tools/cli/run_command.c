@@ -23,6 +23,13 @@ static const tsr_option options[] = {
     {"--flush", NULL, false,
      "At the end packs the linked lists of buckets, and releases empty units to the allocator."},
     {"--save", "FILE", false, "Saves the table at the end."},
+    {"--every", "TIME", false,
+     "Also saves the table every so often, as 60s, 5m or 1h, in FILE.at.STEP.KEYS. The job's end removes that "
+     "checkpoint."},
+    {"--resume", NULL, false,
+     "Goes on from the checkpoint that a killed job left. Give the same options and files; without a checkpoint the "
+     "job "
+     "begins at the beginning."},
     {"--out", "FILE", false,
      "Where the answers go, a row per query: the key, and its value or '-'. A multimap gives a row per value; a set or "
      "multiset gives the number of occurrences. The ending chooses the format: .npy, .csv, .tsv.gz or .csv.gz, "
@@ -178,6 +185,7 @@ static tsr_exit read_job(const tsr_arguments *arguments, tsr_job_step *steps, ts
       return tsr_say_usage("%s is about pairs that are inserted: give --insert FILE", about_inserts[i]);
   tsr_exit failed = tsr_reading_options(arguments, &job->reading);
   if (!failed) failed = read_value(tsr_arguments_value(arguments, "--value"), job);
+  if (!failed) failed = tsr_checkpoint_options(arguments, &job->outputs.checkpoint);
   if (!failed) failed = read_on_full(tsr_arguments_value(arguments, "--on-full"), job);
   return failed ? failed : check_outputs(arguments, job);
 }

@@ -5,7 +5,7 @@
  *   bench SPEC [SPEC2 ...] [--n 2^24] [--loads 0.8,0.9] [--ops insert,find100,find50,find0,erase] [--repeat 5]
  *         [--batch 32Ki] [--keys distinct] [--mix 0.2,0.2,0.3,0.3]
  *         [--set section.key=value]... [--plugins DIRECTORIES] [--seed N] [--csv] [--out FILE] [--append FILE]
- *         [--json FILE] [--vs SPEC] [--devices 0,1] [--raw yes]
+ *         [--json FILE] [--vs SPEC] [--devices 0,1] [--raw yes] [--compile no]
  *         [--beside RIVAL.so]...
  *
  * For each load n keys go into a table that they fill to this load; then finds ask n queries in another order

@@ -253,14 +253,16 @@ static double link_ms(const bench *b, uint64_t bytes) {
 
 /* What the time of a batch on D devices should be, from that of its part on one device, which splits and orders it too, and
  * from what the link carries. Kernels that split share the device with those that work, so the time in which they send comes
- * on top; what the work sends itself costs nothing beside it. Copies go on beside the work on other chunks, all but the
- * first one's way out and the last one's back; or the work beside the copies, where they take longer (design 0016). */
+ * on top, less what they write to their own memory otherwise; what the work sends itself costs nothing beside it. The host
+ * enqueues for one device after the other. Copies go on beside the work on other chunks, all but the first one's way out and
+ * the last one's back; or the work beside the copies, where they take longer (design 0016). */
 static double predict_ms(const bench *b, const subject *s, int op, const tsr_phases *phases) {
+  static const double sends = 0.6, host_ms = 0.15; /* fitted to 78 rows: ../../specs/results/notebook/0016.md */
   const double travel = link_ms(b, phases->sent_bytes - phases->hidden_bytes);
   const double share = s->stage == STRONG ? 1. / s->count : 1;
   const double work = b->split_ms[op] * share, chunks = (double)phases->chunks;
   if (s->stage < WEAK || work <= 0 || chunks < 1) return 0;
-  if (phases->is_direct) return work + travel;
+  if (phases->is_direct) return work + sends * travel + host_ms * (s->count - 1);
   return work > travel ? work + travel / chunks : travel + work / chunks;
 }
 

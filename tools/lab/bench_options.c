@@ -163,6 +163,13 @@ static tsr_status read_choice(const char *name, const char *text, bool *out, tsr
   return tsr_fail(error, TSR_BAD_ARGUMENT, "bench: %s %s: must be yes or no", name, text);
 }
 
+static tsr_status read_compile(const char *text, tsr_bench_options *o, tsr_error *error) {
+  bool waits;
+  const tsr_status status = read_choice("--compile", text, &waits, error);
+  o->code.compile = status == TSR_OK && waits ? TSR_BENCH_WAITS : TSR_BENCH_BY_TABLES;
+  return status;
+}
+
 static tsr_status read_devices(const char *text, tsr_bench_options *o, tsr_error *error) {
   uint32_t numbers = 0;
   size_t digits = 0;
@@ -216,6 +223,7 @@ enum {
   DEVICES,
   PROBES,
   RAW,
+  COMPILE,
   NAMES
 };
 static const tsr_option options[NAMES + 1] = {
@@ -265,6 +273,9 @@ static const tsr_option options[NAMES + 1] = {
      "with N together. Prints what the phases cost and what a model expects. N is cut to parts of one size."},
     {"--probes", "yes|no", false, "Whether probes are counted, which takes a run of its own; yes."},
     {"--raw", "yes|no", false, "Whether a row lists the rates of all repetitions, in the column mops_each; no."},
+    {"--compile", "yes|no", false,
+     "On the CPU, whether a compiler makes the code before it is timed; yes. no: function tables, as the library uses "
+     "for fewer than 2^18 keys per thread."},
     TSR_OPTION_END};
 
 const tsr_synopsis tsr_bench_synopsis = {
@@ -318,13 +329,15 @@ static tsr_status read_option(size_t which, const char *value, tsr_bench_options
   case VS:
     o->versus.spec = value;
     return TSR_OK;
+  case COMPILE:
+    return read_compile(value, o, error);
   case BESIDE:
     o->versus.beside[o->versus.beside_count++] = value;
     return TSR_OK;
   case DEVICES:
     return read_devices(value, o, error);
   case PROBES:
-    return read_choice(options[which].name, value, &o->probes, error);
+    return read_choice(options[which].name, value, &o->code.probes, error);
   case RAW:
     return read_choice(options[which].name, value, &o->outputs.raw, error);
   default:
@@ -393,7 +406,7 @@ static tsr_status read_all(int argc, char **argv, tsr_bench_options *o, tsr_erro
   const char *value;
   o->n = 1ull << 24;
   o->repeat = 5;
-  o->probes = true;
+  o->code = (tsr_bench_code){.probes = true, .compile = TSR_BENCH_AUTO};
   o->batch = 1ull << 15;
   o->pools.units = o->pools.tile_lanes = 1;
   tsr_status status = read_loads(".8", o, error);

@@ -67,6 +67,14 @@ typedef struct tsr_bench_versus {
   size_t beside_count;
 } tsr_bench_versus;
 
+typedef enum tsr_bench_compile { TSR_BENCH_WAITS, TSR_BENCH_BY_TABLES, TSR_BENCH_AUTO } tsr_bench_compile;
+
+/* What code is measured. probes: they are counted, by code of their own. */
+typedef struct tsr_bench_code {
+  bool probes;
+  tsr_bench_compile compile; /* on the CPU: waits for a compiler; or goes by function tables */
+} tsr_bench_code;
+
 typedef struct tsr_bench_pool_shape {
   uint64_t units, tile_lanes;
 } tsr_bench_pool_shape;
@@ -77,8 +85,8 @@ typedef struct tsr_bench_options {
   size_t spec_count, set_count;
   const char *devices; /* as written: measured on these; NULL: where the specs say */
   tsr_bench_versus versus;
-  uint64_t n, repeat;          /* repeat: 0: nothing is timed, and no code made for it */
-  bool probes;                 /* counted, by code of their own */
+  uint64_t n, repeat; /* repeat: 0: nothing is timed, and no code made for it */
+  tsr_bench_code code;
   bool n_is_given;             /* otherwise a file of keys has as many as it has */
   uint64_t batch;              /* pairs, of incremental and rebuild */
   double mix[TSR_MIXED_KINDS]; /* shares of a mixed batch */

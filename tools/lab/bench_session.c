@@ -218,7 +218,7 @@ tsr_status tsr_bench_link(const tsr_bench_options *o, const tsr_spec *spec, cons
   const uint32_t calls = tsr_bench_calls(op, has_values);
   tsr_code_cost timed = {0};
   tsr_status status = TSR_OK;
-  for (int counts = 0; status == TSR_OK && counts <= (o->probes ? 1 : 0); counts++) {
+  for (int counts = 0; status == TSR_OK && counts <= (o->code.probes ? 1 : 0); counts++) {
     tsr_spec *made = NULL;
     status = make_spec(spec, load, counts, &made, error);
     if (status == TSR_OK) status = tsr_spec_prepare(made, &options, sm, calls, counts ? NULL : &timed, error);
@@ -260,10 +260,10 @@ static double limit_of(const tsr_bench_session *s, const tsr_table_info *info, t
 
 /* Code is made before it is timed, also where the cpu backend would find that so few items do not pay a compiler: or half
  * of the turns would be of one code, half of another. That it cannot be made will be said when it is used. */
-static void make_code(const lane *l, tsr_bench_op op) {
+static void make_code(const tsr_bench_session *s, const lane *l, tsr_bench_op op) {
   tsr_table_info info = {0};
   tsr_error error;
-  if (l->subject.on.foreign) return;
+  if (l->subject.on.foreign || s->options->code.compile == TSR_BENCH_BY_TABLES) return;
   tsr_table_describe(l->subject.on.table, &info);
   const tsr_status status = tsr_table_prepare(l->subject.on.table, tsr_bench_calls(op, info.value_bits > 0), &error);
   (void)status;
@@ -277,7 +277,7 @@ static tsr_status count_probes(tsr_bench_session *s, tsr_bench_op op, size_t whi
   const size at = size_of(s, spec);
   tsr_table *counting = NULL;
   *counts = (tsr_bench_counts){.probes = -1};
-  if (!s->options->probes || s->lanes[which].subject.on.foreign) return TSR_OK;
+  if (!s->options->code.probes || s->lanes[which].subject.on.foreign) return TSR_OK;
   tsr_status status = create_table(s->options, spec, at.load, true, at.capacity, &counting, error);
   if (status == TSR_OK) status = tsr_bench_count(&s->arrays, counting, op, counts, error);
   tsr_table_destroy(counting);
@@ -376,7 +376,7 @@ static tsr_status measure_op(tsr_bench_session *s, tsr_bench_op op, tsr_error *e
     s->lanes[i].is_refused = tsr_bench_needs_fill(op) && !s->lanes[i].is_filled;
     if (!takes_part(&s->lanes[i]) || o->repeat == 0) continue;
     costs[i] = cost_of(s, &s->lanes[i], op);
-    make_code(&s->lanes[i], op);
+    make_code(s, &s->lanes[i], op);
   }
   tsr_status status = tsr_bench_prepare(&s->arrays, op, error);
   for (uint64_t turn = 0; status == TSR_OK && turn <= o->repeat; turn++) {
@@ -669,11 +669,20 @@ static tsr_status draw_keys(tsr_bench_session *s, tsr_error *error) {
   return status;
 }
 
+/* The library begins to compile what has worked for long, which would be in the midst of the turns. */
+static void forbid_compilers(bool forbids) {
+  static const char name[] = "TESSERA_CC_ITEMS";
+  static bool is_ours;
+  if (forbids && !getenv(name)) is_ours = setenv(name, "9000000000000000000", 0) == 0;
+  if (!forbids && is_ours) is_ours = unsetenv(name) != 0;
+}
+
 tsr_status tsr_bench_session_open(const tsr_bench_options *options, const tsr_bench_entrant *entrants, size_t count,
                                   tsr_bench_session **session, tsr_error *error) {
   tsr_bench_session *s = calloc(1, sizeof *s);
   if (!s) return tsr_fail(error, TSR_NO_MEMORY, "bench: no memory for a session");
   s->options = options;
+  forbid_compilers(options->code.compile == TSR_BENCH_BY_TABLES);
   s->is_right = true;
   s->model = options->keys.count;
   s->models = calloc(options->keys.count, sizeof *s->models);

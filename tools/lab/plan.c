@@ -14,7 +14,7 @@
 #include "tools/lab/bench_session.h"
 #include "tools/lab/status_line.h"
 
-enum { AXES_MAX = 64, COMBINATIONS_MAX = 1000000, REFUSALS_TOLD = 12 };
+enum { AXES_MAX = 64, COMBINATIONS_MAX = 1000000, REFUSALS_TOLD = 12, COMPILED_KEYS = 1 << 18 };
 
 /* The sections that are the laboratory's come first, then the table's, and of these the roles last. */
 static const char *const sections[] = {"sweep",  "variants", "bench",   "small",   "experiment",
@@ -283,7 +283,8 @@ static char *option_words(const planner *p, const words *w) {
   return NULL;
 }
 
-/* Cuts the words, which become the point's. */
+/* Cuts the words, which become the point's. Of many small tables a compiler for each would take most of the time, and the
+ * library uses none for so few keys. */
 static tsr_status read_options(tsr_point *point, tsr_error *error) {
   size_t count = 2;
   for (const char *c = point->words; *c; c++) count += *c == '\n';
@@ -298,7 +299,10 @@ static tsr_status read_options(tsr_point *point, tsr_error *error) {
     *end = 0;
     word = end + 1;
   }
-  return tsr_bench_options_read((int)at, point->argv, &point->options, error);
+  tsr_status status = tsr_bench_options_read((int)at, point->argv, &point->options, error);
+  if (status == TSR_OK && point->options.code.compile == TSR_BENCH_AUTO && point->options.n < COMPILED_KEYS)
+    point->options.code.compile = TSR_BENCH_BY_TABLES;
+  return status;
 }
 
 /* A combination's spec is made of words as of --set, but of what the file says, the sentence names the file. */

@@ -3,7 +3,7 @@
  * Choosing and gathering what a figure shows (plot_chart.h): the rows that can be drawn, then the columns, then panels
  * and lines of points.
  */
-#define _GNU_SOURCE /* open_memstream, qsort_r */
+#define _GNU_SOURCE /* asprintf, open_memstream, qsort_r */
 #include "tools/lab/plot_chart.h"
 
 #include <ctype.h>
@@ -491,7 +491,9 @@ static bool find_ends(const maker *m, size_t column, const char **least, const c
 
 /* Where the rows come from: what the file says in a note, or else the column of the rows that are drawn. */
 static void print_origin(maker *m, FILE *out, bool *is_first) {
-  static const struct { const char *name, *before; } origins[] = {{"device", ""}, {"date", ""}, {"commit", "commit "}};
+  static const struct {
+    const char *name, *before;
+  } origins[] = {{"device", ""}, {"date", ""}, {"commit", "commit "}, {"version", "version "}};
   for (size_t i = 0; i < sizeof origins / sizeof origins[0]; i++) {
     const char *note = tsr_results_note(m->results, origins[i].name), *least, *most;
     const size_t column = tsr_results_column(m->results, origins[i].name);
@@ -500,9 +502,12 @@ static void print_origin(maker *m, FILE *out, bool *is_first) {
     if (note) {
       fputs(note, out);
     } else {
-      fputs(least, out);
-      if (strcmp(least, most) != 0)
-        fprintf(out, "%s%s", i == 1 ? " to " : count_values(m, column) > 2 ? " … " : ", ", most);
+      const bool is_date = i == 1; /* the day is enough */
+      const int least_letters = (int)(is_date ? strcspn(least, "T") : strlen(least));
+      const int most_letters = (int)(is_date ? strcspn(most, "T") : strlen(most));
+      fprintf(out, "%.*s", least_letters, least);
+      if (least_letters != most_letters || strncmp(least, most, (size_t)most_letters) != 0)
+        fprintf(out, "%s%.*s", is_date ? " to " : count_values(m, column) > 2 ? " … " : ", ", most_letters, most);
     }
   }
 }
@@ -718,6 +723,48 @@ static void drop_lines(tsr_plot_panel *panel, size_t most) {
   }
 }
 
+/* Whether two lines are one in a figure: wherever both have a point, it is the same, and they have as many. */
+static bool is_same_line(const tsr_plot_line *a, const tsr_plot_line *b) {
+  if (a->point_count != b->point_count) return false;
+  for (size_t i = 0; i < a->point_count; i++)
+    if (a->points[i].x != b->points[i].x || a->points[i].y != b->points[i].y) return false;
+  return a->point_count > 1;
+}
+
+static const tsr_plot_line *numbered_line(const tsr_plot_panel *panel, size_t number) {
+  for (size_t i = 0; i < panel->line_count; i++)
+    if (panel->lines[i].number == number) return &panel->lines[i];
+  return NULL;
+}
+
+/* The first label whose lines hide those of this one in every panel; the label itself: there is none. */
+static size_t find_twin(const tsr_chart *chart, size_t number) {
+  for (size_t other = 0; other < number; other++) {
+    bool is_twin = true;
+    for (size_t i = 0; is_twin && i < chart->panel_count; i++) {
+      const tsr_plot_line *own = numbered_line(&chart->panels[i], number),
+                          *its = numbered_line(&chart->panels[i], other);
+      is_twin = !own || (its && is_same_line(own, its));
+    }
+    if (is_twin) return other;
+  }
+  return number;
+}
+
+/* A line that another hides says so in the legend. */
+static tsr_status name_twins(tsr_chart *chart, tsr_error *error) {
+  chart->twins = calloc(chart->label_count + 1, sizeof *chart->twins);
+  if (!chart->twins) return no_memory(error);
+  for (size_t i = 1; !chart->x_is_category && i < chart->label_count; i++) {
+    const size_t twin = find_twin(chart, i);
+    if (twin == i) continue;
+    if (asprintf(&chart->twins[i], "%s (the same as %s)", chart->labels[i], chart->labels[twin]) < 0)
+      return no_memory(error);
+    chart->labels[i] = chart->twins[i];
+  }
+  return TSR_OK;
+}
+
 /* Numbers the labels, and counts the points that repetitions do not agree on. */
 static tsr_status number_lines(tsr_chart *chart, tsr_error *error) {
   size_t lines = 0;
@@ -758,7 +805,8 @@ static tsr_status make(maker *m, tsr_error *error) {
   for (size_t i = 0; status == TSR_OK && i < m->row_count; i++) status = add_row(m, m->rows[i], error);
   for (size_t i = 0; i < chart->panel_count; i++) drop_lines(&chart->panels[i], m->request->most_lines);
   chart->across = m->request->across ? m->request->across : choose_across(chart->panel_count);
-  return status ? status : number_lines(chart, error);
+  if (status == TSR_OK) status = number_lines(chart, error);
+  return status ? status : name_twins(chart, error);
 }
 
 tsr_status tsr_chart_make(const tsr_results *results, const tsr_plot_request *request, tsr_chart *chart,
@@ -782,6 +830,8 @@ void tsr_chart_free(tsr_chart *chart) {
     free(chart->panels[i].categories);
   }
   free(chart->panels);
+  for (size_t i = 0; chart->twins && i < chart->label_count; i++) free(chart->twins[i]);
+  free(chart->twins);
   free(chart->labels);
   free(chart->title);
   free(chart->subtitle);

@@ -62,6 +62,7 @@ typedef struct tsr_chart {
   tsr_plot_panel *panels;
   size_t panel_count;
   const char **labels; /* label_count, each once, of the lines */
+  char **twins;        /* what some of them point to */
   size_t label_count;
   size_t across;   /* panels side by side, at least 1 */
   size_t unsteady; /* points whose fastest repetition took at most half as long as the slowest */

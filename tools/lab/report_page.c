@@ -43,7 +43,10 @@ static const char style[] =
     "td{white-space:normal}th{color:var(--faint);font-weight:600}td.number{text-align:right}\n"
     "dl{display:grid;grid-template-columns:fit-content(45%) 1fr;gap:.15rem "
     "1rem;margin:0}dt{color:var(--faint);overflow-wrap:anywhere}"
-    "dd{margin:0;overflow-wrap:anywhere}summary{cursor:pointer;margin:1rem 0 .5rem}\n";
+    "dd{margin:0;overflow-wrap:anywhere}summary{cursor:pointer;margin:1rem 0 .5rem}\n"
+    "@media(max-width:40rem){.rows,.rows tbody,.rows tr,.rows td{display:block}.rows th{display:none}"
+    ".rows tr{padding:.5rem 0;border-bottom:2px solid var(--line)}.rows td,.rows td.number{white-space:normal;"
+    "text-align:left;border:0;padding:0}.rows td::before{content:attr(data-name) \": \";color:var(--faint)}}\n";
 
 static void print_head(FILE *out) {
   fprintf(out,
@@ -269,10 +272,55 @@ static void print_best(FILE *out, const tsr_results *results, const tsr_chart *c
   fputs("</table></div>\n", out);
 }
 
-static void print_rows(FILE *out, const tsr_results *results) {
-  const size_t ok = tsr_results_column(results, "ok");
-  fprintf(out, "<details><summary>All %zu rows</summary>\n<div class=\"scroll\"><table>\n<tr>", results->row_count);
+/* What all rows say in a column; NULL: they differ, or none says anything. */
+static const char *common_field(const tsr_results *results, size_t column) {
+  const char *first = tsr_results_field(results, 0, column);
+  for (size_t row = 1; row < results->row_count; row++)
+    if (strcmp(first, tsr_results_field(results, row, column)) != 0) return NULL;
+  return first;
+}
+
+static bool is_in_table(const tsr_results *results, size_t column) {
+  const bool is_first = column == 0; /* a row has a name, also where there is one alone */
+  return is_first || !common_field(results, column);
+}
+
+/* What all rows have in common stands above: the table has the columns in which they differ. */
+static void print_common(FILE *out, const tsr_results *results) {
+  fputs("<dl class=\"common\">\n", out);
   for (size_t i = 0; i < results->column_count; i++) {
+    const char *field = common_field(results, i);
+    if (is_in_table(results, i) || !tsr_results_has(results, 0, i)) continue;
+    fputs("<dt>", out);
+    tsr_plot_print_escaped(out, results->names[i]);
+    fputs("</dt><dd>", out);
+    tsr_plot_print_escaped(out, field);
+    fputs("</dd>\n", out);
+  }
+  fputs("</dl>\n", out);
+}
+
+/* A cell knows its column's name, which a narrow page shows in front of it. */
+static void print_field(FILE *out, const tsr_results *results, size_t row, size_t column) {
+  const char *field = tsr_results_field(results, row, column), *name = results->names[column];
+  double number;
+  const bool is_wrong = strcmp(name, "ok") == 0 && strcmp(field, "yes") != 0;
+  fputs("<td data-name=\"", out);
+  tsr_plot_print_escaped(out, name);
+  fprintf(out, "\"%s>",
+          is_wrong                                            ? " class=\"wrong\""
+          : tsr_results_number(results, row, column, &number) ? " class=\"number\""
+                                                              : "");
+  tsr_plot_print_escaped(out, field);
+  fputs("</td>", out);
+}
+
+static void print_rows(FILE *out, const tsr_results *results) {
+  fprintf(out, "<details><summary>All %zu rows</summary>\n", results->row_count);
+  print_common(out, results);
+  fputs("<div class=\"scroll\"><table class=\"rows\">\n<tr>", out);
+  for (size_t i = 0; i < results->column_count; i++) {
+    if (!is_in_table(results, i)) continue;
     fputs("<th>", out);
     tsr_plot_print_escaped(out, results->names[i]);
     fputs("</th>", out);
@@ -280,15 +328,8 @@ static void print_rows(FILE *out, const tsr_results *results) {
   fputs("</tr>\n", out);
   for (size_t row = 0; row < results->row_count; row++) {
     fputs("<tr>", out);
-    for (size_t i = 0; i < results->column_count; i++) {
-      const char *field = tsr_results_field(results, row, i);
-      double number;
-      print_cell(out,
-                 i == ok && strcmp(field, "yes") != 0           ? " class=\"wrong\""
-                 : tsr_results_number(results, row, i, &number) ? " class=\"number\""
-                                                                : "",
-                 field);
-    }
+    for (size_t i = 0; i < results->column_count; i++)
+      if (is_in_table(results, i)) print_field(out, results, row, i);
     fputs("</tr>\n", out);
   }
   fputs("</table></div></details>\n", out);

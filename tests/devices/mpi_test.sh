@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Groups of processes over MPI, by OpenMPI and by MPICH, where they are installed (Debian: libopenmpi-dev openmpi-bin,
+# libmpich-dev mpich): the transport is built as a site does it, and 2 and 4 ranks are started by mpirun. Read next: mpi_ranks.c.
+
+# shellcheck source-path=SCRIPTDIR source=../cli/harness.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../cli/harness.sh"
+
+root=$PWD
+ranks=$root/tests/devices/mpi_ranks
+cd "$work" || exit 1
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+export TMPDIR=/tmp OMP_NUM_THREADS=1 # sockets' names are short, and ranks share the cores
+
+start() { # MPI N COMMAND...
+  local by=(mpirun."$1" -n "$2")
+  [[ $1 == mpich ]] || by+=(--oversubscribe)
+  timeout 120 "${by[@]}" "${@:3}" >out 2>err
+}
+
+tried=0
+for mpi in openmpi mpich; do
+  if ! command -v mpicc.$mpi >/dev/null || ! command -v mpirun.$mpi >/dev/null; then
+    case_of "$mpi carries groups"
+    skip "there is no mpicc.$mpi and mpirun.$mpi (Debian: lib$mpi-dev, ${mpi/openmpi/openmpi-bin})"
+    continue
+  fi
+  tried=$((tried + 1))
+  mkdir -p "$mpi"
+  case_of "the transport is built for $mpi"
+  bash "$root/transports/build_transport.sh" mpi --mpicc "mpicc.$mpi" --out "$mpi/transport_mpi.so" >log 2>&1 || fail "$(cat log)"
+  [[ ! -s log ]] || fail "$(cat log)"
+  export TESSERA_PLUGINS=$plugin_folders:$work/$mpi
+  for size in 2 4; do
+    for what in table other_call leaves no_memory; do
+      case_of "$size ranks by $mpi: $what"
+      start "$mpi" "$size" "$ranks" "$what" || fail "status $?: $(cat out err)"
+      [[ $(sort out) == "$(for ((i = 0; i < size; i++)); do echo "rank $i of $size is right"; done)" ]] ||
+        fail "said: $(cat out err)"
+    done
+  done
+  case_of "a process of its own is a group of one, by $mpi"
+  "$ranks" >out 2>err || fail "status $?: $(cat err)"
+  [[ $(cat out) == "rank 0 of 1 is right" ]] || fail "said: $(cat out err)"
+done
+
+case_of "a transport that is not there is told"
+TESSERA_PLUGINS=$plugin_folders "$ranks" >out 2>err && fail "it works"
+grep -q 'there is no transport_mpi.so in the folders of TESSERA_PLUGINS.*transports/build_transport.sh mpi' err || fail "said: $(cat err)"
+
+finish

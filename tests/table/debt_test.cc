@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Erases leave no debt: after a thousand rounds of erase and insert at load 0.9 a find looks at no more buckets than after
+// one, but for half again, with every recipe that erases. Looks are counted, not time. Read next: clean_test.cc, which
+// counts what inserts look at and how often a table is cleaned.
+#include <glob.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "tests/table/judged.h"
+
+namespace tessera_test {
+namespace {
+
+constexpr uint64_t kKeys = 2000, kPart = 100, kRounds = sanitized ? 100 : 1000;
+
+class Debt : public testing::TestWithParam<std::string> {
+protected:
+  // False: nothing is erased from such a table. A load that the parts refuse, or do not reach, stays the recipe's own.
+  bool create() {
+    tsr_spec *read = nullptr;
+    EXPECT_EQ(tsr_spec_read(GetParam().c_str(), &read, &error_), TSR_OK) << error_.message;
+    SpecPointer spec(read);
+    if (strcmp(tsr_spec_get(read, "table", "kind"), "filter") == 0) return false;
+    is_index_ = strcmp(tsr_spec_get(read, "table", "kind"), "index") == 0;
+    const std::string directories = plugin_directories();
+    tsr_options options = {};
+    options.plugins = directories.c_str();
+    for (const char *setting : {"table.backend=cpu", "table.statistics=yes", "table.capacity=2000"})
+      EXPECT_EQ(tsr_spec_set(read, setting, &error_), TSR_OK) << error_.message;
+    tsr_spec *full = nullptr;
+    EXPECT_EQ(tsr_spec_copy(read, &full, &error_), TSR_OK) << error_.message;
+    SpecPointer at_nine_tenths(full);
+    EXPECT_EQ(tsr_spec_set(full, "table.load_factor=0.9", &error_), TSR_OK) << error_.message;
+    char *text = nullptr;
+    const bool is_taken = tsr_spec_check(full, &options, &text, &error_) == TSR_OK && !strstr(text, "warning");
+    free(text);
+    table_ = made(is_taken ? full : read);
+    if (table_) tsr_table_describe(table_, &info_);
+    return table_;
+  }
+  ~Debt() override { tsr_table_destroy(table_); }
+
+  Array keys(uint64_t first, uint64_t count) const {
+    std::vector<uint64_t> numbers(count);
+    for (uint64_t i = 0; i < count; i++) numbers[i] = (first + i) * 0x9E3779B1u & 0xFFFFFFFFu;
+    return Array(info_.key_bits, numbers);
+  }
+
+  void insert(uint64_t first, uint64_t count) {
+    Array values(info_.value_bits, count);
+    ASSERT_EQ(
+        tsr_insert(table_, count, keys(first, count).data(), is_index_ ? nullptr : values.data(), nullptr, &error_),
+        TSR_OK)
+        << error_.message;
+  }
+
+  void round(uint64_t number) {
+    ASSERT_EQ(tsr_erase(table_, kPart, keys(1 + number * kPart, kPart).data(), nullptr, &error_), TSR_OK)
+        << error_.message;
+    ASSERT_NO_FATAL_FAILURE(insert(1 + kKeys + number * kPart, kPart));
+  }
+
+  // Buckets per key that finds look at, of the keys that are present after a round and of as many that are absent.
+  void looks(uint64_t number, double *present, double *absent) {
+    std::vector<uint8_t> found(kKeys);
+    const uint64_t first[] = {1 + (number + 1) * kPart, 1u << 24};
+    double *const looks[] = {present, absent};
+    for (int i = 0; i < 2; i++) {
+      const uint64_t before = report().find_probes;
+      ASSERT_EQ(tsr_contains(table_, kKeys, keys(first[i], kKeys).data(), found.data(), nullptr, &error_), TSR_OK)
+          << error_.message;
+      const uint64_t there = static_cast<uint64_t>(std::count(found.begin(), found.end(), 1));
+      EXPECT_LE(there, i ? 0 : kKeys);
+      EXPECT_GE(there + report().not_placed, i ? 0 : kKeys) << "more is missing than was handed back";
+      *looks[i] = static_cast<double>(report().find_probes - before) / kKeys;
+    }
+  }
+
+  tsr_report report() {
+    tsr_report report = {};
+    EXPECT_EQ(tsr_table_report(table_, &report, &error_), TSR_OK) << error_.message;
+    return report;
+  }
+
+  tsr_table *table_ = nullptr;
+  tsr_table_info info_ = {};
+  bool is_index_ = false;
+  tsr_error error_ = {};
+};
+
+// How many times as many buckets finds of absent keys may look at, and why it is more than 1.5: 0030-cleaning.md.
+double most_of_absent(const std::string &file) {
+  return file == "specs/linear.ini" ? 2.2 : file == "specs/slab_hash_mixed.ini" ? 2.0 : 1.5;
+}
+
+TEST_P(Debt, IsNoneAfterAThousandRounds) {
+  if (!create()) GTEST_SKIP() << "nothing is erased from it";
+  double present = 0, absent = 0, present_after = 0, absent_after = 0, most_present = 0, most_absent = 0;
+  ASSERT_NO_FATAL_FAILURE(insert(1, kKeys));
+  ASSERT_NO_FATAL_FAILURE(round(0));
+  ASSERT_NO_FATAL_FAILURE(looks(0, &present, &absent));
+  for (uint64_t number = 1; number < kRounds; number++) {
+    ASSERT_NO_FATAL_FAILURE(round(number));
+    if (number % 50 && number + 8 < kRounds) continue; // between two cleanings it may be at its most anywhere
+    ASSERT_NO_FATAL_FAILURE(looks(number, &present_after, &absent_after));
+    most_present = std::max(most_present, present_after);
+    most_absent = std::max(most_absent, absent_after);
+  }
+  EXPECT_LE(most_present, 1.5 * present + 0.1) << "present keys";
+  EXPECT_LE(most_absent, most_of_absent(GetParam()) * absent + 0.1) << "absent keys";
+}
+
+std::vector<std::string> files() {
+  glob_t found;
+  std::vector<std::string> files;
+  if (glob("specs/*.ini", 0, nullptr, &found) == 0) {
+    files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+    globfree(&found);
+  }
+  return files;
+}
+
+std::string name_of(const testing::TestParamInfo<std::string> &info) {
+  std::string name = info.param.substr(6, info.param.size() - 10);
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char letter) { return !isalnum(letter); }, '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Specs, Debt, testing::ValuesIn(files()), name_of);
+
+} // namespace
+} // namespace tessera_test
