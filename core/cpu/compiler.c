@@ -5,6 +5,7 @@
 #define _GNU_SOURCE /* secure_getenv */
 #include "core/cpu/compiler.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -23,7 +25,8 @@
 
 enum {
   CODE_BYTES_MAX = 16 << 20,
-  WORDS_BYTES_MAX = 1 << 16 /* kept of what the compiler says */
+  WORDS_BYTES_MAX = 1 << 16, /* kept of what the compiler says */
+  FOLDER_TRIES = 8
 };
 
 /* An operation takes below a second on an idle machine. A table waits for its own code; nobody waits for what is compiled
@@ -43,9 +46,15 @@ static const char *const target_flags[] = {[TSR_CODE_OWN] = "-march=native", [TS
 
 /* ---- A folder of its own --------------------------------------------------------------------- */
 
+/* Its name begins so. Whoever works in it holds a lock on it, which ends with the process: a folder without one is what a
+ * killed process left. */
+#define FOLDER_PREFIX "tessera-compiler-"
+#define FOLDER_RANDOM "XXXXXX"
+
 typedef struct folder {
   char path[512];
   tsr_leftover leftover; /* lists it while it is there */
+  int lock;              /* the folder, open and locked; negative: it is not */
 } folder;
 
 static const char *const unit_files[COMPILER_FILES_MAX] = {"unit.c",  "unit1.c", "unit2.c", "unit3.c", "unit4.c",
@@ -55,27 +64,77 @@ static void path_in(const folder *f, const char *name, char *path, size_t bytes)
   snprintf(path, bytes, "%s/%s", f->path, name);
 }
 
-/* mkdtemp makes it for this user alone. */
-static tsr_status folder_make(folder *f, tsr_error *error) {
-  const char *base = secure_getenv("TMPDIR");
-  if (!base || base[0] != '/' || strlen(base) > 400) base = "/tmp";
-  *f = (folder){.path = ""};
-  snprintf(f->path, sizeof f->path, "%s/tessera-XXXXXX", base);
-  tsr_leftover_hold();
-  const bool is_made = mkdtemp(f->path) != NULL;
-  const int why = errno;
-  if (is_made) tsr_leftover_add(&f->leftover, f->path);
-  tsr_leftover_release();
-  if (is_made) return TSR_OK;
-  return tsr_fail(error, TSR_NOT_FOUND, "no folder can be made in %s: %s; TMPDIR may name another", base,
-                  strerror(why));
-}
-
 static void folder_remove(folder *f) {
   tsr_leftover_hold();
   tsr_leftover_remove(f->path);
   tsr_leftover_drop(&f->leftover);
   tsr_leftover_release();
+  if (f->lock >= 0) close(f->lock);
+  f->lock = -1;
+}
+
+static const char *folder_base(void) {
+  const char *base = secure_getenv("TMPDIR");
+  return !base || base[0] != '/' || strlen(base) > 400 ? "/tmp" : base;
+}
+
+/* Opens a folder of this user's alone and locks it, if nobody else has; a negative number otherwise. */
+static int lock_folder(const char *path, int how) {
+  struct stat info;
+  const int lock = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (lock < 0) return lock;
+  if (fstat(lock, &info) == 0 && info.st_uid == geteuid() && !(info.st_mode & 077) && flock(lock, how) == 0)
+    return lock;
+  close(lock);
+  return -1;
+}
+
+/* Removes what processes that were killed have left, once a process. */
+static void remove_abandoned(void) {
+  const char *base = folder_base();
+  char path[700];
+  DIR *files = opendir(base);
+  for (const struct dirent *file; files && (file = readdir(files));) {
+    if (strncmp(file->d_name, FOLDER_PREFIX, sizeof FOLDER_PREFIX - 1) != 0 ||
+        strlen(file->d_name) != sizeof FOLDER_PREFIX FOLDER_RANDOM - 1)
+      continue;
+    snprintf(path, sizeof path, "%s/%s", base, file->d_name);
+    const int lock = lock_folder(path, LOCK_EX | LOCK_NB);
+    if (lock < 0) continue;
+    tsr_leftover_remove(path);
+    close(lock);
+  }
+  if (files) closedir(files);
+}
+
+static pthread_once_t abandoned_once = PTHREAD_ONCE_INIT;
+
+/* mkdtemp makes it for this user alone. Between that and the lock another process may take it for abandoned. */
+static bool folder_try(folder *f, const char *base, int *why) {
+  struct stat info;
+  snprintf(f->path, sizeof f->path, "%s/" FOLDER_PREFIX FOLDER_RANDOM, base);
+  tsr_leftover_hold();
+  const bool is_made = mkdtemp(f->path) != NULL;
+  *why = errno;
+  if (is_made) tsr_leftover_add(&f->leftover, f->path);
+  tsr_leftover_release();
+  if (!is_made) return false;
+  f->lock = lock_folder(f->path, LOCK_EX); /* none where the file system has no locks: then nobody removes it either */
+  if (stat(f->path, &info) == 0) return true;
+  folder_remove(f);
+  *why = EAGAIN;
+  return false;
+}
+
+static tsr_status folder_make(folder *f, tsr_error *error) {
+  const char *base = folder_base();
+  int why = EAGAIN;
+  *f = (folder){.path = "", .lock = -1};
+  pthread_once(&abandoned_once, remove_abandoned);
+  for (int tries = 0; tries < FOLDER_TRIES && why == EAGAIN; tries++)
+    if (folder_try(f, base, &why)) return TSR_OK;
+  return tsr_fail(error, TSR_NOT_FOUND, "no folder can be made in %s: %s; TMPDIR may name another", base,
+                  strerror(why));
 }
 
 static tsr_status folder_write(const folder *f, const char *name, const void *data, size_t bytes, tsr_error *error) {

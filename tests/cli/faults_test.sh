@@ -156,6 +156,26 @@ grep -q 'stopped by SIGTERM' err || fail "said: $(cat err)"
 for ((i = 0; i < 500; i++)); do kill -0 "$(cat child)" 2>/dev/null || break; sleep 0.02; done
 ! kill -0 "$(cat child)" 2>/dev/null || [[ $(awk '{ print $3 }' "/proc/$(cat child)/stat") == Z ]] || fail "the compiler's child works on"
 
+case_of "SIGKILL while code is compiled leaves scratch files, and the next run removes them, but not those in use"
+rm -f child
+TMPDIR=$work/scratch TESSERA_CC=$work/slow_cc TESSERA_CC_ITEMS=0 "$tessera" "${big[@]}" >/dev/null 2>&1 &
+process=$!
+until [[ -s child || ! -e /proc/$process ]]; do sleep 0.02; done
+kill -KILL $process
+wait $process 2>/dev/null
+kill -KILL -- "-$(awk '{ print $5 }' "/proc/$(cat child)/stat")" # the group of the compiler, which works on
+left=$(ls -A scratch)
+[[ $left == tessera-compiler-* ]] || fail "left $left"
+mkdir -m 0700 scratch/tessera-compiler-in_use scratch/tessera-compiler-another_name
+exec {held}<scratch/tessera-compiler-in_use && flock $held
+TMPDIR=$work/scratch TESSERA_CC_ITEMS=0 run "${big[@]}"
+expect_status 0
+exec {held}<&-
+for name in $left; do [[ ! -e scratch/$name ]] || fail "$name is still there"; done
+[[ -e scratch/tessera-compiler-in_use ]] || fail "what another process works in was removed"
+[[ -e scratch/tessera-compiler-another_name ]] || fail "a folder of the user's was removed"
+rm -rf scratch/*
+
 case_of "too little memory fails with a sentence and writes nothing"
 rm -f disk/*
 for megabytes in 100 200 400; do

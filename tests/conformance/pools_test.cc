@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <set>
@@ -226,6 +227,7 @@ TEST_P(OnAllocator, P61_P64_OneOwnerAfterAnother) {
 
 // ---- A thread that stands still ------------------------------------------------------------------
 
+constexpr std::chrono::seconds patience{20};
 std::atomic<uint32_t> stands_still, may_go_on;
 
 // Async-signal-safe: lock-free atomics and sched_yield.
@@ -284,14 +286,16 @@ void let_one_stand_still(const tsr_composition *composition, uint64_t rounds) {
     for (; !is_over; turns++) pool.give(&c, pool.take(&c));
   });
   const tsr_ctx c = pool.context();
+  const auto start = std::chrono::steady_clock::now();
   for (uint64_t round = 0; round < rounds && pool.twice == TSR_NO_HANDLE; round++) {
+    if (std::chrono::steady_clock::now() - start > patience) break; // a machine that is busy with other things
     uint32_t taken[4];
     const uint32_t most = 2 + static_cast<uint32_t>(round % 3);
     stands_still = may_go_on = 0;
     pthread_kill(stopped.native_handle(), SIGUSR2);
     while (!stands_still) sched_yield();
     for (uint32_t i = 0; i < most; i++) taken[i] = pool.take(&c);
-    for (uint32_t i = 0; i < most; i++)
+    for (uint32_t i = most; i-- > 0;) // the first one last: a stack has it on top again
       if (i != 1) pool.give(&c, taken[i]);
     const uint64_t until = turns + 20;
     may_go_on = 1;

@@ -15,24 +15,26 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 seconds=${1:?usage: tests/fuzz/run.sh SECONDS [TARGET...]}
 shift
-targets=(spec number sequence npy tsv save)
+targets_known=(spec number sequence npy tsv csv calls save)
+targets=("${targets_known[@]}")
 ((!$#)) || targets=("$@")
 work=${TESSERA_FUZZ:-${TMPDIR:-/tmp}/tessera_fuzz}
 failed=()
+has_core=
 
 sources_of() {
   case $1 in
     spec) echo core/spec/*.c ;;
     number) echo core/spec/number.c ;;
-    sequence | npy | tsv)
+    sequence | npy | tsv | csv)
       echo tools/cli/{data_file,dataset,decoder,npy,sequence,text,tsv}.c core/spec/*.c tests/unit/whole_file.c tests/fuzz/file.c
       ;;
-    save)
+    calls | save)
       ls core/{spec,compose,batch,table,devices,cpu,cuda,kernels,user}/*.c | grep -v '^core/cpu/bulk.c$'
-      echo "tests/fuzz/file.c $work/save/core/*"
+      echo "tests/fuzz/file.c $work/core/objects/*"
       ;;
     *)
-      echo "run.sh: $1: there is no such target; the targets are spec, number, sequence, npy, tsv and save" >&2
+      echo "run.sh: $1: there is no such target; the targets are ${targets_known[*]}" >&2
       exit 2
       ;;
   esac
@@ -41,9 +43,9 @@ sources_of() {
 # As ThreadSanitizer has it in .bazelrc: threads without OpenMP.
 flags=(-std=c11 -g -O1 -I. -mcx16 -DTSR_PTHREADS -fno-sanitize-recover=all)
 
-# What core/BUILD generates, and the plugins of the saved tables in the corpus; both without device code.
+# What core/BUILD generates, and the plugins of the tables that are used; both without device code.
 build_core() {
-  local folder=$1/core key payload image part name
+  local folder=$1/objects key payload image part name
   mkdir -p "$folder"
   bash core/embed_headers.sh plugins/*.h plugins/*.cuh -- core/kernels/facts.h core/kernels/*.{h,cuh} core/cpu/range.cuh \
     >"$folder/headers.c"
@@ -70,12 +72,15 @@ build_core() {
   done
   TSR_NVCC='' bash plugins/build_plugin.sh --role hasher --name murmur3 --widths key --out "$1/hasher_murmur3.so" \
     hashers/murmur3.c hashers/murmur3.cuh
-  export TESSERA_PLUGINS=$1
 }
 
 build() {
   local sources
-  [[ $1 != save ]] || build_core "$work/save"
+  if [[ ($1 == save || $1 == calls) && -z $has_core ]]; then
+    build_core "$work/core"
+    has_core=yes
+  fi
+  export TESSERA_PLUGINS=$work/core
   sources=$(sources_of "$1")
   # shellcheck disable=SC2086
   "${CLANG:-clang}" "${flags[@]}" -fsanitize=fuzzer,address,undefined -o "$work/$1/fuzzer" "tests/fuzz/$1_fuzz.c" \

@@ -82,6 +82,8 @@ TEST(Tune, TheWinnerIsTheFastestOfThoseMeasuredWithAllPairs) {
   EXPECT_NE(tuned.told.find("the best: " + best + "\n", tuned.told.find("20000 pairs")), std::string::npos)
       << tuned.told << best;
   EXPECT_NE(tuned.ini.find("this: " + best.substr(0, 90)), std::string::npos) << tuned.ini;
+  EXPECT_NE(tuned.ini.find("\n; Compared by how often its operations go to memory: "), std::string::npos) << tuned.ini;
+  EXPECT_NE(tuned.ini.find("\n; Compared by time, with all pairs: "), std::string::npos) << tuned.ini;
 
   tsr_spec *spec = nullptr;
   tsr_resolution resolution = {};

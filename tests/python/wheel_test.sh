@@ -67,11 +67,11 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 for size in 2 4; do
   case_of "$size processes that mpi4py started share tables"
   if "$python" -c 'from mpi4py import MPI' 2>/dev/null; then
-    TMPDIR=/tmp OMP_NUM_THREADS=1 timeout 120 mpirun -n $size --oversubscribe "$python" "$here/tests/python/group_ranks.py" mpi4py \
+    TMPDIR=/tmp OMP_NUM_THREADS=1 timeout 120 mpirun.openmpi -n $size --oversubscribe "$python" "$here/tests/python/group_ranks.py" mpi4py \
       >out 2>log || fail "status $?: $(cat log)"
     ranks_are_right $size
   else
-    skip "mpi4py cannot be imported (Debian: python3-mpi4py)"
+    skip "mpi4py cannot be imported (Debian: python3-mpi4py, openmpi-bin)"
   fi
   case_of "$size processes of torch.distributed share tables"
   if "$python" -c 'import torch.distributed' 2>/dev/null; then

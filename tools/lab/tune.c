@@ -62,7 +62,8 @@ typedef struct tuner {
   char *ops;
   char **kept; /* labels that go on, the best first; NULL: all */
   size_t kept_count;
-  char *winner; /* the INI by the last stage that has measured anything */
+  char stages_told[512]; /* comments of the INI: how many tables each stage has compared */
+  char *winner;          /* the INI by the last stage that has measured anything */
   struct timespec began;
 } tuner;
 
@@ -143,10 +144,12 @@ static tsr_status read_space(tuner *t, tsr_error *error) {
 
 /* ---- A stage --------------------------------------------------------------------------------- */
 
-/* The plan with that many pairs. backend: NULL: what the specs say. */
+/* The plan with that many pairs, and the code that the workload's table will have. backend: NULL: what the specs say. */
 static tsr_status read_plan(const tuner *t, uint64_t n, uint64_t repeat, const char *backend, tsr_plan *plan,
                             tsr_error *error) {
-  char *words[5] = {NULL};
+  enum { WORDS = 6, COMPILED_PAIRS = 1 << 18 };
+  char *words[WORDS] = {NULL};
+  const bool compiles = repeat && t->work.n >= COMPILED_PAIRS;
   const char **sets = calloc(t->options->set_count + 1, sizeof *sets);
   size_t set_count = t->options->set_count;
   int written = sets ? asprintf(&words[0], "--n=%llu", (unsigned long long)n) : -1;
@@ -154,16 +157,17 @@ static tsr_status read_plan(const tuner *t, uint64_t n, uint64_t repeat, const c
   if (written > 0) written = asprintf(&words[2], "--ops=%s", t->ops);
   if (written > 0) written = asprintf(&words[3], "--keys=%s", t->work.keys);
   if (written > 0) written = asprintf(&words[4], "--probes=%s", repeat ? "no" : "yes");
+  if (written > 0) written = asprintf(&words[5], "--compile=%s", compiles ? "yes" : "no");
   for (size_t i = 0; sets && i < set_count; i++) sets[i] = t->options->sets[i];
   if (sets && backend) sets[set_count++] = backend;
   const tsr_plan_options of_plan = {.plugins = t->options->plugins,
                                     .sets = sets,
                                     .set_count = set_count,
                                     .bench = (const char *const *)words,
-                                    .bench_count = 5,
+                                    .bench_count = WORDS,
                                     .space = t->space};
   tsr_status status = written > 0 ? tsr_plan_read(t->options->path, &of_plan, plan, error) : no_memory(error);
-  for (size_t i = 0; i < 5; i++) free(words[i]);
+  for (size_t i = 0; i < WORDS; i++) free(words[i]);
   free(sets);
   if (status == TSR_OK && t->kept) tsr_plan_choose(plan, (const char *const *)t->kept, t->kept_count);
   return status;
@@ -280,6 +284,7 @@ static void print_comment(FILE *out, const tuner *t, const stage *st, const tsr_
     if (t->work.share[k] > 0) fprintf(out, " %s %.3g", shares[k].key, t->work.share[k]);
   fprintf(out, ".\n");
   if (st->part > 1) fprintf(out, "; Its time was up: this is %s.\n", st->what);
+  fputs(t->stages_told, out);
   fprintf(out, "; %.3f %s an operation, %.2f bytes a pair. In %s:\n", scores[0].cost, st->unit,
           (double)best->bytes / (double)best->options.n, st->repeat ? "M/s" : "buckets");
   for (size_t i = 0; i < count && i < SHOWN; i++) {
@@ -401,6 +406,9 @@ static tsr_status judge(tuner *t, const stage *st, const tsr_plan *plan, score *
   fprintf(t->to, "%zu compared %s (%llu pairs): %zu answered right and hold all their pairs, %zu stay; the best: %s\n",
           count, st->what, (unsigned long long)pairs_of(t, st), held, stay, plan->points[scores[0].point].label);
   fflush(t->to);
+  const size_t told = strlen(t->stages_told);
+  snprintf(t->stages_told + told, sizeof t->stages_told - told, "; Compared %s: %zu of %zu tables.\n", st->what, held,
+           count);
   free_kept(t);
   t->kept = calloc(stay + 1, sizeof *t->kept);
   tsr_status status = t->kept ? note_winner(t, st, plan, scores, held, error) : no_memory(error);
