@@ -746,11 +746,14 @@ class Table:
             ) from None
 
     def find_or_insert(
-        self, keys: Any, values: Any = None, *, missing: Union[int, float] = 0, out: Any = None
+        self, keys: Any, values: Any = None, *, missing: Union[int, float] = 0, wait: bool = True, out: Any = None
     ) -> Tuple[Any, Any]:
         """Inserts the keys that are absent, with the values offered; returns (values, inserted): values (...) uint, the
         value that each key then has (None for a set), and inserted (...) bool. out: an array for the values. Waits, and
-        raises `Full` as `insert` does; `missing` is what then stands in `out` for a key without room."""
+        raises `Full` as `insert` does; `missing` is what then stands in `out` for a key without room.
+
+        wait = False: does not wait for a GPU, and returns (values, codes): a `Code` for each key, INSERTED, FOUND or
+        NOT_PLACED. Where a table moves pairs, the pair without room may be another one, which is then lost."""
         handle = self._begin()
         try:
             adapter, keys, memory = self._keys(keys)
@@ -775,6 +778,9 @@ class Table:
                 self._error_at,
             ):
                 self._fail_insert(handle, adapter, made)
+            if not wait:
+                self._finish()
+                return self._decoded(results, out), made[0]
             self._raise_full(handle, adapter, *made)
             return self._decoded(results, out), adapter.is_code(made[0], int(Code.INSERTED))
         finally:
