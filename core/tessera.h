@@ -154,7 +154,10 @@ TSR_API tsr_status tsr_find_or_insert(tsr_table *table, uint64_t n, const void *
  * with first_seen, for at most 2^24 items at a time. It waits only where an insert does. In reports it is an insert.
  * tsr_insert without values and tsr_find_or_insert without values are the same call; tsr_find only looks.
  * TSR_UNSUPPORTED for another kind, if 2^31 numbers were given (reuse = no), or if an earlier call failed when keys had no
- * numbers yet: then the table must be cleared. */
+ * numbers yet: then the table must be cleared.
+ * With eviction = lru or lfu all numbers are below capacity. Where the new keys are more than there is room for, the call first
+ * erases as many others: those with the lowest scores, and of equal ones those with the lowest numbers (tsr_evicted). Keys of
+ * the call itself stay; TSR_UNSUPPORTED if these are more than capacity. Such a call waits. */
 TSR_API tsr_status tsr_number(tsr_table *table, uint64_t n, const void *keys, uint32_t *numbers, const tsr_call *call,
                               tsr_error *error);
 /* kind = index: writes to keys[i] the key with the number from + i, or call->missing; call->present[i] is 1 if there is one,
@@ -164,6 +167,14 @@ TSR_API tsr_status tsr_keys_by_number(tsr_table *table, uint32_t from, uint64_t 
 /* kind = index: writes to *given how many numbers were given since the table was cleared. All numbers are below it. Waits.
  * TSR_UNSUPPORTED for another kind. */
 TSR_API tsr_status tsr_numbers_given(tsr_table *table, uint64_t *given, tsr_error *error);
+/* kind = index, eviction = lru or lfu: the keys that the last call that numbered keys gave up, *count of them, in the order of
+ * their numbers. Each key and its number are written once: the number belongs to another key now, or to none. Up to `room`
+ * items are written; keys and numbers may be NULL. Waits. TSR_UNSUPPORTED for another table. */
+TSR_API tsr_status tsr_evicted(tsr_table *table, uint64_t room, void *keys, uint32_t *numbers, uint64_t *count,
+                               tsr_error *error);
+/* The same tables: counts a use of the keys that have these numbers, as tsr_number does; tsr_find counts none. Numbers that no
+ * key has are passed over, 0xFFFFFFFF too. TSR_UNSUPPORTED for another table. */
+TSR_API tsr_status tsr_touch(tsr_table *table, uint64_t n, const uint32_t *numbers, void *stream, tsr_error *error);
 
 typedef struct tsr_unique_arrays { /* in host or device memory; NULL = not wanted */
   size_t size;
@@ -306,6 +317,7 @@ typedef struct tsr_report { /* since the table was created or tsr_table_report_r
   uint64_t overflows;
   uint64_t zoned;   /* keys of finds and erases that were sorted by zones first (find_batch) */
   uint64_t ungrown; /* a part of not_placed: memory ended growth = double, and these calls returned TSR_NO_MEMORY */
+  uint64_t evicted; /* keys that an index with eviction gave up */
 } tsr_report;
 
 /* Waits for the table's work and reads its counters. */

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the wheel: the package `tessera` around what a user installs, //:dist. No build backend, nothing downloaded;
+"""Makes the wheel: the package `tessera` around what a user installs, //:dist. On PyPI `tessera` is another project, so the
+distribution is called tessera-tables. No build backend, nothing downloaded;
 the same inputs make the same bytes. //:wheel calls this:
 
     make_wheel.py OUT.whl DIST.tar.gz FILE...
@@ -21,12 +22,24 @@ from typing import Dict, Tuple
 
 METADATA = """\
 Metadata-Version: 2.1
-Name: tessera
+Name: tessera-tables
 Version: {version}
 Summary: GPU hash tables, composed at run time from plugins that an INI file names
 License: Apache-2.0
 Requires-Python: >=3.9
 Requires-Dist: numpy
+Keywords: hash table,GPU,CUDA,group by,join,unique,NumPy,PyTorch,CuPy,JAX
+Classifier: Development Status :: 4 - Beta
+Classifier: Environment :: GPU :: NVIDIA CUDA
+Classifier: Intended Audience :: Developers
+Classifier: Intended Audience :: Science/Research
+Classifier: License :: OSI Approved :: Apache Software License
+Classifier: Operating System :: POSIX :: Linux
+Classifier: Programming Language :: C
+Classifier: Programming Language :: Python :: 3
+Classifier: Topic :: Database
+Classifier: Topic :: Scientific/Engineering
+Classifier: Typing :: Typed
 Description-Content-Type: text/markdown
 
 {tutorial}"""
@@ -74,7 +87,7 @@ def record(files: Dict[str, Tuple[bytes, int]], own: str) -> bytes:
 def main() -> None:
     out, dist, *sources = sys.argv[1:]
     version, files = read_dist(dist)
-    info = f"tessera-{version}.dist-info"
+    info = f"tessera_tables-{version}.dist-info"
     tag = f"py3-none-linux_{platform.machine()}"
     tutorial = ""
     for source in sources:
@@ -92,7 +105,7 @@ def main() -> None:
     ):
         files[f"{info}/{name}"] = text.encode(), 0o644
     files[f"{info}/RECORD"] = record(files, f"{info}/RECORD"), 0o644
-    expected = f"tessera-{version}-{tag}.whl"
+    expected = f"tessera_tables-{version}-{tag}.whl"
     if os.path.basename(out) != expected:
         sys.exit(f"make_wheel.py: {out}: pip reads the name of a wheel: call it {expected}, in //:wheel")
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as wheel:

@@ -55,6 +55,10 @@
   R(COMBINES, NO_VALUES, MEANING, "a set has no values to combine", "use first or promise_unique")                     \
   R(NUMBERING, NO_INDEX, MEANING, "only an index numbers its keys", "remove the line")                                 \
   R(REUSE, NO_INDEX, MEANING, "only an index numbers its keys", "remove the line")                                     \
+  R(EVICTION, NO_INDEX, MEANING, "only an index gives up keys", "remove the line")                                     \
+  R(EVICTS, KEEPS_NUMBERS, MEANING, "a new key takes the number of the one that is given up", "use reuse = yes")       \
+  R(GROWTH, EVICTS, MEANING, "a table that gives up keys stays as large as it is",                                     \
+    "use growth = none, or eviction = none")                                                                           \
   R(VALUE_BITS, INDEX, MEANING, "the value of a key is its number, which has 32 bits", "remove the line")              \
   R(POLICY, INDEX, MEANING, "a key that is present keeps its number", "remove the line")                               \
   R(MIXED, INDEX, NOT_BUILT, "a key gets its number after it is inserted, and a find could come between",              \
@@ -134,6 +138,8 @@
   R(CALL_FIND_OR_INSERT, KEEPS_ALL, MEANING, "it keeps every pair, so that no key counts as present",                  \
     "use tsr_insert, or kind = set or map")                                                                            \
   R(CALL_NUMBER, NO_INDEX, MEANING, "its keys have no numbers", "make a table of kind = index")                        \
+  R(CALL_EVICTED, NO_INDEX, MEANING, "it gives up no keys", "make a table of kind = index with eviction = lru")        \
+  R(CALL_EVICTED, EVICTS_NOTHING, MEANING, "it gives up no keys", "use eviction = lru or lfu")                         \
   R(CALL_ERASE_PAIRS, BUCKETS, NOT_BUILT, "a key's values are erased together", "use tsr_erase, or values = inline")   \
   R(CALL_ERASE_VALUES, VALUE_BYTES, BYTES, "no two rows are compared",                                                 \
     "pass values = NULL, which erases any one pair of a key, or use tsr_erase")                                        \
@@ -155,6 +161,7 @@
   R(CALL_CAPTURED, LISTS, NO_WAIT, "the host allocates memory for lists of whole batches", "insert before it")         \
   R(CALL_CAPTURED, HOST_PAGES, NOT_BUILT, "the host copies the pages", "use a table that the device holds")            \
   R(CALL_CAPTURED, KEEPS_NUMBERS, NO_WAIT, "the host counts numbers that never come back", "use reuse = yes")          \
+  R(CALL_CAPTURED, EVICTS, NO_WAIT, "the host counts the keys that have to go", "use eviction = none")                 \
   R(CALL_GROUP, INDEX, NOT_BUILT, "the free numbers are on one device", "number the keys in one process")              \
   R(CALL_GROUP, SEVERAL_DEVICES, NOT_BUILT, "each process of a group has one device", "name one")                      \
   R(CALL_GROUP, INDEPENDENT, NOT_BUILT, "pairs of a group are dealt by their keys", "use split = hash")                \

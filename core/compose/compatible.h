@@ -43,6 +43,9 @@ extern "C" {
   F(NUMBERING, "table", "numbering", 0, "numbering")                                                                   \
   F(REUSE, "table", "reuse", 0, "reuse")                                                                               \
   F(KEEPS_NUMBERS, "table", "reuse", 0, "reuse = no")                                                                  \
+  F(EVICTION, "table", "eviction", 0, "eviction")                                                                      \
+  F(EVICTS, "table", "eviction", 0, "eviction = lru or lfu")                                                           \
+  F(EVICTS_NOTHING, "table", "eviction", 0, "eviction = none")                                                         \
   F(MIXED, "table", "concurrency", 0, "concurrency = mixed")                                                           \
   F(PHASED, "table", "concurrency", 0, "concurrency = phased")                                                         \
   F(BUCKETS, "table", "values", 0, "values = buckets")                                                                 \
@@ -96,6 +99,7 @@ extern "C" {
   F(CALL_FIND_ALL, "", "", 0, "tsr_find_all")                                                                          \
   F(CALL_FIND_OR_INSERT, "", "", 0, "tsr_find_or_insert")                                                              \
   F(CALL_NUMBER, "", "", 1, "a call for an index")                                                                     \
+  F(CALL_EVICTED, "", "", 1, "a call for an index that evicts")                                                        \
   F(CALL_ERASE_PAIRS, "", "", 0, "tsr_erase_pairs")                                                                    \
   F(CALL_ERASE_VALUES, "", "", 1, "a call that erases pairs by value")                                                 \
   F(CALL_APPLY, "", "", 0, "tsr_apply")                                                                                \

@@ -82,8 +82,14 @@ uint64_t tsr_composition_spares(const tsr_composition *t) {
   return keeps ? tsr_composition_refs(t) * t->shape.bucket_slots : 0;
 }
 
+uint64_t tsr_composition_number_bytes_for(const tsr_composition *t, uint64_t room) {
+  const uint64_t listed = 2 * sizeof(uint64_t) + room * sizeof(uint32_t);
+  if (t->settings.numbers.eviction == TSR_EVICTION_NONE) return listed;
+  return (listed + 7) / 8 * 8 + (room + 1) * sizeof(uint64_t);
+}
+
 uint64_t tsr_composition_number_bytes(const tsr_composition *t) {
-  return t->settings.kind == TSR_KIND_INDEX ? 2 * sizeof(uint64_t) + tsr_composition_spares(t) * sizeof(uint32_t) : 0;
+  return t->settings.kind == TSR_KIND_INDEX ? tsr_composition_number_bytes_for(t, tsr_composition_spares(t)) : 0;
 }
 
 static tsr_status check_numbers(const tsr_composition *t, const tsr_spec *spec, tsr_error *error) {

@@ -114,6 +114,10 @@ enum { ROW_WORD_BYTES = 24 };
     "yes: an index gives the number of an erased key to a new one, so its numbers stay below its slots. no: a number " \
     "is given once, until the table is cleared.",                                                                      \
     ROW_CHOICE, ROW(numbers.reuse), 0, 0)                                                                              \
+  R("eviction", "none | lru | lfu", "none",                                                                            \
+    "What an index does when `capacity` keys have numbers. none: it fills its slots, then hands keys back. lru: it "   \
+    "gives up the keys that were used longest ago, and their numbers go to new ones. lfu: those used least often.",    \
+    ROW_CHOICE, ROW(numbers.eviction), 0, 0)                                                                           \
   R("concurrency", "phased | mixed", "phased",                                                                         \
     "Which operations on the table may overlap. phased: only those of one class (inserts, finds or erases). mixed: "   \
     "all, but in open addressing inserts and erases take turns.",                                                      \
@@ -512,6 +516,9 @@ static void find_traits_of_kind(const tsr_spec *spec, const tsr_settings *read, 
   has[TSR_HAS_NO_INDEX] = kind != TSR_KIND_INDEX;
   has[TSR_HAS_NUMBERING] = is_written(spec, "table", "numbering");
   has[TSR_HAS_REUSE] = is_written(spec, "table", "reuse");
+  has[TSR_HAS_EVICTION] = is_written(spec, "table", "eviction");
+  has[TSR_HAS_EVICTS] = read->numbers.eviction != TSR_EVICTION_NONE;
+  has[TSR_HAS_EVICTS_NOTHING] = !has[TSR_HAS_EVICTS];
   has[TSR_HAS_KEEPS_NUMBERS] = kind == TSR_KIND_INDEX && read->numbers.reuse == TSR_REUSE_NO;
   has[TSR_HAS_NO_MULTIMAP] = kind != TSR_KIND_MULTIMAP;
   has[TSR_HAS_NO_MAP] = kind != TSR_KIND_MAP && kind != TSR_KIND_MULTIMAP;

@@ -39,6 +39,7 @@ typedef struct tsr_devices {
 enum { TSR_KIND_INDEX = TSR_KINDS };
 enum { TSR_NUMBERING_ANY, TSR_NUMBERING_FIRST_SEEN };
 enum { TSR_REUSE_YES, TSR_REUSE_NO };
+enum { TSR_EVICTION_NONE, TSR_EVICTION_LRU, TSR_EVICTION_LFU };
 
 /* What inserting a present key does. */
 typedef struct tsr_policy_settings {
@@ -78,7 +79,7 @@ typedef struct tsr_value_settings {
 
 /* Of an index. */
 typedef struct tsr_number_settings {
-  uint64_t numbering, reuse;
+  uint64_t numbering, reuse, eviction;
 } tsr_number_settings;
 
 typedef struct tsr_settings {

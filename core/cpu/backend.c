@@ -26,6 +26,7 @@ struct tsr_program {
   tsr_fused fused[TSR_BULKS];    /* those that have been worth it */
   tsr_fusing *fusing[TSR_BULKS]; /* those that a compiler works on */
   uint64_t items[TSR_BULKS];     /* that the tables have worked through, or were asked for */
+  bool is_sought[TSR_BULKS];     /* whether it was compiled before was looked up */
   bool is_refused;               /* fusing has failed: not again */
   tsr_error why;                 /* of that */
   char words[sizeof(tsr_error)];
@@ -212,12 +213,22 @@ static void fuse(tsr_program *program, uint32_t op) {
     program->is_refused = true;
 }
 
+/* Takes an operation that was compiled before. */
+static void take_ready(tsr_program *program, uint32_t op) {
+  if (program->is_sought[op] || program->fused[op].range || program->is_refused) return;
+  program->is_sought[op] = true;
+  tsr_fuse_find(program->composition, op, &program->fused[op]);
+}
+
 /* Compiles operations when the tables would take about as long for the n items to come, or have taken it: all at once,
  * each by a compiler of its own. So users of small tables do not load the machine with compilers. */
 static void cpu_expect(tsr_program *program, const uint32_t *ops, uint32_t count, uint64_t n) {
-  const uint64_t least = tsr_fuse_items();
-  for (uint32_t i = 0; i < count; i++)
-    if ((program->items[ops[i]] + n) / tsr_parallel_threads() >= least) fuse(program, ops[i]);
+  const uint64_t least = tsr_fuse_items(), ready = least / TSR_FUSE_READY;
+  for (uint32_t i = 0; i < count; i++) {
+    const uint64_t items = (program->items[ops[i]] + n) / tsr_parallel_threads();
+    if (items >= ready && items < least) take_ready(program, ops[i]);
+    if (items >= least) fuse(program, ops[i]);
+  }
   for (uint32_t i = 0; least == 0 && i < count; i++) take_fused(program, ops[i], true);
 }
 

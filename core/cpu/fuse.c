@@ -258,6 +258,18 @@ tsr_status tsr_fuse_begin(const tsr_composition *composition, uint32_t operation
   return TSR_OK;
 }
 
+bool tsr_fuse_find(const tsr_composition *composition, uint32_t operation, tsr_fused *fused) {
+  const char *version;
+  bool is_there = false;
+#ifndef TSR_IS_SANITIZED_
+  char *text = tsr_glue_unit(composition, operation);
+  is_there = text && (use_ahead(text, fused) ||
+                      (tsr_compiler_version(&version, NULL) == TSR_OK && use_cached(text, version, fused)));
+  free(text);
+#endif
+  return is_there;
+}
+
 void tsr_fused_free(tsr_fused *fused) {
   if (fused->library) dlclose(fused->library);
   *fused = (tsr_fused){.library = NULL};

@@ -30,6 +30,8 @@ typedef struct tsr_fusing tsr_fusing;
  * begun, a few seconds at most, so that the next process finds it. */
 tsr_status tsr_fuse_begin(const tsr_composition *composition, uint32_t operation, tsr_fused *fused, tsr_fusing **fusing,
                           tsr_error *error) TSR_MUST_CHECK;
+/* The same without beginning to compile it: returns whether it was compiled before. */
+bool tsr_fuse_find(const tsr_composition *composition, uint32_t operation, tsr_fused *fused);
 /* Whether the compiler has ended; waits: until it has. A forked child has not its parent's compilers: what it waits for
  * it compiles itself. */
 bool tsr_fuse_ended(tsr_fusing *fusing, bool waits);
@@ -45,7 +47,9 @@ tsr_status tsr_fuse_ahead(const tsr_composition *composition, uint32_t operation
     TSR_MUST_CHECK;
 
 /* Items of an operation that one thread works through by function tables before it is worth a compiler:
- * TESSERA_CC_ITEMS, or what takes them about as long. 0: calls wait for the compiler before their first item. */
+ * TESSERA_CC_ITEMS, or what takes them about as long. 0: calls wait for the compiler before their first item.
+ * From 1 in TSR_FUSE_READY of them on, it is worth opening what was compiled before. */
+enum { TSR_FUSE_READY = 8 };
 uint64_t tsr_fuse_items(void);
 
 #ifdef __cplusplus

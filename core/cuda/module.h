@@ -8,7 +8,7 @@
 #include "core/cuda/driver.h"
 #include "core/kernels/steps.h"
 
-#define TSR_CUDA_MODULE_KERNELS_MAX 16u
+#define TSR_CUDA_MODULE_KERNELS_MAX 32u
 
 typedef struct tsr_cuda_module { /* all zero: not loaded yet */
   const tsr_steps *set;

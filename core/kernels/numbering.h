@@ -25,7 +25,17 @@
  * count    one item: they are free
  * blank    no key has a number
  * place    each item writes its key to the place of its number
- * add      each item adds 1 to the count of its number */
+ * add      each item adds 1 to the count of its number
+ * with eviction; of marked, below, level and choose the items are numbers:
+ * pin      the numbers of the items stay
+ * meet     ranks: 1 for one item of each key that has no number, otherwise 0
+ * marked   ranks: 1 for each number with the mark `wanted`, otherwise 0
+ * below    ranks: 1 for each number that may go and has at most the score `limit`, otherwise 0
+ * level    the same with exactly that score
+ * choose   marks the numbers below `limit`, and the first `from` ones with it. ranks: of level, summed
+ * hand_out the keys of chosen numbers, and these, go to the list. ranks: of marked, summed
+ * use      the items' numbers stay, and their scores say that they were used
+ * touch    the scores of those of the items' numbers that have keys say so */
 #define TSR_NUMBERING_STEPS(ITEM)                                                                                      \
   ITEM(offer)                                                                                                          \
   ITEM(first)                                                                                                          \
@@ -37,7 +47,16 @@
   ITEM(count)                                                                                                          \
   ITEM(blank)                                                                                                          \
   ITEM(place)                                                                                                          \
-  ITEM(add)
+  ITEM(add)                                                                                                            \
+  ITEM(pin)                                                                                                            \
+  ITEM(meet)                                                                                                           \
+  ITEM(marked)                                                                                                         \
+  ITEM(below)                                                                                                          \
+  ITEM(level)                                                                                                          \
+  ITEM(choose)                                                                                                         \
+  ITEM(hand_out)                                                                                                       \
+  ITEM(use)                                                                                                            \
+  ITEM(touch)
 #define TSR_NUMBERING_ENUM(step) TSR_NUMBERING_##step,
 enum { TSR_NUMBERING_STEPS(TSR_NUMBERING_ENUM) TSR_NUMBERING_STEP_COUNT };
 
@@ -46,6 +65,9 @@ typedef struct tsr_free_numbers {
   uint64_t given; /* numbers from this one on were never given */
   uint64_t spares;
 } tsr_free_numbers;
+
+/* The marks of numbers: nothing is known, stays because this call has its key, or chosen to be given up. */
+enum { TSR_NUMBER_MAY_GO, TSR_NUMBER_STAYS, TSR_NUMBER_GOES };
 
 /* Arrays hold n items, or are NULL if a step does not use them. */
 typedef struct tsr_numbering_run {
@@ -63,6 +85,10 @@ typedef struct tsr_numbering_run {
   uint8_t *present; /* ... and whether there is one; NULL: nobody asks */
   uint64_t *counts; /* add: of numbers from `from` on */
   uint64_t from, room;
+  uint64_t *scores;   /* of numbers, 0: it has no key; before the first one is the clock. NULL: nothing is evicted */
+  uint8_t *marks;     /* of numbers: TSR_NUMBER_MAY_GO, ... */
+  uint64_t limit;     /* use, touch: the clock */
+  uint32_t adds_uses; /* use, touch: scores count uses; otherwise they are the clock's */
 } tsr_numbering_run;
 
 /* ---- Numbers for new keys -------------------------------------------------------------------- */
@@ -139,12 +165,94 @@ TSR_STEP_FUNCTION void tsr_numbering_leave_item(const tsr_numbering_run *r, uint
 
 TSR_STEP_FUNCTION void tsr_numbering_keep_item(const tsr_numbering_run *r, uint64_t i) {
   uint32_t *spare = (uint32_t *)(r->all + 1);
-  if (tsr_numbering_comes_back(r, i)) spare[r->all->spares + r->ranks[i]] = r->numbers[i];
+  if (!tsr_numbering_comes_back(r, i)) return;
+  spare[r->all->spares + r->ranks[i]] = r->numbers[i];
+  if (r->scores && r->numbers[i] < r->room) r->scores[r->numbers[i]] = 0;
 }
 
 TSR_STEP_FUNCTION void tsr_numbering_count_item(const tsr_numbering_run *r, uint64_t i) {
   (void)i;
   r->all->spares += r->ranks[r->room];
+}
+
+/* ---- Keys that are given up ------------------------------------------------------------------ */
+
+TSR_STEP_FUNCTION uint64_t tsr_numbering_key(const tsr_numbering_run *r, uint64_t i) {
+  return r->key_bytes == sizeof(uint32_t) ? ((const uint32_t *)r->keys)[i] : ((const uint64_t *)r->keys)[i];
+}
+
+TSR_STEP_FUNCTION void tsr_numbering_pin_item(const tsr_numbering_run *r, uint64_t i) {
+  if (r->numbers[i] < r->room) TSR_STEP_STORE(&r->marks[r->numbers[i]], TSR_NUMBER_STAYS);
+}
+
+/* Takes a place for the item, or returns who has it. Relaxed: the keys were there before. */
+TSR_STEP_FUNCTION uint32_t tsr_numbering_meet_at(uint32_t *place, uint32_t item) {
+#ifdef __CUDACC__
+  return atomicCAS(place, TSR_NUMBER_NONE, item);
+#else
+  uint32_t seen = TSR_NUMBER_NONE;
+  __atomic_compare_exchange_n(place, &seen, item, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return seen;
+#endif
+}
+
+/* In `first`, of `room` places, a power of two and more than the items. So there is always an empty one. */
+TSR_STEP_FUNCTION void tsr_numbering_meet_item(const tsr_numbering_run *r, uint64_t i) {
+  r->ranks[i] = 0;
+  if (r->numbers[i] != TSR_NUMBER_NONE) return;
+  const uint64_t key = tsr_numbering_key(r, i);
+  uint64_t mixed = (key ^ key >> 32) * 0x9E3779B97F4A7C15ull;
+  for (uint64_t at = mixed >> 32;; at++) {
+    const uint32_t seen = tsr_numbering_meet_at(&r->first[at & (r->room - 1)], (uint32_t)i);
+    if (seen == TSR_NUMBER_NONE) r->ranks[i] = 1;
+    if (seen == TSR_NUMBER_NONE || tsr_numbering_key(r, seen) == key) return;
+  }
+}
+
+TSR_STEP_FUNCTION void tsr_numbering_marked_item(const tsr_numbering_run *r, uint64_t i) {
+  r->ranks[i] = r->marks[i] == r->wanted;
+}
+
+TSR_STEP_FUNCTION uint32_t tsr_numbering_may_go(const tsr_numbering_run *r, uint64_t i) {
+  return r->scores[i] != 0 && r->marks[i] == TSR_NUMBER_MAY_GO;
+}
+
+TSR_STEP_FUNCTION void tsr_numbering_below_item(const tsr_numbering_run *r, uint64_t i) {
+  r->ranks[i] = tsr_numbering_may_go(r, i) && r->scores[i] <= r->limit;
+}
+
+TSR_STEP_FUNCTION void tsr_numbering_level_item(const tsr_numbering_run *r, uint64_t i) {
+  r->ranks[i] = tsr_numbering_may_go(r, i) && r->scores[i] == r->limit;
+}
+
+TSR_STEP_FUNCTION void tsr_numbering_choose_item(const tsr_numbering_run *r, uint64_t i) {
+  const uint32_t goes = r->scores[i] < r->limit || (r->scores[i] == r->limit && r->ranks[i] < r->from);
+  if (tsr_numbering_may_go(r, i) && goes) r->marks[i] = TSR_NUMBER_GOES;
+}
+
+/* The count of uses, or when the number was used last. Relaxed: a later step reads it. */
+TSR_STEP_FUNCTION void tsr_numbering_raise(const tsr_numbering_run *r, uint32_t number) {
+#ifdef __CUDACC__
+  if (r->adds_uses) atomicAdd((unsigned long long *)&r->scores[number], 1ull);
+#else
+  if (r->adds_uses) __atomic_fetch_add(&r->scores[number], 1, __ATOMIC_RELAXED);
+#endif
+  if (!r->adds_uses) TSR_STEP_STORE(&r->scores[number], r->limit);
+}
+
+TSR_STEP_FUNCTION void tsr_numbering_use_item(const tsr_numbering_run *r, uint64_t i) {
+  const uint32_t number = r->numbers[i];
+  if (i == 0) r->scores[-1] = r->limit;
+  if (number == TSR_NUMBER_NONE) r->numbers[i] = (uint32_t)r->missing;
+  if (number >= r->room) return;
+  tsr_numbering_raise(r, number);
+  TSR_STEP_STORE(&r->marks[number], TSR_NUMBER_STAYS);
+}
+
+/* No key appears or goes meanwhile, so that a score is 0 before or never. */
+TSR_STEP_FUNCTION void tsr_numbering_touch_item(const tsr_numbering_run *r, uint64_t i) {
+  if (i == 0) r->scores[-1] = r->limit;
+  if (r->numbers[i] < r->room && r->scores[r->numbers[i]]) tsr_numbering_raise(r, r->numbers[i]);
 }
 
 /* ---- Keys by number -------------------------------------------------------------------------- */
@@ -171,9 +279,15 @@ TSR_STEP_FUNCTION uint32_t tsr_numbering_is_asked(const tsr_numbering_run *r, ui
 TSR_STEP_FUNCTION void tsr_numbering_place_item(const tsr_numbering_run *r, uint64_t i) {
   uint64_t at;
   if (!tsr_numbering_is_asked(r, i, &at)) return;
-  tsr_numbering_write_key(
-      r, at, r->key_bytes == sizeof(uint32_t) ? ((const uint32_t *)r->keys)[i] : ((const uint64_t *)r->keys)[i]);
+  tsr_numbering_write_key(r, at, tsr_numbering_key(r, i));
   if (r->present) TSR_STEP_STORE(&r->present[at], 1);
+}
+
+TSR_STEP_FUNCTION void tsr_numbering_hand_out_item(const tsr_numbering_run *r, uint64_t i) {
+  const uint32_t number = r->numbers[i];
+  if (number >= r->room || r->marks[number] != TSR_NUMBER_GOES) return;
+  tsr_numbering_write_key(r, r->ranks[number], tsr_numbering_key(r, i));
+  r->first[r->ranks[number]] = number;
 }
 
 /* Relaxed: counts order nothing. */

@@ -27,6 +27,11 @@ static bool uses_rows(const tsr_table *t, const tsr_request *r) {
   return t->values->are_apart && (!is_bulk || r->values || r->values_out);
 }
 
+static bool evicts(const tsr_table *t, const tsr_request *r) {
+  (void)r;
+  return t->store.composition->settings.traits.has[TSR_HAS_EVICTS];
+}
+
 static bool counts_numbers(const tsr_table *t, const tsr_request *r) {
   (void)r;
   return t->store.composition->settings.traits.has[TSR_HAS_KEEPS_NUMBERS];
@@ -103,6 +108,8 @@ static const obstacle obstacles[] = {
     {TSR_CALL_NUMBERS, NULL, "it waits, to see which numbers there are: call it before or after", TSR_HAS_NOTHING},
     {TSR_BULK_insert, counts_numbers, NULL, TSR_HAS_KEEPS_NUMBERS},
     {TSR_BULK_find_or_insert, counts_numbers, NULL, TSR_HAS_KEEPS_NUMBERS},
+    {TSR_BULK_insert, evicts, NULL, TSR_HAS_EVICTS},
+    {TSR_BULK_find_or_insert, evicts, NULL, TSR_HAS_EVICTS},
     {TSR_BULK_insert, makes_lists, NULL, TSR_HAS_LISTS},
     {TSR_BULK_insert, combines_unasked,
      "an insert that combines values where pairs move needs a result for each key: pass call->results",

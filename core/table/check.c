@@ -66,7 +66,10 @@ static void print_settings(FILE *out, const tsr_spec *spec, const tsr_compositio
          t->shape.kind == TSR_KIND_COUNTER))
       continue;
     if (strcmp(rows[i].key, "duplicates") == 0 && is_index) continue;
-    if ((strcmp(rows[i].key, "numbering") == 0 || strcmp(rows[i].key, "reuse") == 0) && !is_index) continue;
+    if ((strcmp(rows[i].key, "numbering") == 0 || strcmp(rows[i].key, "reuse") == 0 ||
+         strcmp(rows[i].key, "eviction") == 0) &&
+        !is_index)
+      continue;
     if (strcmp(rows[i].key, "overflow") == 0 && !value && t->shape.duplicates != TSR_DUPLICATES_ADD)
       continue; /* there are no sums */
     if (strcmp(rows[i].key, "capacity") == 0)

@@ -5,6 +5,7 @@
 #include "core/batch/sum.h"
 #include "core/sized.h"
 #include "core/table/call.h"
+#include "core/table/eviction.h"
 #include "core/table/filter.h"
 #include "core/table/numbering.h"
 #include "core/table/operate.h"
@@ -24,12 +25,16 @@ tsr_status tsr_number(tsr_table *t, uint64_t n, const void *keys, uint32_t *numb
   return t->methods->operate(t, &request, error);
 }
 
-/* What a call that waits refuses: another kind, and a stream that is captured. */
-static tsr_status begin(tsr_table *t, const char *call, void *stream, tsr_error *error) {
+/* What a call that waits refuses: another kind, as `feature` says, and a stream that is captured. */
+static tsr_status begin_as(tsr_table *t, tsr_feature feature, const char *call, void *stream, tsr_error *error) {
   tsr_request r = {.op = TSR_CALL_NUMBERS, .call.stream = stream};
   tsr_status status = t ? TSR_OK : tsr_fail(error, TSR_BAD_ARGUMENT, "%s: the table is NULL", call);
-  if (status == TSR_OK) status = tsr_table_admits(t, TSR_HAS_CALL_NUMBER, call, error);
+  if (status == TSR_OK) status = tsr_table_admits(t, feature, call, error);
   return status ? status : tsr_call_begin(t, &r, error);
+}
+
+static tsr_status begin(tsr_table *t, const char *call, void *stream, tsr_error *error) {
+  return begin_as(t, TSR_HAS_CALL_NUMBER, call, stream, error);
 }
 
 tsr_status tsr_numbers_given(tsr_table *t, uint64_t *given, tsr_error *error) {
@@ -94,6 +99,33 @@ tsr_status tsr_keys_by_number(tsr_table *t, uint32_t from, uint64_t n, void *key
   status = tsr_stage_out(t, arrays, 2, known.stream, status, error);
   const tsr_status waited = t->backend->synchronize(t->device, known.stream, status ? NULL : error);
   return status ? status : waited;
+}
+
+/* ---- Keys that are given up ------------------------------------------------------------------ */
+
+tsr_status tsr_touch(tsr_table *t, uint64_t n, const uint32_t *numbers, void *stream, tsr_error *error) {
+  tsr_status status = begin_as(t, TSR_HAS_CALL_EVICTED, "tsr_touch", stream, error);
+  if (status == TSR_OK) status = tsr_numbering_check(t, error);
+  if (status || n == 0) return status;
+  if (!numbers)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_touch: numbers is NULL, but n = %llu", (unsigned long long)n);
+  tsr_array array = {.callers = numbers, .bytes = n * sizeof *numbers, sizeof *numbers, .use = TSR_ARRAY_READ};
+  status = tsr_stage_in(t, &array, 1, stream, error);
+  if (status == TSR_OK) status = tsr_eviction_touch(t, n, array.devices, stream, error);
+  return tsr_stage_out(t, &array, 1, stream, status, error);
+}
+
+tsr_status tsr_evicted(tsr_table *t, uint64_t room, void *keys, uint32_t *numbers, uint64_t *count, tsr_error *error) {
+  tsr_status status = begin_as(t, TSR_HAS_CALL_EVICTED, "tsr_evicted", NULL, error);
+  if (status == TSR_OK && !count) status = tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_evicted needs a place for the count");
+  if (status == TSR_OK) status = tsr_table_wait(t, error);
+  if (status) return status;
+  *count = t->numbering.evicted;
+  const uint64_t n = room < *count ? room : *count, key_bytes = t->store.composition->shape.key_bits / 8;
+  if (n && keys) status = t->backend->copy(t->device, keys, t->numbering.evicted_keys, n * key_bytes, NULL, error);
+  if (n && numbers && status == TSR_OK)
+    status = t->backend->copy(t->device, numbers, t->numbering.evicted_numbers, n * sizeof *numbers, NULL, error);
+  return status ? status : t->backend->synchronize(t->device, NULL, error);
 }
 
 /* ---- Distinct keys --------------------------------------------------------------------------- */

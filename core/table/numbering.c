@@ -7,6 +7,8 @@
 #include "core/batch/sum.h"
 #include "core/kernels/scan.h"
 #include "core/table/call.h"
+#include "core/table/clean.h"
+#include "core/table/eviction.h"
 #include "core/table/launch.h"
 #include "core/table/order.h"
 
@@ -16,13 +18,6 @@ static const tsr_number_settings *settings_of(const tsr_table *t) { return &t->s
 
 static bool reuses(const tsr_table *t) { return settings_of(t)->reuse == TSR_REUSE_YES; }
 
-tsr_status tsr_numbering_step(const tsr_table *t, uint32_t which, const tsr_numbering_run *run, void *stream,
-                              tsr_error *error) {
-  tsr_numbering_run whole = *run;
-  whole.all = t->numbering.all;
-  return t->backend->step(t->device, NULL, &tsr_numbering_steps.step[which], &whole, run->n, stream, error);
-}
-
 tsr_status tsr_numbering_check(const tsr_table *t, tsr_error *error) {
   if (!t->numbering.is_torn) return TSR_OK;
   return tsr_fail(error, TSR_UNSUPPORTED,
@@ -31,19 +26,30 @@ tsr_status tsr_numbering_check(const tsr_table *t, tsr_error *error) {
 
 /* ---- Memory of the free numbers -------------------------------------------------------------- */
 
-static uint64_t bytes_for(uint64_t room) { return sizeof(tsr_free_numbers) + room * sizeof(uint32_t); }
+static uint64_t bytes_for(const tsr_table *t, uint64_t room) {
+  return tsr_composition_number_bytes_for(t->store.composition, room);
+}
+
+/* Into longer memory. The scores follow the list, with the clock before them. */
+static tsr_status copy_numbers(tsr_table *t, tsr_free_numbers *to, uint64_t room, tsr_error *error) {
+  const uint64_t listed = sizeof *to + t->numbering.room * sizeof(uint32_t);
+  const tsr_status status = t->backend->copy(t->device, to, t->numbering.all, listed, NULL, error);
+  if (status || !tsr_evicts(t)) return status;
+  return t->backend->copy(t->device, tsr_scores_in(t, to, room) - 1,
+                          tsr_scores_in(t, t->numbering.all, t->numbering.room) - 1,
+                          (t->numbering.room + 1) * sizeof(uint64_t), NULL, error);
+}
 
 static tsr_status reserve(tsr_table *t, uint64_t count, tsr_error *error) {
   const uint64_t least = tsr_composition_spares(t->store.composition);
   const uint64_t room = count > least ? count : least;
   void *memory = NULL;
   if (t->numbering.all && t->numbering.room >= room) return TSR_OK;
-  tsr_status status = t->backend->allocate(t->device, bytes_for(room), &memory, error);
+  tsr_status status = t->backend->allocate(t->device, bytes_for(t, room), &memory, error);
   if (status) return status;
   if (t->numbering.all) status = tsr_table_wait(t, error);
-  if (status == TSR_OK) status = t->backend->fill(t->device, memory, 0, bytes_for(room), NULL, error);
-  if (status == TSR_OK && t->numbering.all)
-    status = t->backend->copy(t->device, memory, t->numbering.all, bytes_for(t->numbering.room), NULL, error);
+  if (status == TSR_OK) status = t->backend->fill(t->device, memory, 0, bytes_for(t, room), NULL, error);
+  if (status == TSR_OK && t->numbering.all) status = copy_numbers(t, memory, room, error);
   if (status == TSR_OK) status = t->backend->synchronize(t->device, NULL, error);
   if (status) {
     t->backend->free(t->device, memory);
@@ -57,18 +63,15 @@ static tsr_status reserve(tsr_table *t, uint64_t count, tsr_error *error) {
 
 static void free_numbers(tsr_table *t) {
   if (t->numbering.all) t->backend->free(t->device, t->numbering.all);
+  if (t->numbering.evicted_keys) t->backend->free(t->device, t->numbering.evicted_keys);
   t->numbering = (tsr_numbering){.all = NULL};
 }
 
 static tsr_status clear(tsr_table *t, void *stream, tsr_error *error) {
-  t->numbering.given_at_most = 0;
+  t->numbering.given_at_most = t->numbering.used_at_most = t->numbering.clock = t->numbering.evicted = 0;
   t->numbering.is_torn = false;
-  return t->backend->fill(t->device, t->numbering.all, 0, sizeof *t->numbering.all, stream, error);
-}
-
-tsr_status tsr_read_free_numbers(tsr_table *t, tsr_free_numbers *numbers, void *stream, tsr_error *error) {
-  tsr_status status = t->backend->copy(t->device, numbers, t->numbering.all, sizeof *numbers, stream, error);
-  return status ? status : t->backend->synchronize(t->device, stream, error);
+  const uint64_t bytes = tsr_evicts(t) ? bytes_for(t, t->numbering.room) : sizeof *t->numbering.all;
+  return t->backend->fill(t->device, t->numbering.all, 0, bytes, stream, error);
 }
 
 /* ---- A batch of marks ------------------------------------------------------------------------ */
@@ -81,6 +84,7 @@ typedef struct numbering {
   uint64_t *ranks;
   uint32_t *numbers, *first, *lost;
   uint8_t *codes;
+  tsr_eviction eviction; /* all zero where the table evicts nothing */
 } numbering;
 
 /* Where an insert moves pairs, the last of them may find no place, and its number comes back. */
@@ -109,6 +113,7 @@ static tsr_status give_back(const numbering *w, const tsr_numbering_run *items, 
   void *const stream = w->asked.call.stream;
   tsr_numbering_run run = *items;
   run.ranks = w->ranks;
+  run.room = w->t->numbering.room;
   tsr_status status = tsr_numbering_step(w->t, TSR_NUMBERING_leave, &run, stream, error);
   if (status == TSR_OK) status = tsr_prefix_sum(w->t->device, run.ranks, run.n, stream, error);
   if (status == TSR_OK) status = tsr_numbering_step(w->t, TSR_NUMBERING_keep, &run, stream, error);
@@ -126,7 +131,7 @@ static tsr_status settle(const numbering *w, uint64_t from, uint64_t n, tsr_erro
                            .ranks = w->ranks,
                            .first = w->first,
                            .codes = w->codes,
-                           .missing = w->asked.missing};
+                           .missing = w->eviction.places ? TSR_NUMBER_NONE : w->asked.missing};
   tsr_status status = TSR_OK;
   if (run.first) status = t->backend->fill(t->device, run.first, 0xFF, n * sizeof *run.first, stream, error);
   if (run.first && status == TSR_OK) status = tsr_numbering_step(t, TSR_NUMBERING_first, &run, stream, error);
@@ -145,6 +150,42 @@ static tsr_status settle(const numbering *w, uint64_t from, uint64_t n, tsr_erro
   return status ? status : tsr_numbering_step(t, TSR_NUMBERING_take, &run, stream, error);
 }
 
+/* Before the items are inserted: erases as many keys as they are too many. */
+static tsr_status make_room(numbering *w, uint64_t from, uint64_t n, tsr_error *error) {
+  tsr_table *t = w->t;
+  uint64_t count = 0;
+  if (!w->eviction.places) return TSR_OK;
+  if (!tsr_eviction_may_be_due(t, n)) {
+    t->numbering.used_at_most += n;
+    return TSR_OK;
+  }
+  const tsr_numbering_run items = {.n = n, .numbers = w->numbers, .ranks = w->ranks, .keys = key_at(w, from)};
+  tsr_status status = find_numbers(w, from, n, error);
+  if (status == TSR_OK) status = tsr_eviction_choose(&w->eviction, &items, &count, error);
+  if (status) return status;
+  t->numbering.used_at_most += n;
+  if (!count) return TSR_OK;
+  const uint64_t begin = t->numbering.evicted - count;
+  const tsr_request erase = {.op = TSR_BULK_erase,
+                             .phase = TSR_PHASE_ERASE,
+                             .n = count,
+                             .keys = (const char *)t->numbering.evicted_keys +
+                                     begin * (t->store.composition->shape.key_bits / 8),
+                             .is_reached = true,
+                             .call = w->asked.call,
+                             .tally = t->tallies + TSR_TALLY_UNREAD};
+  tsr_clean_note(t, count, 0);
+  numbering back = *w;
+  back.ranks = w->eviction.places;
+  status = w->narrow(t, &erase, error);
+  if (status == TSR_OK) status = tsr_call_enter(t, TSR_PHASE_COMBINE, &w->asked.call, error);
+  if (status == TSR_OK)
+    status = give_back(&back, &(tsr_numbering_run){.n = count, .numbers = t->numbering.evicted_numbers + begin}, error);
+  if (status == TSR_OK) status = tsr_call_leave(t, &w->asked.call, error);
+  t->numbering.is_torn = t->numbering.is_torn || status;
+  return status;
+}
+
 /* What is left to do when the items are inserted. Numbers that came back can be taken at once, so that there are never
  * more of them than the table has slots. */
 static tsr_status finish_batch(const numbering *w, uint64_t from, uint64_t n, tsr_error *error) {
@@ -154,6 +195,9 @@ static tsr_status finish_batch(const numbering *w, uint64_t from, uint64_t n, ts
   if (status == TSR_OK) status = tsr_call_enter(t, TSR_PHASE_COMBINE, &w->asked.call, error);
   if (status == TSR_OK && w->lost) status = give_back(w, &(tsr_numbering_run){.n = n, .numbers = w->lost}, error);
   if (status == TSR_OK) status = settle(w, from, n, error);
+  if (status == TSR_OK && w->eviction.places)
+    status = tsr_eviction_use(&w->eviction,
+                              &(tsr_numbering_run){.n = n, .numbers = w->numbers, .missing = w->asked.missing}, error);
   return status ? status : tsr_call_leave(t, &w->asked.call, error);
 }
 
@@ -177,7 +221,9 @@ static tsr_status number_batch(numbering *w, uint64_t from, uint64_t n, uint32_t
           ? (void *)(uintptr_t)((const char *)r->unplaced_keys + ((const char *)part.keys - (const char *)r->keys))
           : NULL;
   part.unplaced_values = w->lost;
-  tsr_status status =
+  tsr_status status = make_room(w, from, n, error);
+  if (status) return status;
+  status =
       tsr_numbering_step(t, TSR_NUMBERING_offer, &(tsr_numbering_run){.n = n, .numbers = w->numbers}, stream, error);
   if (status == TSR_OK && w->lost)
     status = t->backend->fill(t->device, w->lost, 0xFF, n * sizeof *w->lost, stream, error);
@@ -186,7 +232,7 @@ static tsr_status number_batch(numbering *w, uint64_t from, uint64_t n, uint32_t
   if (inserted) error = NULL;
   status = reserve(t, 0, error); /* the table may have grown */
   if (status == TSR_OK) status = finish_batch(w, from, n, error);
-  t->numbering.is_torn = t->numbering.is_torn || status;
+  t->numbering.is_torn = t->numbering.is_torn || status || (inserted && tsr_evicts(t)); /* as in erase_keys */
   return inserted ? inserted : status;
 }
 
@@ -253,7 +299,10 @@ static tsr_status erase_keys(numbering *w, uint32_t *own, tsr_error *error) {
                                  .wanted = r->tells_presence ? 1 : (uint32_t)TSR_RESULT_ERASED};
   if (status == TSR_OK) status = tsr_call_enter(w->t, TSR_PHASE_COMBINE, &r->call, error);
   if (status == TSR_OK) status = give_back(w, &run, error);
-  return status ? status : tsr_call_leave(w->t, &r->call, error);
+  if (status == TSR_OK) status = tsr_call_leave(w->t, &r->call, error);
+  /* where numbers are lost, nobody knows any more how many keys there are */
+  w->t->numbering.is_torn = w->t->numbering.is_torn || (status && tsr_evicts(w->t));
+  return status;
 }
 
 static tsr_status operate(tsr_table *t, const tsr_request *r, tsr_operation *narrow, tsr_error *error) {
@@ -271,7 +320,10 @@ static tsr_status operate(tsr_table *t, const tsr_request *r, tsr_operation *nar
   status = t->backend->allocate_in(t->device, bytes, r->call.stream, &memory, error);
   if (status) return status;
   divide(&w, memory, n, &own, &bytes);
-  status = inserts ? number_keys(&w, own, error) : erase_keys(&w, own, error);
+  if (inserts && tsr_evicts(t)) status = tsr_eviction_begin(t, n, r->call.stream, &w.eviction, error);
+  if (status == TSR_OK) status = inserts ? number_keys(&w, own, error) : erase_keys(&w, own, error);
+  const tsr_status ended = tsr_eviction_end(&w.eviction, status ? NULL : error);
+  if (status == TSR_OK) status = ended;
   const tsr_status freed = t->backend->free_in(t->device, memory, r->call.stream, status ? NULL : error);
   return tsr_call_end(t, &r->call, NULL, 0, status ? status : freed);
 }
@@ -314,28 +366,47 @@ static uint64_t no_bytes(const tsr_table *t) {
   return 0;
 }
 
-static uint64_t memory_bytes(const tsr_table *t) { return bytes_for(t->numbering.room); }
+static uint64_t memory_bytes(const tsr_table *t) {
+  const uint64_t listed = t->numbering.evicted_room * (t->store.composition->shape.key_bits / 8 + sizeof(uint32_t));
+  return bytes_for(t, t->numbering.room) + listed;
+}
 
 static uint64_t saved_bytes(const tsr_table *t) {
   const uint64_t least = tsr_composition_spares(t->store.composition);
-  return bytes_for(t->numbering.room > least ? t->numbering.room : least);
+  return bytes_for(t, t->numbering.room > least ? t->numbering.room : least);
+}
+
+/* For how many free numbers memory of these bytes is. */
+static uint64_t room_of(const tsr_table *t, uint64_t bytes) {
+  const uint64_t least = bytes_for(t, 0), each = sizeof(uint32_t) + (tsr_evicts(t) ? sizeof(uint64_t) : 0);
+  return bytes < least ? 0 : (bytes - least) / each;
 }
 
 static bool may_be_saved(const tsr_table *t, uint64_t saved) {
-  return saved >= saved_bytes(t) && saved % sizeof(uint32_t) == 0;
+  return saved >= saved_bytes(t) && bytes_for(t, room_of(t, saved)) == saved;
 }
 
 static tsr_status make_saved(tsr_table *t, uint64_t saved, tsr_error *error) {
-  return reserve(t, (saved - sizeof(tsr_free_numbers)) / sizeof(uint32_t), error);
+  return reserve(t, room_of(t, saved), error);
 }
 
 static void *saved_memory(const tsr_table *t) { return t->numbering.all; }
+
+static tsr_status read_clock(tsr_table *t, tsr_error *error) {
+  if (!tsr_evicts(t)) return TSR_OK;
+  const tsr_status status =
+      t->backend->copy(t->device, &t->numbering.clock, tsr_scores_in(t, t->numbering.all, t->numbering.room) - 1,
+                       sizeof t->numbering.clock, NULL, error);
+  return status ? status : t->backend->synchronize(t->device, NULL, error);
+}
 
 static tsr_status check_saved(tsr_table *t, uint64_t pairs, tsr_error *error) {
   tsr_free_numbers numbers;
   const tsr_status status = tsr_read_free_numbers(t, &numbers, NULL, error);
   if (status) return status;
-  t->numbering.given_at_most = numbers.given;
+  t->numbering.given_at_most = t->numbering.used_at_most = numbers.given;
+  const tsr_status known = read_clock(t, error);
+  if (known) return known;
   const bool is_listed =
       !numbers.spares || (numbers.spares <= t->numbering.room && pairs <= t->numbering.room - numbers.spares);
   if (numbers.given <= TSR_NUMBER_MARK && pairs <= numbers.given && numbers.spares <= numbers.given - pairs &&

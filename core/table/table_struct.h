@@ -5,6 +5,7 @@
  *
  *   store <- launch <- order <- call <- filter <- values <- wide, numbering <- create <- rebuild <- clean, enlarge <- piece
  *     <- growth <- operate <- table <- build, save
+ *   values <- free_numbers <- eviction <- numbering
  *   order <- match <- join
  *
  * The ways of a batch are in ../batch/.
@@ -89,7 +90,12 @@ typedef struct tsr_numbering {
   struct tsr_free_numbers *all; /* device memory, with room for a list of `room` numbers */
   uint64_t room;
   uint64_t given_at_most; /* with reuse = no: what the host knows of how many were given */
-  bool is_torn;           /* a call failed when keys had marks in place of numbers */
+  uint64_t used_at_most;  /* with eviction: ... of how many keys there are; clock: as scores have it */
+  uint64_t clock;
+  void *evicted_keys; /* of the last call that numbered keys, `evicted` of them, in device memory; NULL: none yet */
+  uint32_t *evicted_numbers;
+  uint64_t evicted, evicted_room;
+  bool is_torn; /* a call failed when keys had marks in place of numbers */
 } tsr_numbering;
 
 /* How a table does what it is asked for, once the arguments have been judged: in one store (single.c), or in shards, which
@@ -136,6 +142,7 @@ typedef struct tsr_done {
   tsr_tally counted; /* of inserts that used TSR_TALLY_COUNTED */
   uint64_t insert_keys, find_keys, erase_keys;
   uint64_t cleanings;
+  uint64_t evicted;
   uint64_t ungrown; /* pairs handed back because there was no memory to grow */
 } tsr_done;
 

@@ -159,6 +159,7 @@ tsr_status tsr_single_report(tsr_table *t, tsr_report *report, tsr_error *error)
                          .insert_scratch_bytes = t->store.paged_bytes,
                          .cleanings = t->done.cleanings,
                          .ungrown = t->done.ungrown,
+                         .evicted = t->done.evicted,
                          .erased_slots = t->store.erased_slots + t->store.may_erase,
                          .overflows = insert->overflows + apply->overflows + tallies[TSR_BULK_apply_inserts].overflows +
                                       tallies[TSR_BULK_combine].overflows};
@@ -178,6 +179,7 @@ tsr_status tsr_single_report_reset(tsr_table *t, tsr_error *error) {
   t->done.insert_keys = t->done.find_keys = t->done.erase_keys = t->store.paged_keys = t->store.paged_bytes = 0;
   t->store.zoned_keys = 0;
   t->known.erased_then = t->known.erase_keys_then = t->done.cleanings = t->done.ungrown = 0;
+  t->done.evicted = 0;
   t->done.counted = (tsr_tally){.hits = 0};
   t->known.is_known = false;
   return TSR_OK;

@@ -171,9 +171,13 @@ def _dtype_of(schema: ArrowSchema, name: str) -> "Optional[np.dtype[Any]]":
         return None
     known = _FORMATS.get(form) or _FORMATS.get(form.partition(":")[0] if form.startswith("ts") else form)
     if known is None:
-        what = {"u": "strings", "U": "strings", "vu": "strings", "+s": "a table"}.get(form, f"Arrow's format {form!r}")
+        what = {"u": "text", "U": "text", "vu": "text", "z": "bytes", "Z": "bytes", "vz": "bytes"}.get(form)
+        if what is None:
+            what = "a table" if form == "+s" else f"Arrow's format {form!r}"
+            raise WrongType(f"{name}: holds {what}: pass a column of numbers, dates or times")
         raise WrongType(
-            f"{name}: holds {what}: pass a column of numbers, dates or times, or number it first by dictionary_encode()"
+            f"{name}: holds {what}, and verbs work on numbers, dates and times: pass {name}.dictionary_encode(); for isin and merge "
+            "number the values of both columns together"
         )
     return np.dtype(known)
 

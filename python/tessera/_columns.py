@@ -5,15 +5,46 @@ answers become columns of the same library. Read next: _verbs.py.
 
 import importlib
 import sys
-from typing import Any, Dict, List, Literal, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Literal, Optional, Protocol, Sequence, Tuple, TypeVar, Union
 
 import numpy as np
 
 from tessera import _arrow
-from tessera._arrays import HOST, NumPyArray, adapter_of, name_of, way_out
+from tessera._arrays import HOST, ByCuda, ByDlpack, NumPyArray, adapter_of, name_of, way_out
+from tessera._arrays import Column as SomeColumn
 from tessera._library import BadArgument, WrongType
 
 Nulls = Literal["refuse", "drop"]
+
+# What a type checker knows of columns and frames, by what each library calls its own, so that none has to be installed.
+
+
+class PandasColumn(Protocol):
+    """A Series or an Index of pandas: codes and counts are NumPy's."""
+
+    @property
+    def array(self) -> Any: ...
+    def to_numpy(self) -> Any: ...
+
+
+class PolarsColumn(Protocol):
+    def gather(self, indices: Any) -> Any: ...
+    def to_numpy(self) -> Any: ...
+
+
+class AnyFrame(Protocol):
+    @property
+    def columns(self) -> Any: ...
+
+
+#: columns with whose answers numbers of rows are NumPy's
+HostT = TypeVar("HostT", bound=Union[NumPyArray, PandasColumn])
+#: columns with whose answers they are of the same library: polars, pyarrow, PyTorch, CuPy, JAX
+SameT = TypeVar("SameT", bound=Union[SomeColumn, ByDlpack, ByCuda])
+PandasT = TypeVar("PandasT", bound=PandasColumn)
+FrameT = TypeVar("FrameT", bound=AnyFrame)
+#: what NumPy makes an array of
+Listed = Sequence[Any]
 
 
 def library_of(thing: Any) -> str:
@@ -74,6 +105,8 @@ class Column:
             if nan.any():
                 wide[nan] = np.nan
             return wide.view(np.int32 if width < 8 else np.int64)
+        if kind in "OUSTV":
+            raise _no_numbers(self.name, self.library, values)
         raise WrongType(f"{self.name}: is {name_of(kind, width)}: {way_out(self.name, 'keys', kind, width, 8)}")
 
     def pick(self, rows: NumPyArray) -> Any:
@@ -86,6 +119,21 @@ class Column:
             taken = self.source.take(module("pyarrow").array(rows))
             return taken.combine_chunks() if hasattr(taken, "combine_chunks") else taken
         return wrap(self.values[rows], self.library)
+
+
+def _no_numbers(name: str, library: str, values: NumPyArray) -> WrongType:
+    """What a column of texts, bytes or other objects is told."""
+    first = values[0] if len(values) else ""
+    what = {str: "text", bytes: "bytes"}.get(type(first)) or {"U": "text", "S": "bytes"}.get(values.dtype.kind)
+    if what is None:
+        return WrongType(f"{name}: holds objects of type {type(first).__name__}: pass a column of numbers, dates or times")
+    way = {"pandas": f"{name}.astype('category')", "polars": f"{name}.cast(polars.Categorical)"}.get(
+        library if what == "text" or library == "pandas" else "", f"numpy.unique({name}, return_inverse=True)[1]"
+    )
+    return WrongType(
+        f"{name}: holds {what}, and verbs work on numbers, dates and times: pass {way}; for isin and merge number the values of both "
+        "columns together"
+    )
 
 
 def is_coded(source: Any) -> bool:

@@ -187,12 +187,12 @@ class TorchOps(Ops):
 _ops: Dict[Adapter, Ops] = {}
 
 
-def ops_of(x: Any) -> Optional[Ops]:
-    """What works on this array where it is; None where the host does, as on tensors of the host."""
+def ops_of(x: Any, anywhere: bool = False) -> Optional[Ops]:
+    """What works on this array where it is; None where the host does, as on tensors of the host, unless `anywhere`."""
     adapter = None if isinstance(x, np.ma.MaskedArray) else adapter_of(x)
     if not isinstance(adapter, (TorchAdapter, CuPyAdapter, JaxAdapter)):
         return None
-    if isinstance(adapter, TorchAdapter) and not _stays(x):
+    if isinstance(adapter, TorchAdapter) and not (anywhere or _stays(x)):
         return None
     made = _ops.get(adapter)
     if made is None:
@@ -229,6 +229,8 @@ def _table(kind: str, key_bits: int, rows: int, device: int, numbering: str = ""
     with _lock:
         table = _kept.pop(wanted, None)
     capacity = max(_LEAST, 1 << max(rows - 1, 0).bit_length())
+    if table is not None and table._handle is None:  # of the process that forked this one
+        table = None
     if table is not None and not capacity <= table.info["capacity"] <= 8 * capacity:
         table.close()
         table = None
@@ -400,6 +402,20 @@ def unique(ops: Ops, x: Any, return_inverse: bool, return_counts: bool, order: s
             if return_counts:
                 answer.append(found.counts)
             return tuple(answer)
+
+
+def padded_unique(ops: Ops, x: Any, seen: bool) -> Tuple[Any, Any, Any, Any]:
+    """(values, inverse, counts, count), the first and third as long as x, whose first `count` items count. Nothing waits."""
+    column = Column(ops, x, "x")
+    keys = column.keys()
+    with _table("index", 8 * ops.type_of(keys)[1], column.size, column.device, "first_seen" if seen else "any") as table:
+        table.clear(wait=False, like=keys)
+        codes = ops.rows(_signed(ops, table.number(keys, wait=False)))
+    bits = _signed(ops, keys)
+    values = ops.put(ops.full(column.size, 0, bits, bits.dtype), codes, bits)
+    counts = ops.combine("sum", ops.full(column.size, 0, codes), codes, ops.full(column.size, 1, codes))
+    items = column.items(ops.adapter.viewed(values, *ops.type_of(keys)))
+    return items, codes.reshape(column.shape), counts, (counts > 0).sum()
 
 
 def value_counts(ops: Ops, x: Any, sort: bool) -> Tuple[Any, Any]:

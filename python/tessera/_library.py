@@ -219,7 +219,7 @@ class Report(Structure):
     _fields_ += [(name, c_uint64 * 32) for name in ("insert_histogram", "find_histogram", "erase_histogram")]
     _fields_ += [
         (name, c_uint64)
-        for name in ("insert_scratch_bytes", "cleanings", "erased_slots", "overflows", "zoned", "ungrown")
+        for name in ("insert_scratch_bytes", "cleanings", "erased_slots", "overflows", "zoned", "ungrown", "evicted")
     ]
 
 
@@ -328,6 +328,8 @@ _DECLARATIONS: Dict[str, List[Any]] = {  # those that return a tsr_status
     "tsr_number": [_P, _U64, _P, _P, _P, _P],
     "tsr_keys_by_number": [_P, c_uint32, _U64, _P, _P, _P],
     "tsr_numbers_given": [_P, _P, _P],
+    "tsr_evicted": [_P, _U64, _P, _P, _P, _P],
+    "tsr_touch": [_P, _U64, _P, _P, _P],
     "tsr_unique": [_P, _U64, _P, _P, _P, _P],
     "tsr_find": [_P, _U64, _P, _P, _P, _P],
     "tsr_contains": [_P, _U64, _P, _P, _P, _P],

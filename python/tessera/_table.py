@@ -746,11 +746,14 @@ class Table:
             ) from None
 
     def find_or_insert(
-        self, keys: Any, values: Any = None, *, missing: Union[int, float] = 0, out: Any = None
+        self, keys: Any, values: Any = None, *, missing: Union[int, float] = 0, wait: bool = True, out: Any = None
     ) -> Tuple[Any, Any]:
         """Inserts the keys that are absent, with the values offered; returns (values, inserted): values (...) uint, the
         value that each key then has (None for a set), and inserted (...) bool. out: an array for the values. Waits, and
-        raises `Full` as `insert` does; `missing` is what then stands in `out` for a key without room."""
+        raises `Full` as `insert` does; `missing` is what then stands in `out` for a key without room.
+
+        wait = False: does not wait for a GPU, and returns (values, codes): a `Code` for each key, INSERTED, FOUND or
+        NOT_PLACED. Where a table moves pairs, the pair without room may be another one, which is then lost."""
         handle = self._begin()
         try:
             adapter, keys, memory = self._keys(keys)
@@ -775,6 +778,9 @@ class Table:
                 self._error_at,
             ):
                 self._fail_insert(handle, adapter, made)
+            if not wait:
+                self._finish()
+                return self._decoded(results, out), made[0]
             self._raise_full(handle, adapter, *made)
             return self._decoded(results, out), adapter.is_code(made[0], int(Code.INSERTED))
         finally:
@@ -855,6 +861,49 @@ class Table:
             if library.tsr_numbers_given(handle, byref(given), self._error_at):
                 self._fail()
             return given.value
+        finally:
+            self._end()
+
+    @overload
+    def evicted(self, *, like: Optional[NumPyArray] = None) -> Tuple[NumPyArray, NumPyArray]: ...
+    @overload
+    def evicted(self, *, like: ArrayT) -> Tuple[ArrayT, ArrayT]: ...
+    def evicted(self, *, like: Any = None) -> Tuple[Any, Any]:
+        """Of an index that evicts: (keys, numbers), the keys that the last call of `number` gave up, and the numbers that
+        they had. keys (n) uint; numbers (n) int32 or uint32, in ascending order. like: as of `items`. Waits."""
+        handle = self._begin()
+        try:
+            self._need_index("evicted")
+            adapter, like = self._like(like)
+            sign, device = self._sign_of(like, adapter)
+            count = c_uint64()
+            if library.tsr_evicted(handle, 0, None, None, byref(count), self._error_at):
+                self._fail()
+            n = count.value
+            keys, keys_at, _ = self._result(None, "keys", adapter, like, (n,), "ui", sign, self._key_width)
+            numbers, numbers_at, _ = self._result(None, "numbers", adapter, like, (n,), "ui", self._value_kind or sign, 4)
+            adapter.synchronize(device)
+            if n and library.tsr_evicted(handle, n, keys_at, numbers_at, byref(count), self._error_at):
+                self._fail()
+            return keys, numbers
+        finally:
+            self._end()
+
+    def touch(self, numbers: Any) -> None:
+        """Of an index that evicts: counts a use of the keys that have these numbers, as `number` does. `find` and `get`
+        count none. numbers (...) int32 or uint32; those that no key has are passed over, -1 too."""
+        handle = self._begin()
+        try:
+            self._need_index("touch")
+            if adapter_of(numbers) is None:
+                numbers = from_numbers(numbers, "numbers", 4)
+            adapter, numbers, memory = self._keys_array(numbers, "numbers")
+            if memory.width != 4 or memory.kind not in "ui":
+                raise WrongType(f"numbers: is {name_of(memory.kind, memory.width)}: pass an array of int32 or uint32")
+            self._note(memory, adapter, "numbers")
+            if library.tsr_touch(handle, memory.size, memory.pointer, self._stream, self._error_at):
+                self._fail()
+            self._finish()
         finally:
             self._end()
 

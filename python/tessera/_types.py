@@ -463,7 +463,8 @@ class Counter(Typed):
 
 class Index(Typed):
     """A number for each distinct key of a dtype, from 0 on, as int32. numbering: "any" or "first_seen", the order of the new
-    keys of a call. reuse: whether numbers of erased keys are given again.
+    keys of a call. reuse: whether numbers of erased keys are given again. eviction: "lru" or "lfu" bounds it to `capacity`
+    keys; what `number` gives up then is in `evicted`.
 
     >>> rows = tessera.Index("int64", numbering="first_seen", backend="cpu")
     >>> rows.number([70, -30, 70])
@@ -483,11 +484,14 @@ class Index(Typed):
         capacity: Optional[int] = None,
         numbering: Literal["any", "first_seen"] = "any",
         reuse: bool = True,
+        eviction: Literal["none", "lru", "lfu"] = "none",
         backend: Optional[Literal["auto", "cuda", "cpu"]] = None,
         settings: Optional[Mapping[str, object]] = None,
         **options: Any,
     ) -> None:
         own = {"table.numbering": numbering, "table.reuse": "yes" if reuse else "no", **flat(settings)}
+        if eviction != "none":
+            own = {"table.growth": "none", "table.eviction": eviction, **own}
         super().__init__(key, None, capacity, None, None, backend, own, **options)
 
     def _learn(self, key: Any, value: Any) -> None:

@@ -5,36 +5,52 @@ Each makes a table for one call. One primitive does most of the work: a map from
 groups and all answers follow from these rows. Read next: _columns.py, _table.py.
 """
 
+import os
 import warnings
-from typing import Any, Dict, List, Literal, Mapping, NamedTuple, Optional, Sequence, Tuple, Union, overload
+from typing import Any, Dict, Generic, List, Literal, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union, overload
 
 import numpy as np
 
 from tessera import _device
 from tessera._arrays import NumPyArray
-from tessera._columns import Column, Frame, Nulls, coalesced, is_coded, is_frame, library_of, make_frame, module, wrap
+from tessera._columns import (
+    Column,
+    Frame,
+    FrameT,
+    HostT,
+    Listed,
+    Nulls,
+    PandasColumn,
+    PandasT,
+    PolarsColumn,
+    SameT,
+    coalesced,
+    is_coded,
+    is_frame,
+    library_of,
+    make_frame,
+    module,
+    wrap,
+)
 from tessera._library import BadArgument, Full, OverflowWarning, WrongType
 from tessera._table import Code, Table
 
 How = Literal["inner", "left", "right", "outer", "semi", "anti"]
 Order = Literal["seen", "any"]
 
-# One slot per bucket and a table half full: on the CPU an operation then touches one cache line and compares one key.
-_TABLE: Dict[str, Dict[str, object]] = {
-    "table": {"layout": "packed", "probing": "linear", "hasher": "murmur3", "load_factor": 0.5, "backend": "cpu"},
-    "layout": {"bucket_slots": 1, "tile_lanes": 1},
-}
+_SPEC = os.path.join(os.path.dirname(os.path.abspath(__file__)), "verbs.ini")
 _SAMPLE = 4096
+_REPEATED = 24  # keys of a sample that are there already: with fewer it does not tell
 _LEAST = 1024  # the smallest capacity
 
 
 def _table(kind: str, keys: NumPyArray, capacity: int) -> Table:
     """A table for these keys, on the CPU. A map has numbers of rows."""
     width = 8 * keys.dtype.itemsize
-    own = {"kind": kind, "key_bits": width, "capacity": max(capacity, _LEAST)}
+    settings: Dict[str, object] = {"table.kind": kind, "table.key_bits": width}
     if kind == "map":
-        own["value_bits"] = width
-    return Table({**_TABLE, "table": {**_TABLE["table"], **own}})
+        settings["table.value_bits"] = width
+    return Table(_SPEC, settings=settings, capacity=max(capacity, _LEAST))
 
 
 def _likely_distinct(keys: NumPyArray) -> int:
@@ -43,18 +59,19 @@ def _likely_distinct(keys: NumPyArray) -> int:
     n = len(keys)
     if n <= 4 * _SAMPLE:
         return n
-    sample = keys[np.linspace(0, n - 1, _SAMPLE).astype(np.intp)]
-    seen = len(np.unique(sample))
-    if seen > 0.9 * _SAMPLE:
+    size = _SAMPLE if n < 1 << 21 else 4 * _SAMPLE
+    ordered = np.sort(keys[:: n // size][:size])
+    seen = 1 + int(np.count_nonzero(ordered[1:] != ordered[:-1]))
+    if size - seen < _REPEATED:
         return n
     low, high = float(seen), float(n)  # the number whose sample is expected to show as many
     while high > 1.05 * low:
         middle = (low * high) ** 0.5
-        if middle * -np.expm1(-_SAMPLE / middle) < seen:
+        if middle * -np.expm1(-size / middle) < seen:
             low = middle
         else:
             high = middle
-    return min(n, int(1.3 * high))
+    return min(n, int((1.2 + 4 / (size - seen + 1) ** 0.5) * high))  # the fewer are repeated, the less it tells
 
 
 class _Rows(NamedTuple):
@@ -103,9 +120,10 @@ class Groups(NamedTuple):
 
 def _numbered(found: _Rows) -> Groups:
     firsts = np.flatnonzero(found.inserted)
-    numbers = np.empty(len(found.rows), np.int64)
-    numbers[firsts] = np.arange(len(firsts))
-    return Groups(numbers[found.rows], firsts)
+    small = np.int32 if len(firsts) < 1 << 31 else np.int64  # half as much memory is read at random
+    numbers = np.empty(int(firsts[-1]) + 1 if len(firsts) else 0, small)
+    numbers[firsts] = np.arange(len(firsts), dtype=small)
+    return Groups(numbers.take(found.rows).astype(np.int64, copy=False), firsts)
 
 
 def _groups(keys: NumPyArray) -> Groups:
@@ -146,17 +164,71 @@ def _kept(column: Column, nulls: Nulls) -> _Kept:
 
 @overload
 def unique(
-    x: Any,
-    return_inverse: Literal[False] = False,
-    return_counts: Literal[False] = False,
+    x: HostT,
+    return_inverse: Literal[False] = ...,
+    return_counts: Literal[False] = ...,
     *,
-    order: Order = "seen",
-    nulls: Nulls = "refuse",
-) -> Any: ...
+    order: Order = ...,
+    nulls: Nulls = ...,
+) -> HostT: ...
 @overload
 def unique(
-    x: Any, return_inverse: bool = False, return_counts: bool = False, *, order: Order = "seen", nulls: Nulls = "refuse"
-) -> Union[Any, Tuple[Any, ...]]: ...
+    x: HostT, return_inverse: Literal[True], return_counts: Literal[False] = ..., *, order: Order = ..., nulls: Nulls = ...
+) -> Tuple[HostT, NumPyArray]: ...
+@overload
+def unique(
+    x: HostT, return_inverse: Literal[False] = ..., *, return_counts: Literal[True], order: Order = ..., nulls: Nulls = ...
+) -> Tuple[HostT, NumPyArray]: ...
+@overload
+def unique(
+    x: HostT, return_inverse: Literal[True], return_counts: Literal[True], *, order: Order = ..., nulls: Nulls = ...
+) -> Tuple[HostT, NumPyArray, NumPyArray]: ...
+@overload
+def unique(
+    x: SameT,
+    return_inverse: Literal[False] = ...,
+    return_counts: Literal[False] = ...,
+    *,
+    order: Order = ...,
+    nulls: Nulls = ...,
+) -> SameT: ...
+@overload
+def unique(
+    x: SameT, return_inverse: Literal[True], return_counts: Literal[False] = ..., *, order: Order = ..., nulls: Nulls = ...
+) -> Tuple[SameT, SameT]: ...
+@overload
+def unique(
+    x: SameT, return_inverse: Literal[False] = ..., *, return_counts: Literal[True], order: Order = ..., nulls: Nulls = ...
+) -> Tuple[SameT, SameT]: ...
+@overload
+def unique(
+    x: SameT, return_inverse: Literal[True], return_counts: Literal[True], *, order: Order = ..., nulls: Nulls = ...
+) -> Tuple[SameT, SameT, SameT]: ...
+@overload
+def unique(
+    x: Listed,
+    return_inverse: Literal[False] = ...,
+    return_counts: Literal[False] = ...,
+    *,
+    order: Order = ...,
+    nulls: Nulls = ...,
+) -> NumPyArray: ...
+@overload
+def unique(
+    x: Listed, return_inverse: Literal[True], return_counts: Literal[False] = ..., *, order: Order = ..., nulls: Nulls = ...
+) -> Tuple[NumPyArray, NumPyArray]: ...
+@overload
+def unique(
+    x: Listed, return_inverse: Literal[False] = ..., *, return_counts: Literal[True], order: Order = ..., nulls: Nulls = ...
+) -> Tuple[NumPyArray, NumPyArray]: ...
+@overload
+def unique(
+    x: Listed, return_inverse: Literal[True], return_counts: Literal[True], *, order: Order = ..., nulls: Nulls = ...
+) -> Tuple[NumPyArray, NumPyArray, NumPyArray]: ...
+@overload
+def unique(
+    x: Any, return_inverse: bool = ..., return_counts: bool = ..., *, order: Order = ..., nulls: Nulls = ...
+) -> Any: ...
 def unique(
     x: Any, return_inverse: bool = False, return_counts: bool = False, *, order: Order = "seen", nulls: Nulls = "refuse"
 ) -> Any:
@@ -218,6 +290,12 @@ def _counts(groups: Groups) -> NumPyArray:
     return np.bincount(groups.codes, minlength=len(groups.firsts))
 
 
+@overload
+def factorize(x: HostT, *, nulls: Nulls = ...) -> Tuple[NumPyArray, HostT]: ...
+@overload
+def factorize(x: SameT, *, nulls: Nulls = ...) -> Tuple[SameT, SameT]: ...
+@overload
+def factorize(x: Listed, *, nulls: Nulls = ...) -> Tuple[NumPyArray, NumPyArray]: ...
 def factorize(x: Any, *, nulls: Nulls = "drop") -> Tuple[Any, Any]:
     """(codes, uniques): each distinct value gets a number, in order of first appearance; nulls get -1, or are refused.
 
@@ -235,6 +313,12 @@ def factorize(x: Any, *, nulls: Nulls = "drop") -> Tuple[Any, Any]:
     return wrap(codes.reshape(column.shape), column.library), column.pick(kept.rows(groups.firsts))
 
 
+@overload
+def relabel(edge_index: NumPyArray) -> Tuple[NumPyArray, NumPyArray]: ...
+@overload
+def relabel(edge_index: SameT) -> Tuple[SameT, SameT]: ...
+@overload
+def relabel(edge_index: Listed) -> Tuple[NumPyArray, NumPyArray]: ...
 def relabel(edge_index: Any) -> Tuple[Any, Any]:
     """(edges, nodes): the ids of an array of edges, of shape (2, n), become numbers from 0 on, in order of first
     appearance; nodes[edges] are the ids.
@@ -249,6 +333,16 @@ def relabel(edge_index: Any) -> Tuple[Any, Any]:
     return factorize(edge_index, nulls="refuse")
 
 
+@overload
+def value_counts(x: NumPyArray, *, sort: bool = ..., nulls: Nulls = ...) -> Tuple[NumPyArray, NumPyArray]: ...
+@overload
+def value_counts(x: PandasT, *, sort: bool = ..., nulls: Nulls = ...) -> PandasT: ...
+@overload
+def value_counts(x: PolarsColumn, *, sort: bool = ..., nulls: Nulls = ...) -> Any: ...
+@overload
+def value_counts(x: SameT, *, sort: bool = ..., nulls: Nulls = ...) -> Tuple[SameT, SameT]: ...
+@overload
+def value_counts(x: Listed, *, sort: bool = ..., nulls: Nulls = ...) -> Tuple[NumPyArray, NumPyArray]: ...
 def value_counts(x: Any, *, sort: bool = False, nulls: Nulls = "drop") -> Any:
     """How often each value occurs, in order of first appearance, or with sort = True by falling count.
 
@@ -277,6 +371,12 @@ def value_counts(x: Any, *, sort: bool = False, nulls: Nulls = "drop") -> Any:
     return values, wrap(counts, column.library)
 
 
+@overload
+def isin(x: NumPyArray, values: Any, *, invert: bool = ...) -> NumPyArray: ...
+@overload
+def isin(x: SameT, values: Any, *, invert: bool = ...) -> SameT: ...
+@overload
+def isin(x: Listed, values: Any, *, invert: bool = ...) -> NumPyArray: ...
 def isin(x: Any, values: Any, *, invert: bool = False) -> Any:
     """bool for each row of x: whether it is among the values. Nulls are in no set.
 
@@ -351,6 +451,7 @@ def _again(column: Column, values: NumPyArray) -> Column:
 
 # ---- Groups ----------------------------------------------------------------------------------------------------------
 
+AnswerT = TypeVar("AnswerT")  # a frame, or a dict of arrays
 Aggregate = Literal["sum", "min", "max", "mean", "count", "size"]
 _AGGREGATES: Tuple[str, ...] = ("sum", "min", "max", "mean", "count", "size")
 
@@ -381,7 +482,7 @@ def _groups_of(columns: Sequence[Column], nulls: Nulls) -> Tuple[Groups, Optiona
     return groups, rows
 
 
-class GroupBy:
+class GroupBy(Generic[AnswerT]):
     """Rows grouped by keys, which `group_by` makes. `agg` aggregates several columns in one pass over the groups."""
 
     def __init__(self, frame: Optional[Frame], columns: "Union[Dict[Any, Column], _device.Groups]", nulls: Nulls) -> None:
@@ -397,7 +498,7 @@ class GroupBy:
         """The number of groups."""
         return len(self._groups.firsts if self._on_device is None else self._on_device)
 
-    def agg(self, aggregates: Optional[Mapping[Any, Any]] = None, **named: Any) -> Any:
+    def agg(self, aggregates: Optional[Mapping[Any, Any]] = None, **named: Any) -> AnswerT:
         """The keys of the groups, in order of first appearance, and an aggregate of columns for each.
 
         named: name=(column, how); how is sum, min, max, mean or count (of no nulls), and "size" alone counts rows. A column is
@@ -423,7 +524,8 @@ class GroupBy:
             if name in keys:
                 raise BadArgument(f"{name}: is a key already: call the aggregate another name")
             answer[name] = self._aggregate(name, source, how, read)
-        return answer if self._frame is None else make_frame(self._library, answer)
+        made: Any = answer if self._frame is None else make_frame(self._library, answer)
+        return made  # type: ignore[no-any-return]
 
     def _keys(self) -> Dict[Any, Any]:
         if self._on_device is not None:
@@ -431,7 +533,7 @@ class GroupBy:
         firsts = self._groups.firsts if self._rows is None else self._rows[self._groups.firsts]
         return {name: column.pick(firsts) for name, column in self._columns.items()}
 
-    def size(self) -> Any:
+    def size(self) -> AnswerT:
         """How many rows each group has, as agg(size="size")."""
         return self.agg(size="size")
 
@@ -456,7 +558,15 @@ class GroupBy:
         return _with_nulls(values, known, self._library)
 
 
-def group_by(keys: Any, by: Any = None, *, nulls: Nulls = "drop") -> GroupBy:
+@overload
+def group_by(keys: FrameT, by: Any, *, nulls: Nulls = ...) -> GroupBy[FrameT]: ...
+@overload
+def group_by(keys: Union[NumPyArray, PandasColumn], *, nulls: Nulls = ...) -> GroupBy[Dict[str, NumPyArray]]: ...
+@overload
+def group_by(keys: SameT, *, nulls: Nulls = ...) -> GroupBy[Dict[str, SameT]]: ...
+@overload
+def group_by(keys: Any, by: Any = ..., *, nulls: Nulls = ...) -> GroupBy[Any]: ...
+def group_by(keys: Any, by: Any = None, *, nulls: Nulls = "drop") -> Any:
     """Groups the rows of a frame by columns, or of arrays.
 
     keys: a frame of pandas, polars or pyarrow, with `by`, the name of a column or a list of them; or a column; or a tuple
@@ -588,6 +698,29 @@ def _with_nulls(values: NumPyArray, known: Optional[NumPyArray], library: str) -
 # ---- Joins -----------------------------------------------------------------------------------------------------------
 
 
+@overload
+def merge(
+    left: FrameT,
+    right: FrameT,
+    on: Any = ...,
+    how: How = ...,
+    *,
+    left_on: Any = ...,
+    right_on: Any = ...,
+    suffixes: Optional[Tuple[str, str]] = ...,
+) -> FrameT: ...
+@overload
+def merge(
+    left: Union[NumPyArray, PandasColumn], right: Any, *, how: Literal["inner", "left", "right", "outer"] = ...
+) -> Tuple[NumPyArray, NumPyArray]: ...
+@overload
+def merge(left: Union[NumPyArray, PandasColumn], right: Any, *, how: Literal["semi", "anti"]) -> NumPyArray: ...
+@overload
+def merge(left: SameT, right: Any, *, how: Literal["inner", "left", "right", "outer"] = ...) -> Tuple[SameT, SameT]: ...
+@overload
+def merge(left: SameT, right: Any, *, how: Literal["semi", "anti"]) -> SameT: ...
+@overload
+def merge(left: Listed, right: Any, *, how: How = ...) -> Any: ...
 def merge(
     left: Any,
     right: Any,

@@ -41,7 +41,7 @@ two="\"histogram\": [0, 2$(printf ', 0%.0s' {1..30})]" three="${two/0, 2/0, 3}" 
 "device": "D", "capacity": 100, "buckets": 16, "bucket_slots": 8, "tile_lanes": 1, "slots": 128, \
 "bytes": $(grep -o '"bytes": [0-9]*' job.json | grep -o '[0-9]*'), "operations": [
   {"operation": "insert", "file": "pairs.tsv", "keys": 3, "inserted": 2, "present": 1, "not_placed": 0, \
-"overflows": 0, "page_by_page": 0, "scratch_bytes": 0, "cleanings": 0, "probes": 3, "probes_max": 1, $three, "moves": 0, "moves_max": 0, "lost_claims": 0, "stashed": 0, \
+"overflows": 0, "evicted": 0, "page_by_page": 0, "scratch_bytes": 0, "cleanings": 0, "probes": 3, "probes_max": 1, $three, "moves": 0, "moves_max": 0, "lost_claims": 0, "stashed": 0, \
 "milliseconds": T},
   {"operation": "find", "file": "queries.tsv", "keys": 2, "found": 1, "missing": 1, "probes": 2, "probes_max": 1, \
 $two, "milliseconds": T},

@@ -133,12 +133,23 @@ expect_says second 0
 
 case_of "wheel builds the wheel and prints nothing but its path"
 mkdir -p "$bin"
-touch "$bin/tessera-9.1-py3-none-any.whl" "$bin/tessera-9-py3-none-any.whl"
+touch "$bin/tessera_tables-9.1-py3-none-any.whl" "$bin/tessera_tables-9-py3-none-any.whl"
 echo '#define TSR_VERSION "9"' >"$checkout/core/tessera.h"
 run wheel
 expect_status 0
-[[ $(cat "$work/out") == "$(readlink -f "$bin")/tessera-9-py3-none-any.whl" ]] || fail "prints $(cat "$work/out")"
+[[ $(cat "$work/out") == "$(readlink -f "$bin")/tessera_tables-9-py3-none-any.whl" ]] || fail "prints $(cat "$work/out")"
 tail -n 1 "$work/builds" | grep -q '//:wheel$' || fail "built $(tail -n 1 "$work/builds")"
+printf '#!/bin/sh\n[ "$1" = repair ] && cp "$4" "$3/repaired.whl"\n' >"$work/path/auditwheel"
+printf '#!/bin/sh\n' >"$work/path/patchelf"
+chmod +x "$work/path"/{auditwheel,patchelf}
+run wheel
+expect_status 0
+[[ $(cat "$work/out") == "$(readlink -f "$checkout")/.built/wheel/repaired.whl" ]] || fail "prints $(cat "$work/out")"
+printf '#!/bin/sh\necho no patch\nexit 1\n' >"$work/path/auditwheel"
+run wheel
+expect_status 1
+expect_err 'auditwheel: no patch'
+rm "$work/path"/{auditwheel,patchelf}
 run wheel now
 expect_status 2
 expect_err 'takes no arguments'

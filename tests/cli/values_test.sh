@@ -218,8 +218,6 @@ refuses '--sorted is about the pairs of --export' "${adds[@]}" --insert keys.tsv
 refuses '--export x.u32: rows are not written as .u32' "${adds[@]}" --insert keys.tsv --export x.u32
 refuses '--out x.npy.gz: rows are not written as .npy.gz' "${adds[@]}" --find keys.tsv --out x.npy.gz
 
-finish
-
 case_of "an index numbers the keys of a file in the order in which they come"
 index=(run "$specs/index.ini" "${cpu[@]}" --set table.numbering=first_seen)
 awk '!seen[$1]++ { print $1 "\t" n++ }' keys.tsv >numbers.tsv
@@ -235,4 +233,15 @@ expect_status 0
 [[ $(cat "$work/out") =~ ^1000000$'\t'[012]$ ]] || fail "a number of an erased key is not given again: $(cat "$work/out")"
 refuses '--value: an index gives its keys their numbers' "${index[@]}" --insert keys.tsv --value one
 refuses '--histogram: an index numbers its keys' "${index[@]}" --insert keys.tsv --histogram
+printf '70\n30\n90\n' >used.txt
+printf '70\n50\n' >more.txt
+run run "$specs/cache_lru.ini" "${cpu[@]}" --set table.capacity=3 --set table.numbering=first_seen --insert used.txt --insert more.txt --find used.txt --out found.tsv
+expect_status 0
+expect_out 'eviction = lru'
+expect_out '2 items: 1 inserted, 1 present, 0 not placed, 1 evicted'
+expect_out '3 queries: 2 found, 1 missing'
+printf '1\n2\n3\n4\n' >many.txt
+refuses 'has 4 distinct keys' run "$specs/cache_lru.ini" "${cpu[@]}" --set table.capacity=3 --insert many.txt --quiet
 refuses 'has kind = index, and no operation of bench' bench "$specs/index.ini" "${cpu[@]}" --n 1000
+
+finish

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An index on a device: numbers without gaps, of keys that repeat, that are erased and come again, of two streams, in a
-// graph, in tables that are full or grow. Read next: ../table/index_test.cc, which has a model of it on the cpu backend.
+// graph, in tables that are full, grow or give up keys. Read next: ../table/index_test.cc, which has a model of it on the
+// cpu backend.
 #include <gtest/gtest.h>
 
 #include <map>
 #include <set>
 
 #include "tests/device/device.h"
+#include "tests/oracle/eviction.h"
 #include "tests/oracle/random.h"
 
 namespace {
@@ -284,6 +286,55 @@ TEST_P(Index, TellsDistinctKeys) {
   const std::vector<uint64_t> written = unique.numbers(), places = inverse.numbers(), often = counts.numbers();
   for (uint64_t i = 0; i < n; i++) ASSERT_EQ(written[places[i]], keys[i]);
   for (uint64_t i = 0; i < count; i++) ASSERT_EQ(often[i], expected[written[i]]);
+}
+
+// Which keys go depends on the numbers of all, and on nothing else: so a device gives up exactly what the model does.
+TEST_P(Index, GivesUpWhatTheModelSays) {
+  if (!reuses()) return;
+  const uint64_t capacity = scaled(40000);
+  tessera_test::Random random(7);
+  for (const char *policy : {"lru", "lfu"}) {
+    SCOPED_TRACE(policy);
+    tsr_error error = {};
+    device::Table table = make(GetParam(), capacity, std::string("eviction = ") + policy + "\nload_factor = 0.7\n");
+    ASSERT_TRUE(table);
+    tsr_table *t = table.get();
+    tessera_test::EvictionModel model(capacity, std::string(policy) == "lfu");
+    uint64_t all = 0;
+    for (int round = 0; round < 8; round++) {
+      SCOPED_TRACE(round);
+      const std::vector<uint64_t> keys = some_keys(GetParam(), capacity, capacity, round * capacity / 3, &random);
+      const std::map<uint32_t, uint64_t> gone = model.evict_for(keys);
+      const std::vector<uint64_t> numbers = number(t, keys);
+      ASSERT_EQ(model.number(keys, std::vector<uint32_t>(numbers.begin(), numbers.end())), "");
+      device::Array gone_keys(t, GetParam().key_bits, capacity), gone_numbers(t, 32, capacity);
+      uint64_t count = 0;
+      ASSERT_EQ(
+          tsr_evicted(t, capacity, gone_keys.data(), static_cast<uint32_t *>(gone_numbers.data()), &count, &error),
+          TSR_OK)
+          << error.message;
+      ASSERT_EQ(count, gone.size());
+      const std::vector<uint64_t> their_keys = gone_keys.numbers(), theirs = gone_numbers.numbers();
+      uint64_t i = 0;
+      for (const auto &[number, key] : gone) {
+        ASSERT_EQ(theirs[i], number);
+        ASSERT_EQ(their_keys[i++], key);
+      }
+      all += count;
+      std::vector<uint64_t> used(keys.begin(), keys.begin() + capacity / 3);
+      device::Array some(t, GetParam().key_bits, used), places(t, 32, used.size());
+      tsr_call call = {};
+      call.missing = none;
+      ASSERT_EQ(tsr_find(t, used.size(), some.data(), places.data(), &call, &error), TSR_OK) << error.message;
+      ASSERT_EQ(tsr_touch(t, used.size(), static_cast<uint32_t *>(places.data()), nullptr, &error), TSR_OK)
+          << error.message;
+      model.touch(used);
+      uint64_t size = 0;
+      ASSERT_EQ(tsr_size(t, &size, &error), TSR_OK) << error.message;
+      ASSERT_EQ(size, model.size());
+    }
+    EXPECT_GT(all, capacity / 2);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Index, testing::ValuesIn(cases));

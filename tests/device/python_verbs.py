@@ -248,6 +248,66 @@ def merge(library: Library) -> None:
         same(library, tessera.merge(library.array(left), library.array(right), how="anti"), np.flatnonzero(ends == begins))
 
 
+def operators(library: Library) -> None:
+    """tessera.torch, eager and in graphs."""
+    if library.name != "torch":
+        return
+    torch = library.module
+    if not hasattr(torch.library, "custom_op"):
+        return
+    import tessera.torch as ops
+
+    x = columns()[0][1]
+    values, codes, counts = numbered(x)
+    mine, device = library.array(x), "cuda" if backend == "cuda" else "cpu"
+    for function in (ops.unique, torch.compile(lambda x: ops.unique(x), fullgraph=True, backend="aot_eager")):
+        got, inverse, number, count = function(mine)
+        assert int(count) == len(values) and got.shape == number.shape == mine.shape
+        same(library, got[: len(values)], values)
+        same(library, inverse, codes)
+        same(library, number[: len(values)], counts)
+    rows = ops.Operators(tessera.Map("int64", "int64", capacity=len(x), backend=backend))
+    index = ops.Operators(tessera.Index("int64", capacity=len(x), numbering="first_seen", backend=backend))
+
+    def work(keys: Any) -> Any:
+        before = rows.contains(keys)
+        found, inserted = rows.find_or_insert(keys, keys * 3)
+        return before, found, inserted.sum(), rows.find(keys + 1, missing=-7)[0], index.number(keys), ops.isin(keys, keys[:100])
+
+    before, found, inserted, absent, numbers, mask = torch.compile(work, fullgraph=True, backend="aot_eager")(mine)
+    assert not bool(before.any()) and int(inserted) == len(values) and int(rows.unplaced) == int(index.unplaced) == 0
+    same(library, found, x * 3)
+    same(library, absent, np.where(np.isin(x + 1, x), (x + 1) * 3, -7))
+    same(library, numbers, codes)
+    same(library, mask, np.isin(x, x[:100]))
+    assert rows.unplaced.device.type == device
+
+
+def operators_do_not_wait(library: Library) -> None:
+    if library.name != "torch" or backend != "cuda" or not hasattr(library.module.library, "custom_op"):
+        return
+    import tessera.torch as ops
+
+    torch, x = library.module, library.array(np.arange(N) % 1000)
+    rows = ops.Operators(tessera.Map("int64", "int64", capacity=N, backend=backend))
+
+    def work() -> Any:
+        values, inverse, _, _ = ops.unique(x)
+        return rows.find_or_insert(values, values)[0][inverse], rows.find(x)[0]
+
+    work()
+    torch.cuda.synchronize()
+    begun = time.perf_counter()
+    torch.cuda._sleep(2_000_000_000)
+    got = work()
+    back = time.perf_counter() - begun
+    torch.cuda.synchronize()
+    whole = time.perf_counter() - begun
+    assert back < whole / 4, f"back after {back:.3f} s of {whole:.3f} s"
+    for array in got:
+        same(library, array, np.arange(N) % 1000)
+
+
 CASES: List[Callable[[Library], None]] = [
     unique,
     value_counts,
@@ -257,6 +317,8 @@ CASES: List[Callable[[Library], None]] = [
     streams_are_followed,
     group_by,
     merge,
+    operators,
+    operators_do_not_wait,
 ]
 
 # ---- Times -----------------------------------------------------------------------------------------------------------

@@ -40,6 +40,25 @@ for mpi in openmpi mpich; do
         fail "said: $(cat out err)"
     done
   done
+  case_of "4 ranks by $mpi count k-mers, insert, erase, find and export as one process does"
+  printf '>r\n%s\n' "$(awk 'BEGIN { seed = 5; for (i = 0; i < 40000; i++) { seed = seed * 16807 % 2147483647
+    printf "%s", substr("ACGT", 1 + int(seed / 65536) % 4, 1) } }')" >genome.fa
+  awk 'BEGIN { seed = 7; for (i = 0; i < 30000; i++) { seed = seed * 16807 % 2147483647; print seed % 20000 "\t" i } }' >pairs.tsv
+  cut -f 1 pairs.tsv | head -n 500 >some.tsv
+  seq 0 25000 >asked.tsv
+  job=("$tessera" run "$specs/quickstart.ini" --set table.backend=cpu --set table.duplicates=max --insert pairs.tsv --erase some.tsv
+    --find asked.tsv --sorted)
+  count=("$tessera" count genome.fa --kmers 8 --set table.backend=cpu --sorted --quiet)
+  "${job[@]}" --out found_one.tsv --export pairs_one.tsv >report_one 2>log || fail "alone: status $?: $(cat log)"
+  "${count[@]}" --out count_one.tsv || fail "count alone: status $?"
+  start "$mpi" 4 "${job[@]}" --group mpi --out found_four.tsv --export pairs_four.tsv || fail "status $?: $(cat out err)"
+  for what in found pairs; do cmp -s ${what}_one.tsv ${what}_four.tsv || fail "other $what"; done
+  [[ $(grep -c ' items: ' out) == 2 && $(grep ' items: \| queries: ' out) == "$(grep ' items: \| queries: ' report_one)" ]] ||
+    fail "reported: $(cat out)"
+  start "$mpi" 4 "${count[@]}" --group mpi --out count_four.tsv || fail "count: status $?: $(cat err)"
+  cmp -s count_one.tsv count_four.tsv || fail "other counts"
+  start "$mpi" 2 "${job[@]}" --group mpi --export left_pairs.tsv --unplaced left.tsv && fail "--unplaced works"
+  grep -q -- '--unplaced does not go with --group' err || fail "said: $(cat err)"
   case_of "a process of its own is a group of one, by $mpi"
   "$ranks" >out 2>err || fail "status $?: $(cat err)"
   [[ $(cat out) == "rank 0 of 1 is right" ]] || fail "said: $(cat out err)"

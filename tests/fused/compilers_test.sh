@@ -55,6 +55,19 @@ case_of "small tables are not compiled"
 TESSERA_CC_ITEMS=100000 answers 'function tables, as there was little to do'
 TESSERA_CC_ITEMS=500 answers 'fused: insert'
 
+case_of "small tables use what was compiled before, from 32768 items on"
+awk 'BEGIN { for (i = 1; i <= 40000; i++) print i * 77 "\t" i }' >"$work/pairs.tsv"
+cut -f 1 "$work/pairs.tsv" >"$work/queries.tsv"
+few=("${recipe[@]}") cache=$XDG_CACHE_HOME
+recipe+=(--set table.capacity=100000) XDG_CACHE_HOME=$work/middle
+TESSERA_CC_ITEMS=262144 answers 'function tables, as there was little to do'
+answers 'fused: insert, find'
+TESSERA_CC_ITEMS=262144 answers 'fused: insert \(cached\), find \(cached\)'
+TESSERA_CC_ITEMS=1000000 answers 'function tables, as there was little to do'
+recipe=("${few[@]}") XDG_CACHE_HOME=$cache
+head -n 500 "$work/pairs.tsv" >"$work/few.tsv" && mv "$work/few.tsv" "$work/pairs.tsv"
+cut -f 1 "$work/pairs.tsv" >"$work/queries.tsv"
+
 case_of "nobody waits for a compiler, and the next process finds what it has made"
 compiler 'sleep 1' 'exec cc "$@"'
 sed -i "s/while.*//" "$work/paper_cc"

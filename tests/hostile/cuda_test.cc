@@ -538,6 +538,14 @@ TEST_F(CapturedCalls, OfAnIndexAreRecordedOrRefused) {
   ASSERT_EQ(tsr_table_prepare(table_, TSR_PREPARE_FIND_OR_INSERT, &error_), TSR_OK) << error_.message;
   capture();
   expect_refused(tsr_number(table_, N, keys_, numbers, &numbering, &error_), "reuse = yes");
+  release();
+  TearDown();
+  table_ = nullptr;
+  ASSERT_NO_FATAL_FAILURE(make(words + "eviction=lru"));
+  ASSERT_EQ(tsr_table_prepare(table_, TSR_PREPARE_FIND_OR_INSERT, &error_), TSR_OK) << error_.message;
+  capture();
+  expect_refused(tsr_number(table_, N, keys_, numbers, &numbering, &error_), "eviction = none");
+  expect_refused(tsr_touch(table_, N, numbers, &stream_, &error_), "it waits");
 }
 
 // The same numbers as on the cpu backend, by the launches that a GPU would get.
@@ -694,7 +702,8 @@ TEST_P(FailingIndex, IsRightOrMustBeCleared) {
 }
 INSTANTIATE_TEST_SUITE_P(All, FailingIndex,
                          testing::Values("probing=cuckoo", "probing=cuckoo numbering=first_seen",
-                                         "layout=soa probing=double_hashing reuse=no"));
+                                         "layout=soa probing=double_hashing reuse=no",
+                                         "capacity=50 layout=soa probing=double_hashing eviction=lru clean=no"));
 
 // ---- The heap of malloc -------------------------------------------------------------------------
 

@@ -61,4 +61,4 @@ def check(group):
 
 group = group_of(sys.argv[1], sys.argv[2:])
 check(group)
-print(f"rank {group.rank} of {group.size} is right")
+sys.stdout.write(f"rank {group.rank} of {group.size} is right\n")  # in one piece, among those of other ranks

@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 import unittest
 
+from tessera import _group
 from tessera import _library as lib
 from tessera._table import _JOINS, Code, Op
 
@@ -26,6 +27,8 @@ STRUCTS = {
     "tsr_filter_info": lib.FilterInfo,
     "tsr_join_rows": lib.JoinRows,
     "tsr_unique_arrays": lib.UniqueArrays,
+    "tsr_communicator": _group._Communicator,
+    "tsr_group_options": _group._Options,
 }
 INCLUDE = os.path.join(lib.PREFIX, "include")
 
@@ -36,7 +39,7 @@ def ask_compiler(expressions):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "ask")
         with open(path + ".c", "w") as file:
-            file.write(f"#include <stdio.h>\n#include <tessera_tools.h>\nint main(void) {{\n{lines}  return 0;\n}}\n")
+            file.write(f"#include <stdio.h>\n#include <tessera_devices.h>\nint main(void) {{\n{lines}  return 0;\n}}\n")
         subprocess.run(["gcc", "-I", INCLUDE, "-o", path, path + ".c"], check=True)
         return [int(line) for line in subprocess.check_output([path], text=True).split()]
 
@@ -44,7 +47,7 @@ def ask_compiler(expressions):
 def declarations():
     """Every function of the headers: its name and its number of arguments."""
     text = ""
-    for name in ("tessera.h", "tessera_tools.h"):
+    for name in ("tessera.h", "tessera_tools.h", "tessera_devices.h"):
         with open(os.path.join(INCLUDE, name)) as file:
             text += re.sub(r"/\*.*?\*/", "", file.read(), flags=re.DOTALL)
     found = {}

@@ -395,6 +395,33 @@ class OperationsTest(unittest.TestCase):
                 table.insert(np.array([504], dtype))
                 self.assertEqual(table.get(504), len(firsts) + 1)
 
+    def test_an_index_that_evicts(self):
+        none = 2**32 - 1
+        with Table(spec(kind="index", key_bits=64, eviction="lru", numbering="first_seen", capacity=3)) as table:
+            self.assertEqual(table.number([10, 20, 30]).tolist(), [0, 1, 2])
+            self.assertEqual(len(table.evicted()[0]), 0)
+            table.number([10])
+            table.touch(table.get([20, 99], missing=none))
+            self.assertEqual(table.number([40]).tolist(), [2])
+            keys, numbers = table.evicted()
+            self.assertEqual((keys.tolist(), numbers.tolist()), ([30], [2]))
+            self.assertEqual(table.get([10, 20, 30], missing=none).tolist(), [0, 1, none])
+            self.assertEqual(table.report()["evicted"], 1)
+            with self.assertRaisesRegex(tessera.Unsupported, "4 distinct keys"):
+                table.number([1, 2, 3, 4])
+            with self.assertRaisesRegex(tessera.WrongType, "int32"):
+                table.touch(np.arange(3.0))
+        with Table(spec(kind="index", key_bits=64)) as table:
+            with self.assertRaisesRegex(tessera.Unsupported, "eviction = lru"):
+                table.touch([1])
+            with self.assertRaisesRegex(tessera.Unsupported, "eviction = lru"):
+                table.evicted()
+        with tessera.Index("int64", capacity=2, eviction="lfu", backend="cpu") as rows:
+            rows.number([-5, -5, 7])
+            rows.number([8])
+            self.assertEqual(rows.evicted()[0].tolist(), [7])
+            self.assertEqual(rows.get([-5, 7], missing=-1).tolist()[1], -1)
+
     def test_an_index_tells_distinct_keys(self):
         keys = np.random.default_rng(4).integers(0, 300, (20, 50))
         with Table(spec(kind="index", key_bits=64)) as table:

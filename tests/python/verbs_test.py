@@ -173,7 +173,9 @@ class OneColumnTest(unittest.TestCase):
 
     def test_refusals(self):
         for call, kind, sentence in (
-            (lambda: tessera.unique(np.array(["a", "b"])), tessera.WrongType, "x: is str: .*number what is no number"),
+            (lambda: tessera.unique(np.array(["a", "b"])), tessera.WrongType, "x: holds text, .*numpy.unique\\(x, return_inverse"),
+            (lambda: tessera.unique([b"a"]), tessera.WrongType, "x: holds bytes, "),
+            (lambda: tessera.unique(np.array([[1], "a"], object)), tessera.WrongType, "x: holds objects of type list: pass"),
             (lambda: tessera.unique([1], order="up"), tessera.BadArgument, 'is "seen" or "any"'),
             (lambda: tessera.unique([1], nulls="keep"), tessera.BadArgument, 'is "refuse" or "drop"'),
             (lambda: tessera.isin([1], [1.5]), tessera.WrongType, "x: is int64, and values is float64"),
@@ -412,7 +414,7 @@ class PolarsTest(unittest.TestCase):
         with self.assertRaisesRegex(tessera.WrongType, "holds categories"):
             tessera.isin(names, names)
         self.assertEqual(tessera.factorize(names)[1].to_list(), ["b", "a"])
-        with self.assertRaisesRegex(tessera.WrongType, "number what is no number"):
+        with self.assertRaisesRegex(tessera.WrongType, "x.cast\\(polars.Categorical"):
             tessera.unique(pl.Series(["a"]))
 
     def test_group_by(self):
@@ -460,7 +462,7 @@ class PyarrowTest(unittest.TestCase):
         self.assertEqual(tessera.factorize(column)[0].to_pylist(), [-1, 0, 1])
         self.assertEqual(tessera.factorize(pa.array(["b", "a", "b"]).dictionary_encode())[1].to_pylist(), ["b", "a"])
         self.assertEqual(tessera.isin(pa.array([True, None, False]), [True]).to_pylist(), [True, False, False])
-        with self.assertRaisesRegex(tessera.WrongType, "holds strings: .* dictionary_encode"):
+        with self.assertRaisesRegex(tessera.WrongType, "holds text, .* x.dictionary_encode"):
             tessera.unique(pa.array(["a"]))
 
     def test_tables_and_parquet(self):
@@ -510,7 +512,7 @@ class ArrowTest(unittest.TestCase):
                 ],
             )
             self.assertEqual(producer.released, 1)
-        with self.assertRaisesRegex(tessera.WrongType, "holds strings"):
+        with self.assertRaisesRegex(tessera.WrongType, "holds text"):
             tessera.unique(Producer(np.array([1]), b"u", 0, None))
 
     @staticmethod

@@ -9,7 +9,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/../cli/harness.sh"
 
 here=$PWD
-wheels=(tessera-*.whl)
+wheels=(tessera_tables-*.whl)
 wheel=$here/${wheels[0]}
 unset TESSERA_PLUGINS TESSERA_SPECS TESSERA_SDK PYTHONPATH PYTHONHOME
 export PYTHONDONTWRITEBYTECODE=1 CUDA_VISIBLE_DEVICES=
@@ -31,9 +31,11 @@ case_of "pip installs it without a network"
 site=$("$python" -c 'import tessera; print(tessera.__path__[0])')
 [[ $site == "$venv"/* ]] || fail "it is in $site"
 [[ -f $site/py.typed ]] || fail "it has no py.typed"
+"$python" -c 'from importlib.metadata import metadata as m; d = m("tessera-tables"); assert "Typing :: Typed" in d.get_all("Classifier")' \
+  >log 2>&1 || fail "$(cat log)"
 
 # What imports it must not find the sources of the checkout.
-for test in structs table arrays types verbs device_verbs docstrings; do
+for test in structs table arrays types verbs device_verbs torch docstrings; do
   case_of "${test}_test.py"
   "$python" "$here/tests/python/${test}_test.py" >log 2>&1 || fail "$(tail -n 60 log)"
   grep -qE '^Ran [1-9][0-9]* tests?' log || fail "runs no test"
@@ -43,6 +45,13 @@ case_of "mypy finds the wrong lines, where it is installed"
 if "$python" -c 'import mypy' 2>/dev/null; then
   cp "$here/tests/python/typed.py" . && "$python" -m mypy --ignore-missing-imports typed.py >log 2>&1
   diff <(sed -n 's/^typed.py:\([0-9]*\): error.*/\1/p' log) <(grep -n '# error$' typed.py | cut -d: -f1) || fail "$(cat log)"
+fi
+
+case_of "pyright finds the same lines, where it is installed"
+if "$python" -c 'import pyright' 2>/dev/null; then
+  cp "$here/tests/python/typed.py" . && "$python" -m pyright --pythonpath "$python" typed.py >log 2>&1
+  diff <(sed -n 's/^.*typed.py:\([0-9]*\):[0-9]* - error.*/\1/p' log | sort -nu) <(grep -n '# error$' typed.py | cut -d: -f1) ||
+    fail "$(cat log)"
 fi
 
 ranks_are_right() { # N: that all of them said so
@@ -58,11 +67,11 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 for size in 2 4; do
   case_of "$size processes that mpi4py started share tables"
   if "$python" -c 'from mpi4py import MPI' 2>/dev/null; then
-    TMPDIR=/tmp OMP_NUM_THREADS=1 timeout 120 mpirun -n $size --oversubscribe "$python" "$here/tests/python/group_ranks.py" mpi4py \
+    TMPDIR=/tmp OMP_NUM_THREADS=1 timeout 120 mpirun.openmpi -n $size --oversubscribe "$python" "$here/tests/python/group_ranks.py" mpi4py \
       >out 2>log || fail "status $?: $(cat log)"
     ranks_are_right $size
   else
-    skip "mpi4py cannot be imported (Debian: python3-mpi4py)"
+    skip "mpi4py cannot be imported (Debian: python3-mpi4py, openmpi-bin)"
   fi
   case_of "$size processes of torch.distributed share tables"
   if "$python" -c 'import torch.distributed' 2>/dev/null; then
@@ -149,7 +158,7 @@ TESSERA_LIBRARY=$work/absent.so "$python" -c 'import tessera' >log 2>&1 && fail 
 grep -q 'ImportError: .*/absent.so cannot be loaded' log || fail "$(cat log)"
 
 case_of "it goes away as a whole"
-"$python" -m pip uninstall -y --disable-pip-version-check tessera >log 2>&1 || fail "$(cat log)"
+"$python" -m pip uninstall -y --disable-pip-version-check tessera-tables >log 2>&1 || fail "$(cat log)"
 [[ ! -e $site && ! -e $venv/bin/tessera ]] || fail "left $(find "$site" | head -n 5)"
 
 finish python

@@ -81,6 +81,9 @@ const std::vector<Feature> &features() {
       {"numbering", {{{"table.numbering", "any"}}, {{"table.numbering", "first_seen"}}}},
       {"reuse", {{{"table.reuse", "yes"}}, {{"table.reuse", "no"}}}},
       {"reuse = no", {index({{"table.reuse", "no"}})}},
+      {"eviction", {{{"table.eviction", "lru"}}, {{"table.eviction", "none"}}}},
+      {"eviction = lru or lfu", {index({{"table.eviction", "lru"}}), index({{"table.eviction", "lfu"}})}},
+      {"eviction = none", {index({{"table.eviction", "none"}}), index()}},
       {"any other key of [table]", {{{"table.statistics", "yes"}}, {{"table.load_factor", "0.5"}}}},
       {"value_bits", {{{"table.value_bits", "32"}}, {{"table.value_bits", "64"}}}},
       {"value_bits = 8 or 16", {{{"table.value_bits", "8"}, {"table.kind", "counter"}}, {{"table.value_bits", "16"}}}},
@@ -356,6 +359,10 @@ const std::vector<Call> &calls() {
        [](tsr_table *t, tsr_error *e) { return tsr_number(t, 2, kKeys, values_out, nullptr, e); }},
       {"a call for an index",
        [](tsr_table *t, tsr_error *e) { return tsr_keys_by_number(t, 0, 2, values_out, nullptr, e); }},
+      {"a call for an index that evicts",
+       [](tsr_table *t, tsr_error *e) { return tsr_evicted(t, 0, nullptr, nullptr, &count, e); }},
+      {"a call for an index that evicts",
+       [](tsr_table *t, tsr_error *e) { return tsr_touch(t, 2, values_out, nullptr, e); }},
       {"a call for an index", [](tsr_table *t, tsr_error *e) { return tsr_numbers_given(t, &count, e); }},
       {"a call for an index", [](tsr_table *t, tsr_error *e) { return tsr_unique(t, 2, kKeys, nullptr, &count, e); }},
       {"tsr_erase_pairs", [](tsr_table *t, tsr_error *e) { return tsr_erase_pairs(t, 2, kKeys, nullptr, nullptr, e); }},
@@ -479,6 +486,10 @@ const std::map<std::string, std::function<bool(const Settings &)>> &meanings() {
     is["any kind but index"] = no_kind({"index"});
     is["numbering"] = written("numbering");
     is["reuse"] = written("reuse");
+    is["reuse = no"] = [](const Settings &s) { return get(s, "kind") == "index" && get(s, "reuse") == "no"; };
+    is["eviction"] = written("eviction");
+    is["eviction = lru or lfu"] = word("eviction", {"lru", "lfu"});
+    is["eviction = none"] = word("eviction", {"", "none"});
     is["any kind but multimap"] = no_kind({"multimap"});
     is["any kind but map or multimap"] = no_kind({"map", "multimap"});
     is["any kind but counter"] = no_kind({"counter"});

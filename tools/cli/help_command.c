@@ -34,7 +34,8 @@ static const meaning variables[] = {
     {"TESSERA_CONFORM", "The program behind `tessera conform`, likewise."},
     {"TESSERA_CC", "The C compiler of the cpu backend: cc if it is not set, none if it is empty."},
     {"TESSERA_CC_ITEMS",
-     "From how many items of an operation per thread that compiler is used; 262144. 0: calls wait for it."},
+     "From how many items of an operation per thread that compiler is used; 262144. What it made before is used "
+     "from an eighth of that on. 0: calls wait for it."},
     {"XDG_CACHE_HOME", "Linked and compiled code is kept in its folder tessera; otherwise in ~/.cache/tessera."},
     {"COLUMNS", "The width of help texts; otherwise that of the terminal, or 80."},
     {NULL, NULL}};

@@ -12,6 +12,7 @@
 
 #include "core/tessera_tools.h"
 #include "tools/cli/checkpoint.h"
+#include "tools/cli/ranks.h"
 #include "tools/cli/rows.h"
 #include "tools/cli/stream.h"
 
@@ -44,6 +45,7 @@ typedef struct tsr_job_outputs {
   const char *pairs;         /* all pairs of the table, in the end */
   const char *json;          /* the job as an object (job_json.h) */
   bool is_sorted;            /* `pairs` */
+  bool flushes;              /* lists are packed before the table is saved */
   bool has_histogram;        /* on standard output: how many keys occur how often (pairs.h) */
   tsr_checkpoint checkpoint; /* the table while the job runs */
 } tsr_job_outputs;
@@ -81,11 +83,11 @@ typedef struct tsr_job {
   tsr_on_full on_full;
   tsr_job_step *steps; /* verb and path */
   size_t step_count;
-  bool flushes;     /* packs lists before the table is saved */
   bool is_quiet;    /* no report, no progress */
   const char *load; /* starts with the table saved there instead of an empty one; NULL: it does not */
   tsr_job_outputs outputs;
   tsr_job_listener listener;
+  tsr_ranks ranks; /* all zero: this process is alone */
   /* made */
   tsr_spec *own_spec; /* a copy that says what the job changes, which `spec` is then; NULL: none */
   FILE *report;       /* standard output, or standard error if something else goes there, or nothing if quiet */

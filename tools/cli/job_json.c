@@ -48,6 +48,7 @@ static void put_counts(tsr_json *json, const tsr_job *job, const tsr_job_step *s
     tsr_json_number(json, "present", r->insert_keys - r->inserted - r->not_placed);
     tsr_json_number(json, "not_placed", r->not_placed);
     tsr_json_number(json, "overflows", r->overflows);
+    tsr_json_number(json, "evicted", r->evicted);
     tsr_json_number(json, "page_by_page", r->insert_paged);
     tsr_json_number(json, "scratch_bytes", r->insert_scratch_bytes);
     tsr_json_number(json, "cleanings", r->cleanings);

@@ -38,7 +38,8 @@ void tsr_report_composition(const tsr_job *job) {
   else if (strcmp(tsr_job_setting(job, "kind", "?"), "counter") == 0)
     fprintf(out, ", which stop at 2^%s - 1\nparts    ", tsr_job_setting(job, "value_bits", "?"));
   else if (job->kind.is_index)
-    fprintf(out, ", numbered from 0 on, reuse = %s\nparts    ", tsr_job_setting(job, "reuse", "yes"));
+    fprintf(out, ", numbered from 0 on, reuse = %s, eviction = %s\nparts    ", tsr_job_setting(job, "reuse", "yes"),
+            tsr_job_setting(job, "eviction", "none"));
   else
     fprintf(out, ", duplicates = %s\nparts    ", tsr_job_setting(job, "duplicates", "first"));
   for (size_t i = 0, shown = 0; i < sizeof parts / sizeof parts[0]; i++)
@@ -74,6 +75,7 @@ static void print_counts(const tsr_job *job, const tsr_job_step *step) {
     if (r->overflows)
       fprintf(out, ", %" PRIu64 " %s", r->overflows,
               tsr_bits_of_stop(job->table) ? "additions stopped at the largest value" : "sums overflowed");
+    if (r->evicted) fprintf(out, ", %" PRIu64 " evicted", r->evicted);
     if (r->insert_paged)
       fprintf(out, "; %" PRIu64 " went page by page, with %" PRIu64 " bytes of scratch memory", r->insert_paged,
               r->insert_scratch_bytes);

@@ -293,7 +293,7 @@ static tsr_status compose(running *r, tsr_error *error) {
     if (status == TSR_OK && !was_rehashed) job->totals.capacity_note = ", as saved";
   } else {
     if (!has_capacity(job)) status = find_capacity(r, &options.capacity, error);
-    if (status == TSR_OK) status = tsr_table_create(job->spec, &options, &job->table, error);
+    if (status == TSR_OK) status = tsr_ranks_table(&job->ranks, job->spec, &options, &job->table, error);
   }
   if (status) return status;
   tsr_table_describe(job->table, &info);
@@ -303,7 +303,8 @@ static tsr_status compose(running *r, tsr_error *error) {
 
 /* ---- Steps ----------------------------------------------------------------------------------- */
 
-/* Every pair is in the table or was handed back: the size grows by what was inserted and shrinks by what was erased. */
+/* Every pair is in the table or was handed back: the size grows by what was inserted and shrinks by what was erased or
+ * given up. */
 static tsr_status check_sums(running *running, const tsr_job_step *step, tsr_error *error) {
   const tsr_job *job = running->job;
   const tsr_report *r = &step->report;
@@ -320,7 +321,7 @@ static tsr_status check_sums(running *running, const tsr_job_step *step, tsr_err
                     " inserted, %" PRIu64 " not placed, %" PRIu64
                     " found: a part breaks the contract, see `tessera conform`",
                     step->path, step->count, asked, r->inserted, r->not_placed, r->found);
-  if (!job->kind.is_filter && after != before + r->inserted - r->erased)
+  if (!job->kind.is_filter && after != before + r->inserted - r->erased - r->evicted)
     return tsr_fail(error, TSR_BAD_PLUGIN,
                     "%s: the sums do not agree: %" PRIu64 " pairs before, %" PRIu64 " inserted, %" PRIu64
                     " erased, and the table holds %" PRIu64
@@ -513,6 +514,10 @@ static tsr_status put_pairs(tsr_job *job, tsr_error *error) {
     return TSR_OK;
   }
   tsr_status status = tsr_pairs_export(job->table, &pairs, error);
+  if (status || job->ranks.rank) {
+    tsr_pairs_free(&pairs);
+    return status;
+  }
   const uint32_t bits = tsr_bits_of_stop(job->table);
   const bool may_have =
       bits && (job->load || bits < 32); /* stopped before, or by one value that is larger than a count */
@@ -552,6 +557,19 @@ static tsr_status save(const tsr_job *job, tsr_error *error) {
 
 /* ---- The job --------------------------------------------------------------------------------- */
 
+/* Of the shards of all processes. */
+static tsr_status find_usage(tsr_job *job, tsr_error *error) {
+  tsr_usage *usage = &job->totals.usage;
+  tsr_status status = tsr_table_usage(job->table, usage, error);
+  uint64_t sums[] = {usage->pairs, usage->tombstones, usage->units, usage->slots};
+  if (status == TSR_OK) status = tsr_ranks_add_up(&job->ranks, 4, sums, error);
+  usage->pairs = sums[0];
+  usage->tombstones = sums[1];
+  usage->units = sums[2];
+  usage->slots = sums[3];
+  return status;
+}
+
 static tsr_status run(running *r, tsr_error *error) {
   tsr_job *job = r->job;
   tsr_status status = open_report(job, error);
@@ -567,8 +585,8 @@ static tsr_status run(running *r, tsr_error *error) {
   }
   if (status == TSR_OK) status = open_rows(r, error);
   if (status == TSR_OK) status = run_steps(r, error);
-  if (status == TSR_OK && job->flushes) status = flush(job, error);
-  if (status == TSR_OK && !job->kind.is_filter) status = tsr_table_usage(job->table, &job->totals.usage, error);
+  if (status == TSR_OK && job->outputs.flushes) status = flush(job, error);
+  if (status == TSR_OK && !job->kind.is_filter) status = find_usage(job, error);
   if (status == TSR_OK) status = tsr_report_size(job, error);
   if (status == TSR_OK) status = save(job, error);
   if (status == TSR_OK) tsr_checkpoint_end(&job->outputs.checkpoint);

@@ -24,6 +24,9 @@ tsr_status tsr_ranks_table(const tsr_ranks *ranks, const tsr_spec *spec, const t
 }
 
 void tsr_ranks_part(const tsr_ranks *ranks, uint64_t count, uint64_t *first, uint64_t *part) {
+  *first = 0;
+  *part = count;
+  if (!ranks->group) return;
   const uint64_t each = count / ranks->size, more = count % ranks->size;
   *first = each * ranks->rank + (ranks->rank < more ? ranks->rank : more);
   *part = each + (ranks->rank < more);

@@ -55,6 +55,7 @@ static const tsr_option options[] = {
     {"--kmers", "K", false, "Letters per k-mer; the k-mers of FASTA and FASTQ files are the keys."},
     {"--canonical", NULL, false, "Takes the smaller of a k-mer and its reverse complement."},
     {"--quiet", NULL, false, "Prints errors and warnings only: no report, no progress."},
+    TSR_OPTION_GROUP,
     TSR_OPTION_SET,
     TSR_OPTION_PLUGINS,
     TSR_OPTION_END};
@@ -158,7 +159,7 @@ static tsr_exit read_job(const tsr_arguments *arguments, tsr_job_step *steps, ts
   job->outputs.is_sorted = tsr_arguments_has(arguments, "--sorted");
   job->outputs.has_histogram = tsr_arguments_has(arguments, "--histogram");
   job->is_quiet = tsr_arguments_has(arguments, "--quiet");
-  job->flushes = tsr_arguments_has(arguments, "--flush");
+  job->outputs.flushes = tsr_arguments_has(arguments, "--flush");
   job->reading.canonical = tsr_arguments_has(arguments, "--canonical");
   job->steps = steps;
   for (size_t i = 0; i < arguments->given_count; i++) {
@@ -190,6 +191,24 @@ static tsr_exit read_job(const tsr_arguments *arguments, tsr_job_step *steps, ts
   return failed ? failed : check_outputs(arguments, job);
 }
 
+/* Processes that do the job together. The first one asks, writes and speaks; the others only insert and erase. */
+static tsr_status open_ranks(const tsr_arguments *arguments, tsr_job *job, tsr_error *error) {
+  static const char find[] = "--find", *const alone[] = {"--load", "--every", "--resume", "--unplaced", find};
+  if (!tsr_arguments_has(arguments, "--group")) return TSR_OK;
+  const char *kind = tsr_spec_get(job->spec, "table", "kind");
+  const bool spreads = kind && strncmp(kind, "multi", 5) == 0; /* one process alone knows how many values there are */
+  for (size_t i = 0; i < sizeof alone / sizeof *alone; i++)
+    if (tsr_arguments_has(arguments, alone[i]) && (spreads || alone[i] != find))
+      return tsr_fail(error, TSR_UNSUPPORTED, "%s%s does not go with --group: run it by one process", alone[i],
+                      alone[i] == find ? " of a multiset or multimap" : "");
+  const tsr_status status = tsr_ranks_open(arguments, &job->ranks, error);
+  if (job->ranks.rank) {
+    job->is_quiet = true;
+    job->outputs.rows = job->outputs.json = NULL;
+  }
+  return status;
+}
+
 static tsr_exit run_run(const tsr_arguments *arguments) {
   tsr_job job = {.step_count = 0};
   tsr_spec *spec;
@@ -207,14 +226,16 @@ static tsr_exit run_run(const tsr_arguments *arguments) {
       failed = tsr_say_error(status, &error);
     } else {
       job.spec = spec;
-      failed = tsr_job_run(&job);
-      const bool is_done = failed == TSR_EXIT_OK || failed == TSR_EXIT_UNPLACED;
+      status = open_ranks(arguments, &job, &error);
+      failed = status ? tsr_say_error(status, &error) : tsr_job_run(&job);
+      const bool is_done = (failed == TSR_EXIT_OK || failed == TSR_EXIT_UNPLACED) && job.ranks.rank == 0;
       status = is_done && job.outputs.json ? tsr_job_write_json(&job, job.outputs.json, &error) : TSR_OK;
       if (status) failed = tsr_say_error(status, &error);
       tsr_spec_free(spec);
     }
   }
   tsr_job_free(&job);
+  tsr_ranks_close(&job.ranks);
   free(steps);
   return failed;
 }
