@@ -164,7 +164,8 @@ class Operators:
         self.unplaced = torch.zeros(1, dtype=torch.int64, device=device)
 
     def _begin(self) -> int:
-        if torch.compiler.is_exporting():
+        # Not is_exporting(), which Dynamo takes for true while it compiles as well (PyTorch 2.11).
+        if getattr(torch.compiler, "_is_exporting_flag", False):
             raise Unsupported(
                 "torch.export cannot keep a table, which is memory of this process: export what comes before and after, or an "
                 "array of values that keys_by_number and items give"
