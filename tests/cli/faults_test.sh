@@ -168,7 +168,7 @@ left=$(ls -A scratch)
 [[ $left == tessera-compiler-* ]] || fail "left $left"
 mkdir -m 0700 scratch/tessera-compiler-in_use scratch/tessera-compiler-another_name
 exec {held}<scratch/tessera-compiler-in_use && flock $held
-TMPDIR=$work/scratch TESSERA_CC_ITEMS=0 run "${big[@]}"
+TMPDIR=$work/scratch TESSERA_CC=cc TESSERA_CC_ITEMS=0 run "${big[@]}"
 expect_status 0
 exec {held}<&-
 for name in $left; do [[ ! -e scratch/$name ]] || fail "$name is still there"; done
