@@ -158,14 +158,6 @@ static __device__ __forceinline__ void runs_write(const tsr_runs *r, const tile_
   runs_each_word(r, runs, room, column_of, [](const word *from, word *to) { *to = *from; });
 }
 
-/* The places of this thread's items. */
-static __device__ __forceinline__ void runs_places(const tsr_runs *r, uint16_t place[RUNS_ROUNDS]) {
-  const uint32_t items = runs_tile_items(r);
-#pragma unroll
-  for (uint32_t k = 0; k < RUNS_ROUNDS; k++)
-    place[k] = runs_item(k) < items ? __ldcs(r->places + runs_tile_begin() + runs_item(k)) : 0;
-}
-
 /* Moves another column of the tile to its runs. */
 template <class word, class Column>
 static __device__ __forceinline__ void runs_move(const tsr_runs *r, const tile_runs *runs, const word *column,
@@ -204,7 +196,9 @@ static __device__ __forceinline__ void runs_gather(const tsr_runs *r, const tile
   uint16_t place[RUNS_ROUNDS];
   runs_each_word(r, runs, room, column_of, [](word *to, const word *from) { runs_fetch(to, from); });
   __pipeline_commit();
-  runs_places(r, place);
+#pragma unroll
+  for (uint32_t k = 0; k < RUNS_ROUNDS; k++)
+    place[k] = runs_item(k) < items ? __ldcs(r->places + runs_tile_begin() + runs_item(k)) : 0;
   __pipeline_wait_prior(0);
   __syncthreads();
 #pragma unroll

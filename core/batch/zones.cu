@@ -38,13 +38,23 @@ KERNEL(scatter, 3) {
     a.begins[threadIdx.x] = a.runs.counts[threadIdx.x * a.runs.tiles];
 }
 
-KERNEL(move, 2) {
+KERNEL(move, 3) {
   __shared__ tile_runs runs;
-  uint16_t place[RUNS_ROUNDS];
+  io_payload *room = (io_payload *)tsr_page_memory;
+  const uint32_t items = runs_tile_items(&a.runs);
   runs_find(&a.runs, &runs);
-  runs_places(&a.runs, place);
-  runs_move(&a.runs, &runs, (const io_payload *)a.bulk.values, place, (io_payload *)tsr_page_memory,
-            [&](uint32_t) { return (io_payload *)a.values; });
+#pragma unroll
+  for (uint32_t round = 0; round < RUNS_ROUNDS; round += RUNS_AHEAD) {
+    io_payload value[RUNS_AHEAD];
+    uint16_t place[RUNS_AHEAD];
+    runs_read_ahead((const io_payload *)a.bulk.values, items, round, value);
+    runs_read_ahead((const uint16_t *)a.runs.places, items, round, place);
+#pragma unroll
+    for (uint32_t k = 0; k < RUNS_AHEAD; k++)
+      if (runs_item(round + k) < items) room[place[k]] = value[k];
+  }
+  __syncthreads();
+  runs_write(&a.runs, &runs, room, [&](uint32_t) { return (io_payload *)a.values; });
 }
 
 template <class word>
