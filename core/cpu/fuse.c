@@ -259,15 +259,17 @@ tsr_status tsr_fuse_begin(const tsr_composition *composition, uint32_t operation
 }
 
 bool tsr_fuse_find(const tsr_composition *composition, uint32_t operation, tsr_fused *fused) {
+#ifdef TSR_IS_SANITIZED_
+  (void)composition, (void)operation, (void)fused;
+  return false;
+#else
   const char *version;
-  bool is_there = false;
-#ifndef TSR_IS_SANITIZED_
   char *text = tsr_glue_unit(composition, operation);
-  is_there = text && (use_ahead(text, fused) ||
-                      (tsr_compiler_version(&version, NULL) == TSR_OK && use_cached(text, version, fused)));
+  const bool is_there = text && (use_ahead(text, fused) ||
+                                 (tsr_compiler_version(&version, NULL) == TSR_OK && use_cached(text, version, fused)));
   free(text);
-#endif
   return is_there;
+#endif
 }
 
 void tsr_fused_free(tsr_fused *fused) {
