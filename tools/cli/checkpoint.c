@@ -43,8 +43,8 @@ tsr_exit tsr_checkpoint_options(const tsr_arguments *arguments, tsr_checkpoint *
   const char *every = tsr_arguments_value(arguments, "--every");
   checkpoint->save = tsr_arguments_value(arguments, "--save");
   checkpoint->resumes = tsr_arguments_has(arguments, "--resume");
-  if (every && !(checkpoint->every = seconds_of(every)))
-    return tsr_say_usage("--every %s: must be a time such as 60s, 5m or 1h", every);
+  if (every) checkpoint->every = seconds_of(every);
+  if (every && checkpoint->every == 0) return tsr_say_usage("--every %s: must be a time such as 60s, 5m or 1h", every);
   if (!every && !checkpoint->resumes) return TSR_EXIT_OK;
   if (!checkpoint->save)
     return tsr_say_usage("%s is about the table that --save writes: give --save FILE", every ? "--every" : "--resume");
@@ -97,7 +97,7 @@ static bool look_at(tsr_checkpoint *c, const char *folder, const char *name, con
 
 tsr_status tsr_checkpoint_seek(tsr_checkpoint *c, tsr_error *error) {
   char folder[PATH_MAX] = "";
-  if (!c->every && !c->resumes) return TSR_OK;
+  if (c->every == 0 && !c->resumes) return TSR_OK;
   const char *slash = strrchr(c->save, '/'), *name = slash ? slash + 1 : c->save;
   if (strlen(c->save) + sizeof mark + 2 * NUMBER_DIGITS + 1 >= sizeof folder)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "--save %s: the name is too long for checkpoints", c->save);
@@ -122,7 +122,7 @@ void tsr_checkpoint_begin(tsr_checkpoint *c) { c->made = now(); }
 void tsr_checkpoint_pass(tsr_checkpoint *c, tsr_table *table, uint64_t step, uint64_t keys) {
   char path[PATH_MAX];
   tsr_error error;
-  if (!c->every || now() - c->made < c->every) return;
+  if (c->every == 0 || now() - c->made < c->every) return;
   if (step == c->step && keys == c->keys && c->path[0]) return;
   snprintf(path, sizeof path, "%s%s%" PRIu64 ".%" PRIu64, c->save, mark, step, keys);
   const tsr_status status = tsr_table_save(table, path, &error);
