@@ -22,7 +22,7 @@ fi
 echo "\$*" >>"$work/builds"
 [[ ! -e core/broken ]] || exit 1
 mkdir -p "$bin/tools/cli" "$bin/layouts"
-printf '#!/bin/sh\necho "%s" "\$*"\n' "\$(cat core/source)" >"$work/program"
+printf '#!/bin/sh\n[ "\$1" != env ] || exec printenv TESSERA_PLUGINS\necho "%s" "\$*"\n' "\$(cat core/source)" >"$work/program"
 chmod +x "$work/program"
 cmp -s "$work/program" "$bin/tools/cli/tessera" || cp "$work/program" "$bin/tools/cli/tessera"
 [[ -e "$bin/layouts/layout_a.so" ]] || touch "$bin/layouts/layout_a.so"
@@ -108,6 +108,15 @@ expect_says old 1
 [[ ! -e $bin/layouts/layout_a.so ]] || fail "it is still there"
 touch "$checkout/layouts/a.c"
 expect_says old 1
+
+case_of "folders that are named are searched before those that are built here"
+built=$bin/layouts:$bin/probing:$bin/hashers:$bin/allocators
+run env
+[[ $(cat "$work/out") == "$built" ]] || fail "searches $(cat "$work/out")"
+TESSERA_PLUGINS=/mine run env
+[[ $(cat "$work/out") == "/mine:$built" ]] || fail "searches $(cat "$work/out")"
+TESSERA_PLUGINS=/mine:$built run env
+[[ $(cat "$work/out") == "/mine:$built" ]] || fail "searches $(cat "$work/out")"
 
 case_of "a build that fails is tried again"
 touch "$checkout/core/broken"
