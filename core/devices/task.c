@@ -50,7 +50,7 @@ static bool is_ordered(const tsr_task *task) {
 static uint64_t share_of(const tsr_task *task, bool is_sparing) {
   enum { CHUNKS = 2, LEAST = 2 << 20, MOST = 32 << 20 };
   if (task->s->chunk != TSR_CHUNK_AUTO) return task->s->chunk > task->x->here ? task->s->chunk / task->x->here : 1;
-  const uint64_t chunks = task->is_ordered ? 1 : CHUNKS, most = task->is_ordered && !is_sparing ? UINT64_MAX : MOST;
+  const uint64_t chunks = task->is_ordered ? 1 : CHUNKS, most = task->is_ordered && !is_sparing ? TSR_PIECE_MAX : MOST;
   const uint64_t part = (tsr_task_max_part(task) + chunks - 1) / chunks;
   return part < LEAST ? LEAST : part > most ? most : part;
 }
