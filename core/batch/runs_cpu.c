@@ -15,16 +15,17 @@ void tsr_runs_find(const tsr_runs *r, uint64_t tile, tsr_tile_runs *found) {
   }
 }
 
-uint32_t tsr_runs_bin_at(const tsr_runs *r, const tsr_tile_runs *found, uint32_t place) {
-  uint32_t bin = 0;
-  for (uint32_t after = r->bins; after - bin > 1;) {
-    const uint32_t middle = (bin + after) / 2;
+uint64_t tsr_runs_number(const tsr_runs *r, const tsr_tile_runs *found, uint64_t i, uint32_t *bin) {
+  const uint32_t place = r->places[i];
+  *bin = 0;
+  for (uint32_t after = r->bins; after - *bin > 1;) { /* the last one that begins at the place or before */
+    const uint32_t middle = (*bin + after) / 2;
     if (found->begins[middle] <= place)
-      bin = middle;
+      *bin = middle;
     else
       after = middle;
   }
-  return bin;
+  return found->firsts[*bin] + (place - found->begins[*bin]);
 }
 
 /* The bins of a chunk's items, from `begin` on; returns where the chunk ends. */

@@ -28,8 +28,8 @@ typedef struct tsr_tile_runs {
 } tsr_tile_runs;
 
 void tsr_runs_find(const tsr_runs *runs, uint64_t tile, tsr_tile_runs *found);
-/* The bin of the item at this place of the tile. */
-uint32_t tsr_runs_bin_at(const tsr_runs *runs, const tsr_tile_runs *found, uint32_t place);
+/* Where item i of the tile is: its number in its column, and its bin. */
+uint64_t tsr_runs_number(const tsr_runs *runs, const tsr_tile_runs *found, uint64_t i, uint32_t *bin);
 /* The end of a tile's items. */
 static inline uint64_t tsr_runs_end(const tsr_runs *runs, uint64_t tile) {
   const uint64_t end = (tile + 1) * TSR_RUNS_TILE;

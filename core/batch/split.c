@@ -55,19 +55,12 @@ static void collect_item(const tsr_split *s, uint64_t tile) {
     if (!a->only || a->only[i] == a->only_code) tsr_split_put(a->ordered, i, s->from[0], i, a->column_bytes);
 }
 
-/* An item of a tile in the order of shards: its shard, and its number among all. */
-static uint64_t number_of(const tsr_split *s, const tsr_tile_runs *runs, uint64_t i, uint32_t *shard) {
-  const uint32_t place = s->runs.places[i];
-  *shard = tsr_runs_bin_at(&s->runs, runs, place);
-  return runs->firsts[*shard] + (place - runs->begins[*shard]);
-}
-
 static void spans_item(const tsr_split *s, uint64_t tile) {
   tsr_tile_runs runs;
   uint32_t shard;
   tsr_runs_find(&s->runs, tile, &runs);
   for (uint64_t i = tile * TSR_RUNS_TILE; i < tsr_runs_end(&s->runs, tile); i++)
-    s->lists.spans[number_of(s, &runs, i, &shard)] = s->lists.offsets[i + 1] - s->lists.offsets[i];
+    s->lists.spans[tsr_runs_number(&s->runs, &runs, i, &shard)] = s->lists.offsets[i + 1] - s->lists.offsets[i];
 }
 
 static void spread_item(const tsr_split *s, uint64_t tile) {
@@ -77,7 +70,7 @@ static void spread_item(const tsr_split *s, uint64_t tile) {
   tsr_runs_find(&s->runs, tile, &runs);
   for (uint64_t i = tile * TSR_RUNS_TILE; i < tsr_runs_end(&s->runs, tile); i++) {
     uint32_t shard;
-    const uint64_t *span = &l->spans[number_of(s, &runs, i, &shard)];
+    const uint64_t *span = &l->spans[tsr_runs_number(&s->runs, &runs, i, &shard)];
     const uint64_t begin = span[0] - l->spans[s->runs.counts[shard * s->runs.tiles]];
     memcpy((char *)s->answers.ordered + (l->offsets[i] - l->offsets[0]) * bytes,
            (const char *)s->from[shard] + begin * bytes, (span[1] - span[0]) * bytes);

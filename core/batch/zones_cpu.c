@@ -49,8 +49,8 @@ static void move_tile(const tsr_cpu_table *table, const tsr_zone_step *p, uint64
   tsr_tile_runs runs;
   tsr_runs_find(&p->runs, tile, &runs);
   for (uint64_t i = tile * TSR_RUNS_TILE; i < tsr_runs_end(&p->runs, tile); i++) {
-    const uint32_t place = p->runs.places[i], zone = tsr_runs_bin_at(&p->runs, &runs, place);
-    put(p->values, runs.firsts[zone] + (place - runs.begins[zone]), p->bulk.values, i, table->bulk->payload_bits / 8);
+    uint32_t zone;
+    put(p->values, tsr_runs_number(&p->runs, &runs, i, &zone), p->bulk.values, i, table->bulk->payload_bits / 8);
   }
 }
 
@@ -63,8 +63,8 @@ static void tell_tile(const tsr_cpu_table *table, const tsr_zone_step *p, uint64
   tsr_tile_runs runs;
   tsr_runs_find(&p->runs, tile, &runs);
   for (uint64_t i = tile * TSR_RUNS_TILE; i < tsr_runs_end(&p->runs, tile); i++) {
-    const uint32_t place = p->runs.places[i], zone = tsr_runs_bin_at(&p->runs, &runs, place);
-    const uint64_t number = runs.firsts[zone] + (place - runs.begins[zone]);
+    uint32_t zone;
+    const uint64_t number = tsr_runs_number(&p->runs, &runs, i, &zone);
     if (p->bulk.results) p->bulk.results[i] = results[number];
     if (results[number] != TSR_RESULT_NOT_PLACED) continue;
     put(p->bulk.unplaced_keys, i, p->keys, number, table->bulk->key_bits / 8);

@@ -3,7 +3,6 @@
 // Tables that clean themselves (core/design/0030-cleaning.md), on the cpu backend: with every recipe that erases, pairs come
 // and go for 40 cycles, no operation looks at many more buckets than at first, and the oracle agrees. Work is counted in
 // buckets, not in time. Read next: report_test.cc, which counts erased slots.
-#include <glob.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,21 +10,12 @@
 
 #include "core/compose/settings.h"
 #include "tests/table/judged.h"
+#include "tests/table/recipes.h"
 
 namespace tessera_test {
 namespace {
 
 constexpr uint64_t kKeys = 4000, kPart = 800, kCycles = sanitized ? 12 : 40;
-
-std::vector<std::string> files() {
-  glob_t found;
-  std::vector<std::string> files;
-  if (glob("specs/*.ini", 0, nullptr, &found) == 0) {
-    files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-    globfree(&found);
-  }
-  return files;
-}
 
 class OnFile : protected Judged {
 protected:
@@ -244,14 +234,7 @@ TEST_F(Cleaning, GoesWithFiles) {
   ASSERT_NO_FATAL_FAILURE(expect_all(batch_of(1 + (2 * kCycles - 1) * kPart, kKeys + 2 * kPart).keys));
 }
 
-std::string name_of(const testing::TestParamInfo<std::string> &info) {
-  std::string name = info.param.substr(6, info.param.size() - 10);
-  std::replace_if(
-      name.begin(), name.end(), [](unsigned char letter) { return !isalnum(letter); }, '_');
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(Specs, OnRecipe, testing::ValuesIn(files()), name_of);
+INSTANTIATE_TEST_SUITE_P(Specs, OnRecipe, testing::ValuesIn(recipes()), recipe_name);
 
 } // namespace
 } // namespace tessera_test

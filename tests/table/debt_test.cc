@@ -3,7 +3,6 @@
 // Erases leave no debt: after a thousand rounds of erase and insert at load 0.9 a find looks at no more buckets than after
 // one, but for half again, with every recipe that erases. Looks are counted, not time. Read next: clean_test.cc, which
 // counts what inserts look at and how often a table is cleaned.
-#include <glob.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <string>
 
 #include "tests/table/judged.h"
+#include "tests/table/recipes.h"
 
 namespace tessera_test {
 namespace {
@@ -114,24 +114,7 @@ TEST_P(Debt, IsNoneAfterAThousandRounds) {
   EXPECT_LE(most_absent, most_of_absent(GetParam()) * absent + 0.1) << "absent keys";
 }
 
-std::vector<std::string> files() {
-  glob_t found;
-  std::vector<std::string> files;
-  if (glob("specs/*.ini", 0, nullptr, &found) == 0) {
-    files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-    globfree(&found);
-  }
-  return files;
-}
-
-std::string name_of(const testing::TestParamInfo<std::string> &info) {
-  std::string name = info.param.substr(6, info.param.size() - 10);
-  std::replace_if(
-      name.begin(), name.end(), [](unsigned char letter) { return !isalnum(letter); }, '_');
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(Specs, Debt, testing::ValuesIn(files()), name_of);
+INSTANTIATE_TEST_SUITE_P(Specs, Debt, testing::ValuesIn(recipes()), recipe_name);
 
 } // namespace
 } // namespace tessera_test

@@ -3,7 +3,6 @@
 // No operation of any recipe takes the square of the equal keys that it is given. Work is counted, not timed: the items of
 // all steps, and the buckets that searches have looked at. A recipe whose inserts pass all pairs of their key says so in
 // `check`, and is held to that. Read next: join_work_test.cc, ../../core/table/check.c.
-#include <glob.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "tests/table/judged.h"
+#include "tests/table/recipes.h"
 
 extern "C" {
 #include "core/table/table_struct.h"
@@ -223,24 +223,7 @@ TEST_P(EqualKeys, TakeTheSquareThatCheckSays) {
     EXPECT_LT(much, 16 * little);
 }
 
-std::vector<std::string> files() {
-  glob_t found;
-  std::vector<std::string> files;
-  if (glob("specs/*.ini", 0, nullptr, &found) == 0) {
-    files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-    globfree(&found);
-  }
-  return files;
-}
-
-std::string name_of(const testing::TestParamInfo<std::string> &info) {
-  std::string name = info.param.substr(6, info.param.size() - 10);
-  std::replace_if(
-      name.begin(), name.end(), [](unsigned char letter) { return !isalnum(letter); }, '_');
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(Specs, EqualKeys, testing::ValuesIn(files()), name_of);
+INSTANTIATE_TEST_SUITE_P(Specs, EqualKeys, testing::ValuesIn(recipes()), recipe_name);
 
 } // namespace
 } // namespace tessera_test
