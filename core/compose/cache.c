@@ -8,10 +8,13 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define XXH_INLINE_ALL /* a header alone: nothing is linked */
@@ -19,7 +22,7 @@
 
 #include "core/spec/file.h"
 
-static const uint64_t CACHE_BYTES_MAX = 256ull << 20;
+enum { CACHE_MIB = 256 };
 static const uint64_t CODE_BYTES_MAX = 64ull << 20;
 
 typedef struct entry_head {
@@ -66,11 +69,11 @@ static bool cache_directory(char *path, size_t bytes) {
   return stat(path, &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() && (info.st_mode & 022) == 0;
 }
 
-static bool entry_path(const tsr_cache_key *key, char *path, size_t bytes) {
+static bool entry_path(const tsr_cache_key *key, const char *prefix, const char *suffix, char *path, size_t bytes) {
   char directory[PATH_MAX];
   if (!cache_directory(directory, sizeof directory)) return false;
-  int length = snprintf(path, bytes, "%s/%016llx%016llx.code", directory, (unsigned long long)key->half[0],
-                        (unsigned long long)key->half[1]);
+  int length = snprintf(path, bytes, "%s/%s%016llx%016llx%s", directory, prefix, (unsigned long long)key->half[0],
+                        (unsigned long long)key->half[1], suffix);
   return length > 0 && (size_t)length < bytes;
 }
 
@@ -87,7 +90,7 @@ bool tsr_cache_get(const tsr_cache_key *key, void **data, size_t *bytes) {
   char path[PATH_MAX];
   entry_head head;
   void *read_data = NULL;
-  if (!entry_path(key, path, sizeof path)) return false;
+  if (!entry_path(key, "", ".code", path, sizeof path)) return false;
   int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (file < 0) return false;
   bool sound = read_all(file, &head, sizeof head) && memcmp(head.magic, MAGIC, sizeof MAGIC) == 0 &&
@@ -122,8 +125,15 @@ static int by_use(const void *left, const void *right) {
   return a->used.tv_nsec < b->used.tv_nsec ? -1 : a->used.tv_nsec > b->used.tv_nsec;
 }
 
+static uint64_t bytes_max(void) {
+  const char *said = secure_getenv("TESSERA_CACHE_MB");
+  const unsigned long mib = said ? strtoul(said, NULL, 10) : 0;
+  return (uint64_t)(mib ? mib : CACHE_MIB) << 20;
+}
+
 static void remove_oldest(void) {
-  enum { FILES_MAX = 8192 };
+  enum { FILES_MAX = 1 << 16 };
+  const uint64_t most = bytes_max();
   char directory[PATH_MAX];
   if (!cache_directory(directory, sizeof directory)) return;
   DIR *open_directory = opendir(directory);
@@ -140,23 +150,76 @@ static void remove_oldest(void) {
     files[count++].used = info.st_mtim;
     bytes += (uint64_t)info.st_size;
   }
-  if (files && bytes > CACHE_BYTES_MAX) {
+  if (files && bytes > most) {
     qsort(files, count, sizeof *files, by_use);
-    for (size_t i = 0; i < count && bytes > CACHE_BYTES_MAX; i++)
+    for (size_t i = 0; i < count && bytes > most; i++)
       if (unlinkat(dirfd(open_directory), files[i].name, 0) == 0) bytes -= files[i].bytes;
   }
   free(files);
   if (open_directory) closedir(open_directory);
 }
 
+/* A look at all entries takes milliseconds where there are thousands: a process looks at its first entry, and again when it
+ * has put a sixty-fourth of the bound. */
+static bool is_time_to_remove(size_t bytes) {
+  static atomic_ullong put;
+  const uint64_t share = bytes_max() / 64, before = atomic_fetch_add(&put, bytes + 1);
+  return before == 0 || before / share != (before + bytes + 1) / share;
+}
+
 void tsr_cache_put(const tsr_cache_key *key, const void *data, size_t bytes) {
   char path[PATH_MAX];
   tsr_file file;
-  if (bytes > CODE_BYTES_MAX || !entry_path(key, path, sizeof path) || tsr_file_begin(&file, path, 0600)) return;
+  if (bytes > CODE_BYTES_MAX || !entry_path(key, "", ".code", path, sizeof path) || tsr_file_begin(&file, path, 0600))
+    return;
   entry_head head = {.bytes = bytes, .key = *key, .checksum = hash_of(data, bytes)};
   memcpy(head.magic, MAGIC, sizeof MAGIC);
   int failure = tsr_file_write(&file, &head, sizeof head);
   if (!failure) failure = tsr_file_write(&file, data, bytes);
   if (tsr_file_end(&file, failure)) return;
-  remove_oldest();
+  if (is_time_to_remove(bytes)) remove_oldest();
+}
+
+/* ---- Made once ------------------------------------------------------------------------------- */
+
+/* Whoever dies lets go of the file. Whoever only stands still is waited for no longer than this. */
+static const double WAIT_S = 60;
+
+static double now_s(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static int lock_file(const tsr_cache_key *key) {
+  static const struct timespec pause = {.tv_nsec = 5 * 1000 * 1000};
+  char path[PATH_MAX];
+  if (!entry_path(key, ".", ".lock", path, sizeof path)) return -1;
+  int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+  const double end = now_s() + WAIT_S;
+  while (file >= 0 && flock(file, LOCK_EX | LOCK_NB) != 0) {
+    if (now_s() > end) {
+      close(file);
+      return -1;
+    }
+    nanosleep(&pause, NULL);
+  }
+  return file;
+}
+
+bool tsr_cache_get_or_lock(const tsr_cache_key *key, void **data, size_t *bytes, tsr_cache_lock *lock) {
+  lock->file = -1;
+  if (tsr_cache_get(key, data, bytes)) return true;
+  lock->file = lock_file(key);
+  return tsr_cache_get(key, data, bytes);
+}
+
+/* The name goes before the lock does: whoever waits for this file finds the entry, and whoever comes later makes a new one. */
+void tsr_cache_unlock(const tsr_cache_key *key, tsr_cache_lock *lock) {
+  char path[PATH_MAX];
+  if (lock->file < 0) return;
+  if (entry_path(key, ".", ".lock", path, sizeof path)) unlink(path);
+  flock(lock->file, LOCK_UN); /* a child that was forked meanwhile also has the file, but not the lock */
+  close(lock->file);
+  lock->file = -1;
 }

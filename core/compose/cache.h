@@ -26,8 +26,18 @@ void tsr_cache_key_add(tsr_cache_key *key, const void *data, size_t bytes);
 
 /* The caller frees *data. */
 bool tsr_cache_get(const tsr_cache_key *key, void **data, size_t *bytes);
-/* Then removes those entries that were not used for longest, until all together take no more than 256 MiB. */
+/* Keeps the entry. Now and then removes those entries that were not used for longest, until all together take no more
+ * than TESSERA_CACHE_MB (256) MiB. */
 void tsr_cache_put(const tsr_cache_key *key, const void *data, size_t bytes);
+
+/* For the maker of an entry that is missing: several threads and processes that need it make it once. The first of them
+ * gets the lock. The others wait until it is unlocked, for a minute at most, and then ask the cache again. */
+typedef struct tsr_cache_lock {
+  int file; /* -1: no lock, and nothing to wait for */
+} tsr_cache_lock;
+/* A miss locks; a hit does not. tsr_cache_unlock is called after either. */
+bool tsr_cache_get_or_lock(const tsr_cache_key *key, void **data, size_t *bytes, tsr_cache_lock *lock);
+void tsr_cache_unlock(const tsr_cache_key *key, tsr_cache_lock *lock);
 
 #ifdef __cplusplus
 }

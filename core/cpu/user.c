@@ -33,16 +33,18 @@ static tsr_status make(const char *const *texts, size_t count, const char *versi
   tsr_cache_key key = tsr_cache_key_start(tsr_sdk_abi);
   void *code = NULL;
   size_t bytes = 0;
+  tsr_cache_lock lock;
   tsr_status status = TSR_OK;
   tsr_cache_key_add(&key, version, strlen(version));
   for (size_t i = 0; i < count; i++) tsr_cache_key_add(&key, texts[i], strlen(texts[i]) + 1);
-  if (!tsr_cache_get(&key, &code, &bytes) || use(code, bytes, program, NULL) != TSR_OK) {
+  if (!tsr_cache_get_or_lock(&key, &code, &bytes, &lock) || use(code, bytes, program, NULL) != TSR_OK) {
     free(code);
     code = NULL;
     status = tsr_compiler_run(texts, count, TSR_CODE_OWN, &code, &bytes, error);
     if (status == TSR_OK) status = use(code, bytes, program, error);
     if (status == TSR_OK) tsr_cache_put(&key, code, bytes);
   }
+  tsr_cache_unlock(&key, &lock);
   free(code);
   return status;
 }

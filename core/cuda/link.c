@@ -423,6 +423,19 @@ static tsr_status check_target(uint32_t sm, tsr_error *error) {
                   sm % 10);
 }
 
+/* Whether the cache has it. Otherwise it is locked, so that keep_link follows. */
+static bool find_link(const tsr_cache_key *key, const tsr_kernels *kernels, tsr_link *made, tsr_cache_lock *lock) {
+  made->cached = tsr_cache_get_or_lock(key, &made->cubin, &made->cubin_bytes, lock) &&
+                 tsr_cubin_inspect(made, kernels, NULL) == TSR_OK;
+  if (!made->cached) tsr_link_free(made);
+  return made->cached;
+}
+
+static void keep_link(const tsr_cache_key *key, bool keeps, const tsr_link *made, tsr_cache_lock *lock) {
+  if (keeps && !made->cached) tsr_cache_put(key, made->cubin, made->cubin_bytes);
+  tsr_cache_unlock(key, lock);
+}
+
 tsr_status tsr_cuda_link(const tsr_composition *const *tables, size_t count, const tsr_kernels *kernels, uint32_t sm,
                          bool use_cache, tsr_link *link, tsr_error *error) {
   glue g = {0};
@@ -431,14 +444,11 @@ tsr_status tsr_cuda_link(const tsr_composition *const *tables, size_t count, con
   if (status == TSR_OK) status = need_toolkit(error);
   if (status == TSR_OK) status = glue_write(&g, tables, count, error);
   if (status == TSR_OK) {
-    tsr_cache_key key = cache_key(&g, tables, count, kernels, false, sm);
-    made.cached = use_cache && tsr_cache_get(&key, &made.cubin, &made.cubin_bytes) &&
-                  tsr_cubin_inspect(&made, kernels, NULL) == TSR_OK;
-    if (!made.cached) {
-      tsr_link_free(&made);
+    const tsr_cache_key key = cache_key(&g, tables, count, kernels, false, sm);
+    tsr_cache_lock lock = {-1};
+    if (!use_cache || !find_link(&key, kernels, &made, &lock))
       status = link_anew(&g, tables, count, kernels, sm, &made, error);
-      if (status == TSR_OK && use_cache) tsr_cache_put(&key, made.cubin, made.cubin_bytes);
-    }
+    keep_link(&key, use_cache && status == TSR_OK, &made, &lock);
   }
   glue_free(&g);
   if (status)
@@ -512,14 +522,11 @@ tsr_status tsr_cuda_link_user(const tsr_user_code *code, uint32_t sm, bool use_c
   if (status == TSR_OK) status = check_target(sm, error);
   if (status == TSR_OK) status = user_write(&g, code, tables, error);
   if (status == TSR_OK) {
-    tsr_cache_key key = cache_key(&g, tables, code->facts.tables, &kernels, true, sm);
-    made.cached = use_cache && tsr_cache_get(&key, &made.cubin, &made.cubin_bytes) &&
-                  tsr_cubin_inspect(&made, &kernels, NULL) == TSR_OK;
-    if (!made.cached) {
-      tsr_link_free(&made);
+    const tsr_cache_key key = cache_key(&g, tables, code->facts.tables, &kernels, true, sm);
+    tsr_cache_lock lock = {-1};
+    if (!use_cache || !find_link(&key, &kernels, &made, &lock))
       status = user_link_anew(&g, code, tables, &kernels, sm, &made, error);
-      if (status == TSR_OK && use_cache) tsr_cache_put(&key, made.cubin, made.cubin_bytes);
-    }
+    keep_link(&key, use_cache && status == TSR_OK, &made, &lock);
   }
   glue_free(&g);
   if (status)

@@ -66,9 +66,13 @@ choices::Options options() {
 }
 
 // Each operation alone, as it is linked when it is first used.
-static void link_operations(const tsr_spec *spec, const tsr_options &options) {
+static void link_operations(const tsr_spec *spec, const tsr_options &options, uint32_t calls) {
   tsr_composition *composition = nullptr;
   tsr_error error = {};
+  if (calls != ANY_CALL) {
+    EXPECT_EQ(tsr_spec_prepare(spec, &options, sm(), calls, nullptr, &error), TSR_OK) << error.message;
+    return;
+  }
   EXPECT_EQ(tsr_compose(spec, &options, sm(), 1, &composition, &error), TSR_OK) << error.message;
   const auto link = [&](const tsr_step *step) {
     tsr_link made = {};
@@ -86,25 +90,26 @@ static void link_operations(const tsr_spec *spec, const tsr_options &options) {
   tsr_composition_free(composition);
 }
 
-Table create(const tsr_spec *spec, const tsr_options &options, bool is_elsewhere) {
+Table create(const tsr_spec *spec, const tsr_options &options, bool is_elsewhere, uint32_t calls) {
   tsr_table *table = nullptr;
   tsr_error error = {};
-  if (sm_linked_for() && !is_elsewhere) {
-    link_operations(spec, options);
+  if (sm_linked_for()) {
+    if (!is_elsewhere) link_operations(spec, options, calls);
     return nullptr;
   }
   EXPECT_EQ(tsr_table_create(spec, &options, &table, &error), TSR_OK) << error.message;
   return Table(table);
 }
 
-Table create(const choices::Choice &choice, uint64_t capacity, double load_factor, const std::string &on) {
+Table create(const choices::Choice &choice, uint64_t capacity, double load_factor, const std::string &on,
+             uint32_t calls) {
   choices::Entries entries = choice.entries();
   entries.set("table", "backend", on.empty() ? backend() : on);
   entries.set("table", "load_factor", std::to_string(load_factor));
   tsr_options options = {};
   options.plugins = choices::plugin_folders().c_str();
   options.capacity = capacity;
-  return create(entries.parse().get(), options, !on.empty());
+  return create(entries.parse().get(), options, !on.empty(), calls);
 }
 
 // ---- Arrays -------------------------------------------------------------------------------------

@@ -32,11 +32,16 @@ struct Destroy {
 };
 using Table = std::unique_ptr<tsr_table, Destroy>;
 
+// What a test does with a table, a sum of TSR_PREPARE_: only that is linked ahead (TSR_TEST_LINK_SM). ANY_CALL: every
+// operation.
+enum : uint32_t { ANY_CALL = 0, INSERT_AND_EXPORT = TSR_PREPARE_INSERT | TSR_PREPARE_FIND | TSR_PREPARE_EXPORT };
+
 // NULL, and a failed test, if it cannot be made. on: a backend, "" = the one under test.
-Table create(const choices::Choice &choice, uint64_t capacity, double load_factor, const std::string &on = "");
+Table create(const choices::Choice &choice, uint64_t capacity, double load_factor, const std::string &on = "",
+             uint32_t calls = ANY_CALL);
 
 // The same of a spec. is_elsewhere: on another backend than the one under test.
-Table create(const tsr_spec *spec, const tsr_options &options, bool is_elsewhere = false);
+Table create(const tsr_spec *spec, const tsr_options &options, bool is_elsewhere = false, uint32_t calls = ANY_CALL);
 
 // Numbers in the device's memory, `bits` each; they belong to a table and must be freed before it.
 class Array {

@@ -227,7 +227,7 @@ void expect_same_pairs(Choice choice, uint64_t n) {
   ASSERT_EQ(expected.size(), n);
   for (const std::string &on : std::set<std::string>{"cpu", device::backend()}) {
     SCOPED_TRACE(on);
-    device::Table table = device::create(choice, n, 0.25, on == device::backend() ? "" : on);
+    device::Table table = device::create(choice, n, 0.25, on == device::backend() ? "" : on, device::INSERT_AND_EXPORT);
     ASSERT_TRUE(table);
     tsr_table_info info = {};
     tsr_table_describe(table.get(), &info);
@@ -744,14 +744,12 @@ device::Table make_wide(const Wide &w, uint64_t capacity) {
   tsr_options options = {};
   options.plugins = choices::plugin_folders().c_str();
   tsr_spec *spec = nullptr;
-  tsr_table *table = nullptr;
   tsr_error error = {};
+  device::Table table;
   EXPECT_EQ(tsr_spec_parse(text.c_str(), "wide.ini", &spec, &error), TSR_OK) << error.message;
-  if (spec) {
-    EXPECT_EQ(tsr_table_create(spec, &options, &table, &error), TSR_OK) << error.message;
-  }
+  if (spec) table = device::create(spec, options);
   tsr_spec_free(spec);
-  return device::Table(table);
+  return table;
 }
 
 std::string exercise_wide(const Wide &w, uint64_t capacity, uint64_t operations, uint64_t batch_max) {

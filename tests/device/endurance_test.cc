@@ -53,7 +53,9 @@ uint64_t number_at(Pattern pattern, uint64_t i, const Scale &s) {
 class Race {
 public:
   Race(const Choice &choice, double load)
-      : scale_(scale()), table_(device::create(choice, (uint64_t)((double)scale_.keys / load), 1.0)) {
+      : scale_(scale()), table_(device::create(choice, (uint64_t)((double)scale_.keys / load), 1.0, "",
+                                               TSR_PREPARE_INSERT | TSR_PREPARE_FIND | TSR_PREPARE_CONTAINS |
+                                                   TSR_PREPARE_ERASE | TSR_PREPARE_SIZE)) {
     std::vector<uint64_t> all;
     for (uint64_t i = 0; i < scale_.keys; i++) all.push_back(key(i));
     tsr_table *t = table_.get();

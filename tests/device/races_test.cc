@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "tests/device/device.h"
+#include "tests/oracle/draw.h"
 #include "tests/oracle/random.h"
 
 namespace {
@@ -140,7 +141,9 @@ void expect_verdict(const Verdict &verdict) {
 }
 
 // Room for all offers: without the guard every one of them may be stored.
-device::Table table_for(const Choice &choice, uint64_t n) { return device::create(choice, n, 0.75); }
+device::Table table_for(const Choice &choice, uint64_t n, uint32_t calls = device::INSERT_AND_EXPORT) {
+  return device::create(choice, n, 0.75, "", calls);
+}
 
 // What came back at the indices that say so.
 std::vector<uint64_t> handed_back(const std::vector<uint64_t> &codes, const std::vector<uint64_t> &keys) {
@@ -228,7 +231,16 @@ std::vector<Race> races(bool is_small) {
       if (!device::accepts(choice)) continue;
       for (uint32_t pattern = 0; pattern < PATTERNS; pattern++) all.push_back({choice, (Pattern)pattern, is_small});
     }
-  return all;
+  return tessera_test::drawn(all, [](const Race &r) -> tessera_test::Options {
+    const Choice &c = r.choice;
+    return {c.layout + " " + c.probing, // each of these has code of its own to win a slot
+            std::to_string(c.key_bits) + " " + std::to_string(c.value_bits),
+            std::to_string(c.bucket_slots) + " " + std::to_string(c.tile_lanes),
+            c.duplicates,
+            c.concurrency,
+            std::to_string(c.stash),
+            kPatternNames[r.pattern]};
+  });
 }
 
 class OneBatch : public testing::TestWithParam<Race> {};
@@ -334,7 +346,7 @@ TEST(Races, OfTwoStreams) {
 
 // Keys go past erased slots: the claim alone guards no longer.
 void race_after_erase(const Choice &choice, uint64_t n) {
-  device::Table table = table_for(choice, n);
+  device::Table table = table_for(choice, n, device::INSERT_AND_EXPORT | TSR_PREPARE_ERASE);
   ASSERT_TRUE(table);
   tsr_table *t = table.get();
   Offers offers = offers_of(choice, TWICE_IN_THE_GRID, n);

@@ -122,7 +122,7 @@ TEST_P(Repeats, AreCombined) {
   const uint64_t mask = tessera_test::width_mask(choice_.value_bits);
   const Batch keys = keys_of(choice_, drawn_);
   Pairs offers;
-  device::Table table = device::create(choice_, items(), 0.5);
+  device::Table table = device::create(choice_, items(), 0.5, "", device::INSERT_AND_EXPORT);
   ASSERT_TRUE(table);
   uint64_t inserted = 0;
   for (uint64_t batch = 0; batch < 2; batch++) {
@@ -146,7 +146,7 @@ class Replaced : public Repeats {};
 TEST_P(Replaced, HaveTheValueOfTheLastBatch) {
   const uint64_t mask = tessera_test::width_mask(choice_.value_bits);
   const Batch keys = keys_of(choice_, drawn_);
-  device::Table table = device::create(choice_, items(), 0.5);
+  device::Table table = device::create(choice_, items(), 0.5, "", device::INSERT_AND_EXPORT);
   ASSERT_TRUE(table);
   Pairs expected;
   for (uint64_t key : keys) expected.push_back({key, (key * 3 + 1) & mask});
@@ -171,7 +171,7 @@ TEST_P(Growing, AreCombined) {
   for (uint64_t i = 0; i < items(); i++) offers.insert(offers.end(), 2, {keys[i], i & 0xFFFFFF});
   Batch values;
   for (uint64_t i = 0; i < items(); i++) values.push_back(i & 0xFFFFFF);
-  device::Table table = device::create(choice_, items() / 50, 0.95);
+  device::Table table = device::create(choice_, items() / 50, 0.95, "", device::INSERT_AND_EXPORT);
   ASSERT_TRUE(table);
   insert(table.get(), choice_, keys, values);
   const tsr_report report = insert(table.get(), choice_, keys, values);
@@ -188,7 +188,7 @@ class Limited : public Repeats {};
 TEST_P(Limited, CountsItemsWithoutAPlace) {
   Choice choice = choice_;
   choice.grows_to = items() / 4096 + 8;
-  device::Table table = device::create(choice, choice.grows_to, 1);
+  device::Table table = device::create(choice, choice.grows_to, 1, "", device::INSERT_AND_EXPORT);
   ASSERT_TRUE(table);
   const tsr_report report = insert(table.get(), choice, keys_of(choice, drawn_), Batch(items(), 1));
   const Pairs pairs = device::pairs_of(table.get());
@@ -203,7 +203,7 @@ class Overfull : public Repeats {};
 
 // Each item that is in no pair of the table was counted.
 TEST_P(Overfull, CountsItemsWithoutAPlace) {
-  device::Table table = device::create(choice_, items() / 4096 + 8, 1);
+  device::Table table = device::create(choice_, items() / 4096 + 8, 1, "", device::INSERT_AND_EXPORT);
   ASSERT_TRUE(table);
   const tsr_report report = insert(table.get(), choice_, keys_of(choice_, drawn_), Batch(items(), 1));
   const Pairs pairs = device::pairs_of(table.get());
@@ -254,7 +254,7 @@ TEST_P(Told, WhichOfThemWasFirst) {
   const Batch keys = keys_of(choice_, drawn_);
   const bool keeps = choice_.duplicates == "first";
   const uint64_t met = keeps ? TSR_PRESENT : choice_.duplicates == "replace" ? TSR_REPLACED : TSR_COMBINED;
-  device::Table table = device::create(choice_, items(), 0.5);
+  device::Table table = device::create(choice_, items(), 0.5, "", device::INSERT_AND_EXPORT);
   ASSERT_TRUE(table);
   Pairs offers, firsts; // firsts: what those that have inserted a key offered
   Batch inserted;
@@ -283,7 +283,8 @@ class ToldOverfull : public Repeats {};
 void told_what_found_no_place(const Choice &choice, const Batch &keys, const Batch &values) {
   const bool moves = choice.probing == "cuckoo"; // who finds no place in others walks for long, unless there are few
   const uint64_t distinct = different(keys).size();
-  device::Table table = device::create(choice, moves ? distinct - distinct / 64 : keys.size() / 4096 + 8, 1);
+  device::Table table = device::create(choice, moves ? distinct - distinct / 64 : keys.size() / 4096 + 8, 1, "",
+                                       device::INSERT_AND_EXPORT);
   ASSERT_TRUE(table);
   const Answers told = insert_and_ask(table.get(), choice, keys, values);
   Pairs offers, kept = device::pairs_of(table.get());

@@ -18,7 +18,8 @@ using choices::Choice;
 class Applied : public Recordable {
 public:
   Applied(const Choice &choice, uint64_t capacity, double load_factor)
-      : choice_(choice), table_(device::create(choice, capacity, load_factor)) {}
+      : choice_(choice),
+        table_(device::create(choice, capacity, load_factor, "", TSR_PREPARE_APPLY | TSR_PREPARE_EXPORT)) {}
 
   bool exists() const { return table_ != nullptr; }
 
