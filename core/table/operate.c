@@ -252,6 +252,8 @@ tsr_request tsr_inserting(const tsr_table *t, uint32_t op, uint64_t n, const voi
                        .unplaced_values = has_values ? call->unplaced_values : NULL,
                        .results = call->results,
                        .missing = call->missing,
+                       .scores = call->scores,
+                       .now = call->now,
                        .call.stream = call->stream};
 }
 

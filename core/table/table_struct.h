@@ -6,6 +6,7 @@
  *   store <- launch <- order <- call <- filter <- values <- wide, numbering <- create <- rebuild <- clean, enlarge <- piece
  *     <- growth <- operate <- table <- build, save
  *   values <- free_numbers <- eviction <- numbering
+ *   values <- cache
  *   order <- match <- join
  *
  * The ways of a batch are in ../batch/.
@@ -67,8 +68,11 @@ typedef struct tsr_request {
   uint64_t *counts; /* count: n; retrieve: n + 1 */
   uint64_t room;    /* retrieve: items of values_out; other operations write n */
   uint64_t missing;
-  bool tells_presence; /* find, erase: results are 1 and 0 */
-  bool is_reached;     /* by the device's kernels, all arrays are: nothing is staged */
+  const uint32_t *scores; /* of a cache, like the next two: the caller's */
+  uint64_t now;           /* the clock; 0: the next number of a call */
+  bool peeks;             /* find: it is no use */
+  bool tells_presence;    /* find, erase: results are 1 and 0 */
+  bool is_reached;        /* by the device's kernels, all arrays are: nothing is staged */
   tsr_call_state call;
   tsr_tally *tally; /* whoever names one counts the items too; NULL: the report does */
 } tsr_request;
@@ -143,6 +147,7 @@ typedef struct tsr_done {
   uint64_t insert_keys, find_keys, erase_keys;
   uint64_t cleanings;
   uint64_t evicted;
+  uint64_t swept;   /* pairs of a cache that were erased by their scores */
   uint64_t ungrown; /* pairs handed back because there was no memory to grow */
 } tsr_done;
 

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * eviction ttl: a score is the clock at which the pair expires. Nobody finds it from then on, and it goes first. The
+ * clock and the score of an item have one unit, such as seconds.
+ */
+#define TSR_PARAMETERS(P)                                                                                              \
+  P(uint32_t, lifetime, 3600, 1, 1u << 31,                                                                             \
+    "Clock units until a pair expires, where the caller gives no score for it.")                                       \
+  P(uint32_t, renews, 1, 0, 1,                                                                                         \
+    "1: a find or insert of a present key starts its lifetime again. 0: only a score that is given does.")
+
+#include "plugins/eviction.cuh"
+
+TSR_DEVICE uint32_t TSR_PART(inserted)(const tsr_ctx *c, uint32_t now, uint32_t given) {
+  const uint32_t left = given ? given : TSR_PARAMETER(c, lifetime);
+  return left < 0xFFFFFFFFu - now ? now + left : 0xFFFFFFFFu;
+}
+
+TSR_DEVICE uint32_t TSR_PART(found)(const tsr_ctx *c, uint32_t score, uint32_t now, uint32_t given) {
+  return given || TSR_PARAMETER(c, renews) ? TSR_PART(inserted)(c, now, given) : score;
+}
+
+TSR_DEVICE uint32_t TSR_PART(worth)(const tsr_ctx *c, uint32_t score, uint32_t now) {
+  (void)c;
+  return score > now ? score - now : 0;
+}
+
+TSR_PART_FUNCTIONS(.inserted = TSR_PART(inserted), .found = TSR_PART(found), .worth = TSR_PART(worth));
