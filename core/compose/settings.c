@@ -596,12 +596,6 @@ static void make_index(tsr_settings *read) {
   read->policy.duplicates = TSR_DUPLICATES_REPLACE;
 }
 
-/* To parts and walk a cache is a set or a map. It may be full, and a present key gets the new value. */
-static void make_cache(const tsr_spec *spec, tsr_settings *read) {
-  if (!is_written(spec, "table", "load_factor")) read->load_factor = 1;
-  if (read->value_bits && !is_written(spec, "table", "duplicates")) read->policy.duplicates = TSR_DUPLICATES_REPLACE;
-}
-
 /* What the kind needs, and its policy: a multiset, a multimap and a counter have one of their own. */
 static tsr_status make_kind(const tsr_spec *spec, tsr_settings *read, tsr_error *error) {
   const bool counts = read->kind == TSR_KIND_COUNTER;
@@ -615,7 +609,8 @@ static tsr_status make_kind(const tsr_spec *spec, tsr_settings *read, tsr_error 
     read->policy.duplicates = read->values.kind == TSR_VALUES_BUCKETS ? TSR_DUPLICATES_FIRST : TSR_DUPLICATES_KEEP;
   if (counts) make_counter(read);
   if (read->kind == TSR_KIND_INDEX) make_index(read);
-  if (read->kind == TSR_KIND_CACHE) make_cache(spec, read);
+  if (read->kind == TSR_KIND_CACHE && !is_written(spec, "table", "load_factor"))
+    read->load_factor = 1; /* it may be full */
   make_sums(read);
   return TSR_OK;
 }

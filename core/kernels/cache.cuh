@@ -92,11 +92,11 @@ typedef struct cache_item {
 typedef struct cache_survey {
   uint64_t target; /* the bucket that holds the key, otherwise the first with room, otherwise that of the least worth */
   uint64_t least;  /* of the full buckets, as cache_least says it */
-  uint32_t is_present, has_room;
+  uint32_t has_full, is_present, has_room;
 } cache_survey;
 
 TSR_INLINE cache_survey cache_look(const tsr_ctx *c, tsr_key key, uint32_t now) {
-  cache_survey s = {0, ~(uint64_t)0, 0, 0};
+  cache_survey s = {0, 0, 0, 0, 0};
   tsr_probe probe;
   uint32_t walks = walk_begin(c, key, &probe) && c->active;
   TSR_NO_UNROLL
@@ -109,10 +109,11 @@ TSR_INLINE cache_survey cache_look(const tsr_ctx *c, tsr_key key, uint32_t now) 
     const uint32_t is_full = walks && !matches && !vacant && !s.has_room;
     if (tsr_warp_any(c, is_full)) least = cache_least(c, probe.ref, now);
     const uint32_t finds = walks && matches, has_room = walks && !matches && vacant && !s.has_room;
-    const uint32_t is_less = is_full && least >> 32 < s.least >> 32;
+    const uint32_t is_less = is_full && (!s.has_full || least >> 32 < s.least >> 32);
     const uint32_t ends = walk_has_end(c) && walk_ends(c, &probe, layout_empties(c, &b));
     s.target = finds || has_room || is_less ? probe.ref : s.target;
     s.least = is_less ? least : s.least;
+    s.has_full |= is_full;
     s.is_present |= finds;
     s.has_room |= has_room;
     const uint32_t goes = walks && !matches && !ends;

@@ -32,7 +32,7 @@ write_spec() {
 # ---- What is not broken ----------------------------------------------------------------------------------------------
 
 for part in "$linear" "$evicting" "$mixer" layout:plugins/template/layout/template "$units" \
-  allocator:plugins/template/allocator/template; do
+  allocator:plugins/template/allocator/template eviction:plugins/template/eviction/template; do
   case_of "${part#*:} keeps the contract"
   make_mutant "$part"
   GTEST_FILTER='*OnPlugin*:*OnLayout*:*OnProbing*:*OnHasher*:*OnAllocator*' run conform "$file"
