@@ -7,7 +7,7 @@
   P(uint32_t, lifetime, 3600, 1, 1u << 31,                                                                             \
     "Clock units until a pair expires, where the caller gives no score for it.")                                       \
   P(uint32_t, renews, 1, 0, 1,                                                                                         \
-    "1: a find or insert of a present key starts its lifetime again. 0: only a score that is given does.")
+    "What a use does. 1: the pair lives for at least its lifetime from then on. 0: nothing, unless a score is given.")
 
 #include "plugins/eviction.cuh"
 
@@ -17,7 +17,8 @@ TSR_DEVICE uint32_t TSR_PART(inserted)(const tsr_ctx *c, uint32_t now, uint32_t 
 }
 
 TSR_DEVICE uint32_t TSR_PART(found)(const tsr_ctx *c, uint32_t score, uint32_t now, uint32_t given) {
-  return given || TSR_PARAMETER(c, renews) ? TSR_PART(inserted)(c, now, given) : score;
+  const uint32_t fresh = TSR_PART(inserted)(c, now, given);
+  return given || (TSR_PARAMETER(c, renews) && fresh > score) ? fresh : score;
 }
 
 TSR_DEVICE uint32_t TSR_PART(worth)(const tsr_ctx *c, uint32_t score, uint32_t now) {

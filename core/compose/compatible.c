@@ -190,6 +190,7 @@
   R(CALL_CAPTURED, HOST_PAGES, NOT_BUILT, "the host copies the pages", "use a table that the device holds")            \
   R(CALL_CAPTURED, KEEPS_NUMBERS, NO_WAIT, "the host counts numbers that never come back", "use reuse = yes")          \
   R(CALL_CAPTURED, EVICTS, NO_WAIT, "the host counts the keys that have to go", "use eviction = none")                 \
+  R(CALL_GROUP, CACHE, NOT_BUILT, "a cache is on one device", "use one cache for each process")                        \
   R(CALL_GROUP, INDEX, NOT_BUILT, "the free numbers are on one device", "number the keys in one process")              \
   R(CALL_GROUP, SEVERAL_DEVICES, NOT_BUILT, "each process of a group has one device", "name one")                      \
   R(CALL_GROUP, INDEPENDENT, NOT_BUILT, "pairs of a group are dealt by their keys", "use split = hash")                \

@@ -21,6 +21,7 @@ evicting=probing:plugins/template/evicting/template
 cuckoo=probing:probing/cuckoo
 mixer=hasher:plugins/template/hasher/template
 units=allocator:allocators/slab_light
+forgetting=eviction:plugins/template/eviction/template
 
 # What an author of a plugin has: the SDK alone.
 mkdir -p "$work/sdk"

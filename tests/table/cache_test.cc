@@ -46,7 +46,10 @@ Scores score_of(uint32_t bits) {
 
 Scores ttl_of(uint32_t lifetime, bool renews) {
   const auto end = [=](uint32_t now, uint32_t given) { return now + (given ? given : lifetime); };
-  return {end, [=](uint32_t score, uint32_t now, uint32_t given) { return given || renews ? end(now, given) : score; },
+  return {end,
+          [=](uint32_t score, uint32_t now, uint32_t given) {
+            return given || (renews && end(now, 0) > score) ? end(now, given) : score;
+          },
           [](uint32_t score, uint32_t now) -> uint64_t { return score > now ? score - now : 0; }};
 }
 
