@@ -37,7 +37,7 @@ const tsr_steps tsr_group_steps = {.images = tsr_group_images, .step = steps, .c
 enum {
   SAMPLED = 1 << 18,    /* items of a batch that is worth a sample, */
   WAITED = 1 << 22,     /* ... and of one whose host waits for what the sample says */
-  COPIES_MIN = 32,      /* items of a key that rooms are made for, */
+  COPIES_MIN = 32,      /* items of a key that bins have space for, */
   COPIES_UNKNOWN = 300, /* ... and where the host does not know: it has memory to spare then */
   ROOM_MAX = 4,         /* times what a bin expects: if more room is needed, its items are counted */
   DEVIATIONS = 6,       /* by which a bin may exceed what it expects */
@@ -128,7 +128,8 @@ static void plan(job *j) {
   for (uint32_t p = 0; p < j->passes; p++) {
     const uint32_t own = (bits - done + j->passes - p - 1) / (j->passes - p);
     tsr_group_pass *pass = &j->pass[p];
-    *pass = (tsr_group_pass){.n = j->groups->n, .seed = j->seed, .segments = 1u << done, .bins_log2 = (uint16_t)own};
+    *pass =
+        (tsr_group_pass){.n = j->groups->n, .seed = j->seed, .segments.count = 1u << done, .bins_log2 = (uint16_t)own};
     done += own;
     j->bins[p] = 1ull << done;
     pass->shift = (uint16_t)(key_bytes * 8 - done);
@@ -140,7 +141,7 @@ static void plan(job *j) {
 
 static uint64_t tiles_of(const job *j, uint32_t pass) {
   const uint64_t tile = TSR_GROUP_TILE(j->groups->key_bytes);
-  return pass ? j->groups->n / tile + j->pass[pass].segments : (j->groups->n + tile - 1) / tile;
+  return pass ? j->groups->n / tile + j->pass[pass].segments.count : (j->groups->n + tile - 1) / tile;
 }
 
 static void lay_out_pass(job *j, uint32_t p, char *memory, uint64_t *used) {
@@ -148,14 +149,14 @@ static void lay_out_pass(job *j, uint32_t p, char *memory, uint64_t *used) {
   pass->to = tsr_work_take(memory, used, j->items[p + 1] * j->groups->key_bytes);
   pass->bin_begins = tsr_work_take(memory, used, (j->bins[p] + 1) * sizeof *pass->bin_begins);
   pass->cursors = tsr_work_take(memory, used, j->bins[p] * sizeof *pass->cursors);
-  pass->tiles = tsr_work_take(memory, used, (pass->segments + 1ull) * sizeof *pass->tiles);
+  pass->segments.tiles = tsr_work_take(memory, used, (pass->segments.count + 1ull) * sizeof *pass->segments.tiles);
   if (j->groups->numbers) {
     pass->runs = tsr_work_take(memory, used, (tiles_of(j, p) << pass->bins_log2) * sizeof *pass->runs);
     pass->places = tsr_work_take(memory, used, j->items[p] * sizeof *pass->places);
   }
   pass->from = p ? j->pass[p - 1].to : j->groups->keys;
-  pass->begins = p ? j->pass[p - 1].bin_begins : NULL;
-  pass->ends = p ? j->pass[p - 1].cursors : NULL;
+  pass->segments.begins = p ? j->pass[p - 1].bin_begins : NULL;
+  pass->segments.ends = p ? j->pass[p - 1].cursors : NULL;
   pass->told = j->page.told;
 }
 
@@ -169,8 +170,8 @@ static uint64_t lay_out(job *j, char *memory) {
     j->numbers[i] = tsr_work_take(memory, &used, most * sizeof **j->numbers);
   j->page.larges = tsr_work_take(memory, &used, j->bins[j->passes - 1] * sizeof *j->page.larges);
   j->page.from = last->to;
-  j->page.begins = last->bin_begins;
-  j->page.ends = last->cursors;
+  j->page.pages.begins = last->bin_begins;
+  j->page.pages.ends = last->cursors;
   j->page.is_first = 0;
   if (j->groups->numbers) j->page.numbers = j->numbers[0];
   return used;
@@ -191,10 +192,11 @@ static tsr_status order_keys(const job *j, uint32_t p) {
   tsr_group_pass small = *pass;
   tsr_status status = TSR_OK;
   if (p) {
-    small.n = pass->segments;
+    small.n = pass->segments.count;
     small.room = TSR_GROUP_TILE(j->groups->key_bytes);
     status = run(j, TSR_GROUP_tiles, &small, small.n);
-    if (status == TSR_OK) status = tsr_prefix_sum(j->device, pass->tiles, pass->segments, j->stream, j->error);
+    if (status == TSR_OK)
+      status = tsr_prefix_sum(j->device, pass->segments.tiles, pass->segments.count, j->stream, j->error);
   }
   if (status == TSR_OK && !pass->room) status = count_bins(j, p);
   small.n = j->bins[p] + 1;

@@ -64,8 +64,8 @@ struct tile {
 };
 
 /* Where a segment or a page ends. One that had no room for all of its items makes the batch begin again. */
-static __device__ __forceinline__ uint64_t end_of(const uint64_t *begins, const uint32_t *ends, uint64_t segment) {
-  const uint64_t end = ends[segment], most = begins[segment + 1];
+static __device__ __forceinline__ uint64_t end_of(const tsr_group_segments &s, uint64_t segment) {
+  const uint64_t end = s.ends[segment], most = s.begins[segment + 1];
   return end < most ? end : most;
 }
 
@@ -90,12 +90,12 @@ static __device__ __forceinline__ bool find_tile(const tsr_group_pass &a, tile *
   enum { ITEMS = TSR_GROUP_TILE(sizeof(K)) };
   uint64_t begin = 0, end = a.n, first = 0;
   t->segment = 0;
-  if (a.begins) {
-    if (blockIdx.x >= a.tiles[a.segments]) return false;
-    t->segment = find_segment(a.tiles, a.segments, blockIdx.x);
-    begin = a.begins[t->segment];
-    end = end_of(a.begins, a.ends, t->segment);
-    first = a.tiles[t->segment];
+  if (a.segments.begins) {
+    if (blockIdx.x >= a.segments.tiles[a.segments.count]) return false;
+    t->segment = find_segment(a.segments.tiles, a.segments.count, blockIdx.x);
+    begin = a.segments.begins[t->segment];
+    end = end_of(a.segments, t->segment);
+    first = a.segments.tiles[t->segment];
   }
   t->begin = begin + (blockIdx.x - first) * ITEMS;
   t->count = end - t->begin < ITEMS ? (uint32_t)(end - t->begin) : (uint32_t)ITEMS;
@@ -112,8 +112,8 @@ KERNEL(begin, tsr_group_pass, TSR_BLOCK_THREADS, 1) {
 KERNEL(tiles, tsr_group_pass, TSR_BLOCK_THREADS, 1) {
   const uint64_t segment = tsr_step_thread();
   if (segment >= a.n) return;
-  const uint64_t items = end_of(a.begins, a.ends, segment) - a.begins[segment];
-  a.tiles[segment] = (items + a.room - 1) / a.room;
+  const uint64_t items = end_of(a.segments, segment) - a.segments.begins[segment];
+  a.segments.tiles[segment] = (items + a.room - 1) / a.room;
 }
 
 /* ---- Frequent keys --------------------------------------------------------------------------- */
@@ -191,7 +191,7 @@ static __device__ __forceinline__ void count_tile(const tsr_group_pass &a) {
   for (uint32_t r = 0; r < ROUNDS; r++) {
     const uint32_t i = r * TSR_GROUP_THREADS + threadIdx.x;
     if (i >= t.count) break;
-    const K key = a.begins ? __ldcs(from + i) : mix(__ldcs(from + i), a.seed);
+    const K key = a.segments.begins ? __ldcs(from + i) : mix(__ldcs(from + i), a.seed);
     if (!IS_SIFTED || hot_find(&hot, key) == NOT_HOT) atomicAdd(&size[bin_of(a, key)], 1u);
   }
   __syncthreads();
@@ -256,7 +256,7 @@ static __device__ __forceinline__ void order_tile(const tsr_group_pass &a) {
   __syncthreads();
 #pragma unroll
   for (uint32_t r = 0; r < ROUNDS; r++) {
-    if (!a.begins) key[r] = mix(key[r], a.seed);
+    if (!a.segments.begins) key[r] = mix(key[r], a.seed);
     const bool is_item = r * TSR_GROUP_THREADS + threadIdx.x < t.count;
     const uint32_t id = IS_SIFTED && is_item ? hot_find(&hot, key[r]) : NOT_HOT;
     uint32_t own = TSR_GROUP_HOT_PLACE + id;
@@ -526,8 +526,8 @@ static __device__ __forceinline__ void make_page(const tsr_group_page &a) {
   __shared__ page_sums sums;
   K *set = (K *)group_room;
   in_hand<K> own;
-  const uint64_t begin = a.begins ? a.begins[blockIdx.x] : 0;
-  const uint64_t end = a.begins ? end_of(a.begins, a.ends, blockIdx.x) : a.n;
+  const uint64_t begin = a.pages.begins ? a.pages.begins[blockIdx.x] : 0;
+  const uint64_t end = a.pages.begins ? end_of(a.pages, blockIdx.x) : a.n;
   if (begin == end || a.told->fails) return;
   if (end - begin > page_of<K>::ITEMS) {
     if (threadIdx.x == 0) a.larges[atomicAdd(&a.told->larges, 1u)] = blockIdx.x;
@@ -676,7 +676,7 @@ static __device__ __forceinline__ void make_large_pages(const tsr_group_page &a)
   const uint32_t larges = a.told->fails ? 0 : a.told->larges;
   for (uint32_t i = blockIdx.x; i < larges; i += gridDim.x) {
     const uint32_t page = a.larges[i];
-    make_large<K>(a, a.begins[page], end_of(a.begins, a.ends, page));
+    make_large<K>(a, a.pages.begins[page], end_of(a.pages, page));
   }
 }
 KERNEL(large_32, tsr_group_page, TSR_GROUP_THREADS, 2) { make_large_pages<uint32_t>(a); }

@@ -88,22 +88,29 @@ typedef struct tsr_group_hot {
 /* The place of an item with a frequent key: this and the number of the key. */
 #define TSR_GROUP_HOT_PLACE 0x8000u
 
+/* Keys in segments, which are the bins of a pass; after the last pass these are pages. begins NULL: there is one segment, of
+ * all items. */
+typedef struct tsr_group_segments {
+  const uint64_t *begins; /* count + 1 */
+  const uint32_t *ends;
+  uint64_t *tiles; /* count + 1: tiles before each */
+  uint32_t count;
+} tsr_group_segments;
+
 /* A pass: from segments, which are the bins of the pass before, to bins. */
 typedef struct tsr_group_pass {
   uint64_t n; /* begin: bins + 1; tiles: segments; others: items, if there is one segment */
   uint64_t seed;
-  const void *from;       /* keys; of the first pass they are not mixed; back: numbers in the order after the pass */
-  void *to;               /* mixed keys; back: numbers in the order before it */
-  const uint64_t *begins; /* segments: where each begins; NULL: there is one, of all items */
-  const uint32_t *ends;   /* ... and where it ends */
-  uint64_t *tiles;        /* segments + 1: tiles before each */
-  uint64_t *bin_begins;   /* bins of all segments + 1; count: how many keys; then their prefix sum */
-  uint32_t *cursors;      /* of each bin: where its next key goes; then where it ends */
-  uint64_t *runs;         /* of each tile and bin: the tile's run (TSR_GROUP_RUN); NULL: nobody wants to know */
-  uint16_t *places;       /* of each item, its place in the tile in the order of bins */
+  const void *from; /* keys; of the first pass they are not mixed; back: numbers in the order after the pass */
+  void *to;         /* mixed keys; back: numbers in the order before it */
+  tsr_group_segments segments;
+  uint64_t *bin_begins; /* bins of all segments + 1; count: how many keys; then their prefix sum */
+  uint32_t *cursors;    /* of each bin: where its next key goes; then where it ends */
+  uint64_t *runs;       /* of each tile and bin: the tile's run (TSR_GROUP_RUN); NULL: nobody wants to know */
+  uint16_t *places;     /* of each item, its place in the tile in the order of bins */
   tsr_group_told *told;
   tsr_group_hot hot;         /* keys NULL: there are none, or they were taken out before */
-  uint32_t segments, room;   /* begin: of each bin, 0: bin_begins are known; tiles: items of a tile */
+  uint32_t room;             /* begin: of each bin, 0: bin_begins are known; tiles: items of a tile */
   uint16_t shift, bins_log2; /* a mixed key's bin: these bits of it */
 } tsr_group_pass;
 
@@ -111,9 +118,8 @@ typedef struct tsr_group_pass {
 typedef struct tsr_group_page {
   uint64_t n; /* items, if there is one page */
   uint64_t seed;
-  const void *from;       /* keys */
-  const uint64_t *begins; /* of pages, as of segments */
-  const uint32_t *ends;
+  const void *from; /* keys */
+  tsr_group_segments pages;
   void *keys;        /* each once */
   uint64_t *counts;  /* NULL: nobody wants to know */
   uint32_t *numbers; /* of items, in the order of pages; the same */
