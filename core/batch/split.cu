@@ -211,6 +211,15 @@ TILE_KERNEL(fold, 2) {
     fold_items<uint32_t, uint32_t>(a);
 }
 
+ITEM_KERNEL(unpack) {
+  const uint16_t *const more = (const uint16_t *)a.items[TSR_SPLIT_MORE];
+  const uint64_t i = tsr_step_thread();
+  if (i >= a.runs.n) return;
+  const uint64_t value = tsr_split_made(&a, nullptr, more, i);
+  tsr_split_set_word(a.fold.values, a.bytes[TSR_SPLIT_VALUES], i, value);
+  if (a.fold.overflows && value <= more[i]) atomicAdd((unsigned long long *)a.fold.overflows, 1ull); /* it stopped */
+}
+
 ITEM_KERNEL(weigh) {
   const uint64_t weight = tsr_step_thread() < a.runs.n ? tsr_split_weight(&a, tsr_step_thread()) : 0;
   if (weight) atomicAdd((unsigned long long *)a.not_placed, (unsigned long long)weight);
