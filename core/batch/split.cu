@@ -5,6 +5,7 @@
  */
 #include "core/batch/split.h"
 
+#include "core/batch/fold.cuh"
 #include "core/batch/runs.cuh"
 
 #define KERNEL_AS(step, bounds) TSR_STEP_KERNEL(tsr_split_##step, tsr_split, bounds)
@@ -107,6 +108,7 @@ TILE_KERNEL(scatter, 2) {
   else if (a.items[TSR_SPLIT_VALUES])
     OF_WIDTH(value_bytes, send_column, a, &runs, place, TSR_SPLIT_VALUES);
   if (a.items[TSR_SPLIT_OPERATIONS]) send_column<uint8_t>(a, &runs, place, TSR_SPLIT_OPERATIONS);
+  if (a.items[TSR_SPLIT_MORE]) send_column<uint16_t>(a, &runs, place, TSR_SPLIT_MORE);
 }
 
 /* ---- Answers --------------------------------------------------------------------------------- */
@@ -188,4 +190,32 @@ ITEM_KERNEL(gather) {
 
 ITEM_KERNEL(sizes) {
   if (tsr_step_thread() < a.runs.bins) tsr_split_sizes_item(&a, tsr_step_thread());
+}
+
+/* ---- Items of one key -------------------------------------------------------------------------- */
+
+template <class key_word, class value_word>
+static __device__ __forceinline__ void fold_items(const tsr_split &a) {
+  fold_span(&a.fold, a.runs.n, (const key_word *)a.items[TSR_SPLIT_KEYS], (const value_word *)a.items[TSR_SPLIT_VALUES],
+            split_room);
+}
+
+TILE_KERNEL(fold, 2) {
+  if (a.bytes[TSR_SPLIT_KEYS] == 8 && a.bytes[TSR_SPLIT_VALUES] == 8)
+    fold_items<unsigned long long, unsigned long long>(a);
+  else if (a.bytes[TSR_SPLIT_KEYS] == 8)
+    fold_items<unsigned long long, uint32_t>(a);
+  else if (a.bytes[TSR_SPLIT_VALUES] == 8)
+    fold_items<uint32_t, unsigned long long>(a);
+  else
+    fold_items<uint32_t, uint32_t>(a);
+}
+
+ITEM_KERNEL(weigh) {
+  const uint64_t weight = tsr_step_thread() < a.runs.n ? tsr_split_weight(&a, tsr_step_thread()) : 0;
+  if (weight) atomicAdd((unsigned long long *)a.not_placed, (unsigned long long)weight);
+}
+
+ITEM_KERNEL(unfold) {
+  if (tsr_step_thread() < a.runs.n) tsr_split_unfold_item(&a, tsr_step_thread());
 }
