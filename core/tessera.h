@@ -204,10 +204,13 @@ typedef struct tsr_unique_arrays { /* in host or device memory; NULL = not wante
   uint32_t *inverse; /* n: keys[i] is distinct key number inverse[i] */
   uint64_t *counts;  /* how often each distinct key occurs */
   uint64_t room;     /* of keys and counts */
+  uint32_t keep;     /* 1: the table has the keys afterwards, with their numbers; 0: it is empty afterwards */
 } tsr_unique_arrays;
-/* kind = index: clears the table, numbers the keys, and writes how many are distinct to *count. TSR_BAD_ARGUMENT if `room` is
- * too small; then only *count and inverse are written. TSR_UNSUPPORTED for another kind, or if the table is too small for the
- * keys. Waits. */
+/* kind = index: clears the table, numbers the keys, and writes how many are distinct to *count. On a GPU with numbering = any
+ * and keep = 0 the batch is worked on without the table, which may then be of any size: that is several times as fast. It
+ * takes up to 14 bytes of temporary device memory a key of 32 bits and 22 of 64 bits, and with inverse 14 more.
+ * TSR_BAD_ARGUMENT if `room` is too small; then only *count and inverse are of use. TSR_UNSUPPORTED for another kind, or if
+ * the table is too small for the keys. Waits. */
 TSR_API tsr_status tsr_unique(tsr_table *table, uint64_t n, const void *keys, const tsr_unique_arrays *arrays,
                               uint64_t *count, tsr_error *error);
 /* Writes to values[i] the value of keys[i], or call->missing; in a multimap any one of its values. TSR_UNSUPPORTED for a

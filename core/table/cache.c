@@ -44,9 +44,9 @@ static tsr_cache_run run_of(const tsr_table *t, const tsr_request *r) {
                                   .tells_presence = r->tells_presence || r->op == TSR_BULK_contains,
                                   .tally = r->tally ? r->tally : t->tallies + r->op},
                          .n = r->n,
-                         .given = r->scores,
-                         .now = r->now,
-                         .touches = r->op == TSR_BULK_find && !r->peeks,
+                         .given = r->use.scores,
+                         .now = r->use.now,
+                         .touches = r->op == TSR_BULK_find && !r->use.peeks,
                          .finds_first = r->op == TSR_BULK_find_or_insert};
 }
 

@@ -2,6 +2,7 @@
  *
  * The public calls of an index (kind = index), and what they refuse.
  */
+#include "core/batch/groups.h"
 #include "core/batch/sum.h"
 #include "core/sized.h"
 #include "core/table/call.h"
@@ -136,6 +137,7 @@ enum { KEYS, UNIQUE, INVERSE, COUNTS, ARRAYS };
 typedef struct distinct {
   tsr_table *t;
   uint64_t n, room;
+  bool keeps;
   tsr_array arrays[ARRAYS];
   uint32_t *inverse;
   uint64_t *ranks; /* n + 1 */
@@ -174,15 +176,40 @@ static tsr_status number_all(const distinct *d, uint64_t *count, tsr_error *erro
                   (unsigned long long)(d->n - placed), (unsigned long long)d->n);
 }
 
+static tsr_status lacks_room(const distinct *d, uint64_t count, tsr_error *error) {
+  if ((!d->arrays[UNIQUE].devices && !d->arrays[COUNTS].devices) || d->room >= count) return TSR_OK;
+  return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_unique: there are %llu distinct keys, the arrays have room for %llu",
+                  (unsigned long long)count, (unsigned long long)d->room);
+}
+
 static tsr_status write_distinct(const distinct *d, uint64_t count, tsr_error *error) {
-  tsr_status status = TSR_OK;
-  if ((d->arrays[UNIQUE].devices || d->arrays[COUNTS].devices) && d->room < count)
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_unique: there are %llu distinct keys, the arrays have room for %llu",
-                    (unsigned long long)count, (unsigned long long)d->room);
+  tsr_status status = lacks_room(d, count, error);
+  if (status) return status;
   if (d->arrays[UNIQUE].devices) status = run_step(d, TSR_NUMBERING_place, count, error);
   if (status || !d->arrays[COUNTS].devices) return status;
   status = d->t->backend->fill(d->t->device, d->arrays[COUNTS].devices, 0, count * sizeof(uint64_t), d->stream, error);
   return status ? status : run_step(d, TSR_NUMBERING_add, count, error);
+}
+
+/* Whether the batch alone will do. */
+static bool needs_no_table(const distinct *d) {
+  const tsr_composition *c = d->t->store.composition;
+  return d->t->device->info.sm && !d->keeps && !c->settings.numbers.numbering && d->n <= TSR_GROUPS_MOST;
+}
+
+static tsr_status work_without_table(const distinct *d, uint64_t *count, tsr_error *error) {
+  const tsr_composition *c = d->t->store.composition;
+  const tsr_groups groups = {.n = d->n,
+                             .keys = d->arrays[KEYS].devices,
+                             .key_bytes = c->shape.key_bits / 8,
+                             .seed = c->settings.seed,
+                             .distinct = d->arrays[UNIQUE].devices,
+                             .counts = d->arrays[COUNTS].devices,
+                             .room = d->room,
+                             .numbers = d->arrays[INVERSE].devices};
+  tsr_status status = tsr_clear(d->t, d->stream, error);
+  if (status == TSR_OK) status = tsr_groups_make(d->t->device, &groups, d->stream, count, error);
+  return status ? status : lacks_room(d, *count, error);
 }
 
 /* With memory for what the caller does not want. */
@@ -197,6 +224,8 @@ static tsr_status work(distinct *d, uint64_t *count, tsr_error *error) {
   d->inverse = d->arrays[INVERSE].devices ? d->arrays[INVERSE].devices : (uint32_t *)((char *)memory + rank_bytes);
   status = number_all(d, count, error);
   if (status == TSR_OK) status = write_distinct(d, *count, error);
+  const tsr_status cleared = d->keeps ? TSR_OK : tsr_clear(d->t, d->stream, status ? NULL : error);
+  if (status == TSR_OK) status = cleared;
   const tsr_status freed = t->backend->free_in(t->device, memory, d->stream, status ? NULL : error);
   return status ? status : freed;
 }
@@ -218,6 +247,7 @@ tsr_status tsr_unique(tsr_table *t, uint64_t n, const void *keys, const tsr_uniq
       .t = t,
       .n = n,
       .room = room,
+      .keeps = known.keep,
       .stream = known.stream,
       .arrays = {
           [KEYS] = {.callers = keys, .bytes = n * key_bytes, .word = key_bytes, .use = TSR_ARRAY_READ},
@@ -228,7 +258,7 @@ tsr_status tsr_unique(tsr_table *t, uint64_t n, const void *keys, const tsr_uniq
                       .word = sizeof(uint64_t),
                       .use = TSR_ARRAY_PARTLY_WRITTEN}}};
   status = tsr_stage_in(t, d.arrays, ARRAYS, d.stream, error);
-  if (status == TSR_OK) status = work(&d, count, error);
+  if (status == TSR_OK) status = needs_no_table(&d) ? work_without_table(&d, count, error) : work(&d, count, error);
   status = tsr_stage_out(t, d.arrays, ARRAYS, d.stream, status, error);
   const tsr_status waited = t->backend->synchronize(t->device, d.stream, status ? NULL : error);
   return status ? status : waited;

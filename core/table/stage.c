@@ -86,8 +86,8 @@ void tsr_request_arrays(const tsr_table *t, const tsr_request *r, tsr_array arra
                  .bytes = n * 2 * sizeof *r->times,
                  .word = sizeof(uint64_t),
                  .use = TSR_ARRAY_WRITTEN},
-      [SCORES] = {.callers = r->scores,
-                  .bytes = n * sizeof *r->scores,
+      [SCORES] = {.callers = r->use.scores,
+                  .bytes = n * sizeof *r->use.scores,
                   .word = sizeof(uint32_t),
                   .use = TSR_ARRAY_READ},
   };
@@ -105,7 +105,7 @@ static tsr_request with_arrays(const tsr_request *r, const tsr_array *arrays) {
   reached.counts = arrays[COUNTS].devices;
   reached.operations = arrays[OPERATIONS].devices;
   reached.times = arrays[TIMES].devices;
-  reached.scores = arrays[SCORES].devices;
+  reached.use.scores = arrays[SCORES].devices;
   reached.is_reached = true;
   return reached;
 }

@@ -131,9 +131,7 @@ tsr_status tsr_find(tsr_table *t, uint64_t n, const void *keys, void *values, co
                                             .results = call->present ? call->present : call->results,
                                             .tells_presence = call->present != NULL,
                                             .missing = call->missing,
-                                            .scores = call->scores,
-                                            .now = call->now,
-                                            .peeks = call->peek,
+                                            .use = {call->scores, call->now, call->peek},
                                             .call.stream = call->stream},
                              error);
 }
@@ -151,7 +149,7 @@ tsr_status tsr_contains(tsr_table *t, uint64_t n, const void *keys, uint8_t *pre
                                             .n = n,
                                             .keys = keys,
                                             .results = present,
-                                            .now = known.now,
+                                            .use.now = known.now,
                                             .call.stream = known.stream},
                              error);
 }

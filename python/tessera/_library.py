@@ -272,6 +272,7 @@ class UniqueArrays(Structure):
         ("inverse", c_void_p),
         ("counts", c_void_p),
         ("room", c_uint64),
+        ("keep", c_uint32),
     ]
 
 

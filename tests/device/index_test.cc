@@ -5,8 +5,10 @@
 // cpu backend.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 #include <set>
+#include <unordered_map>
 
 #include "tests/device/device.h"
 #include "tests/oracle/eviction.h"
@@ -286,6 +288,121 @@ TEST_P(Index, TellsDistinctKeys) {
   const std::vector<uint64_t> written = unique.numbers(), places = inverse.numbers(), often = counts.numbers();
   for (uint64_t i = 0; i < n; i++) ASSERT_EQ(written[places[i]], keys[i]);
   for (uint64_t i = 0; i < count; i++) ASSERT_EQ(often[i], expected[written[i]]);
+}
+
+// ---- A batch alone -----------------------------------------------------------------------------
+
+// The keys of a batch: item i has one of `distinct` keys. zipf: key k occurs as often as 1 / (k + 1) says.
+std::vector<uint64_t> keys_of(uint32_t bits, uint64_t n, uint64_t distinct, bool zipf, tessera_test::Random *random) {
+  std::vector<uint64_t> keys(n);
+  for (uint64_t &key : keys) {
+    uint64_t k = random->below(distinct);
+    if (zipf) k = static_cast<uint64_t>(std::pow(double(distinct), random->below(1u << 30) / double(1u << 30))) - 1;
+    key = (k + 1) * 0x9E3779B97F4A7C15ull;
+    if (bits == 32) key = static_cast<uint32_t>(k * 0x9E3779B1u);
+  }
+  return keys;
+}
+
+struct Wanted {
+  bool keys, inverse, counts;
+};
+
+void expect_groups(tsr_table *t, uint32_t bits, const std::vector<uint64_t> &keys, const Wanted &wanted) {
+  const uint64_t n = keys.size();
+  std::unordered_map<uint64_t, uint64_t> expected;
+  for (uint64_t key : keys) expected[key]++;
+  device::Array array(t, bits, keys), unique(t, bits, n + 1), inverse(t, 32, n + 1), counts(t, 64, n + 1);
+  tsr_error error = {};
+  tsr_unique_arrays arrays = {};
+  if (wanted.keys) arrays.keys = unique.data();
+  if (wanted.inverse) arrays.inverse = static_cast<uint32_t *>(inverse.data());
+  if (wanted.counts) arrays.counts = static_cast<uint64_t *>(counts.data());
+  arrays.room = n;
+  uint64_t count = 99;
+  ASSERT_EQ(tsr_unique(t, n, array.data(), &arrays, &count, &error), TSR_OK) << error.message;
+  ASSERT_EQ(count, expected.size());
+  const std::vector<uint64_t> written = unique.numbers(), places = inverse.numbers(), often = counts.numbers();
+  if (wanted.keys) {
+    const std::set<uint64_t> different(written.begin(), written.begin() + static_cast<int64_t>(count));
+    ASSERT_EQ(different.size(), count);
+    for (uint64_t key : different) ASSERT_EQ(expected.count(key), 1u) << key;
+  }
+  for (uint64_t i = 0; wanted.counts && wanted.keys && i < count; i++) ASSERT_EQ(often[i], expected[written[i]]) << i;
+  for (uint64_t i = 0; wanted.inverse && wanted.keys && i < n; i++) {
+    ASSERT_LT(places[i], count) << i;
+    ASSERT_EQ(written[places[i]], keys[i]) << i;
+  }
+  if (count < 2 || (!wanted.keys && !wanted.counts)) return;
+  arrays.room = count - 1;
+  EXPECT_EQ(tsr_unique(t, n, array.data(), &arrays, &count, &error), TSR_BAD_ARGUMENT);
+  EXPECT_EQ(count, expected.size());
+}
+
+// Without numbering = first_seen. A GPU needs no room in it.
+device::Table an_index(uint32_t bits, uint64_t n) {
+  const Case plain = {"soa", "double_hashing", "", bits, 8, 8};
+  return make(plain, device::backend() == "cpu" ? n : 1000);
+}
+
+TEST(Groups, TellDistinctKeysOfAnyBatch) {
+  for (uint32_t bits : {32u, 64u}) {
+    tsr_error error = {};
+    const uint64_t most = device::backend() == "cpu" ? 10000 : 1100000;
+    device::Table table = an_index(bits, most);
+    ASSERT_TRUE(table);
+    tsr_table *t = table.get();
+    tessera_test::Random random(bits);
+    // sizes about those of a page, of a tile, of one pass, and of a batch that is worth a sample
+    for (uint64_t n : {0u, 1u, 2u, 31u, 2048u, 2049u, 4096u, 4097u, 4608u, 8193u, 100000u, 262144u, 1100000u}) {
+      if (n > most) break;
+      for (uint64_t distinct : {uint64_t{1}, uint64_t{2}, n / 300 + 1, n / 3 + 1, n * 4 + 1})
+        for (bool zipf : {false, true}) {
+          SCOPED_TRACE(std::to_string(bits) + " bits, n " + std::to_string(n) + ", of " + std::to_string(distinct) +
+                       (zipf ? ", Zipf" : ""));
+          std::vector<uint64_t> keys = keys_of(bits, n, distinct, zipf, &random);
+          if (n > 40) keys[7] = keys[39] = bits == 32 ? 0xFFFFFFFFu : ~uint64_t{0};
+          if (n > 40) keys[8] = 0;
+          ASSERT_NO_FATAL_FAILURE(expect_groups(t, bits, keys, {true, true, true}));
+          if (n > 5000 && distinct != n / 3 + 1) continue;
+          ASSERT_NO_FATAL_FAILURE(expect_groups(t, bits, keys, {true, false, false}));
+          ASSERT_NO_FATAL_FAILURE(expect_groups(t, bits, keys, {true, true, false}));
+          ASSERT_NO_FATAL_FAILURE(expect_groups(t, bits, keys, {true, false, true}));
+          ASSERT_NO_FATAL_FAILURE(expect_groups(t, bits, keys, {false, true, false}));
+          ASSERT_NO_FATAL_FAILURE(expect_groups(t, bits, keys, {false, false, false}));
+        }
+    }
+    uint64_t size = 99;
+    ASSERT_EQ(tsr_size(t, &size, &error), TSR_OK) << error.message;
+    EXPECT_EQ(size, 0u);
+  }
+}
+
+// Three passes.
+TEST(Groups, TellDistinctKeysOfALargeBatch) {
+  const uint64_t n = scaled((1u << 27) + 12345), distinct = n / 2;
+  tsr_error error = {};
+  device::Table table = an_index(64, n);
+  ASSERT_TRUE(table);
+  tsr_table *t = table.get();
+  std::vector<uint64_t> keys(n);
+  for (uint64_t i = 0; i < n; i++) keys[i] = i % distinct * 0x9E3779B97F4A7C15ull;
+  device::Array array(t, 64, keys), unique(t, 64, n), inverse(t, 32, n), counts(t, 64, n);
+  tsr_unique_arrays arrays = {};
+  arrays.keys = unique.data();
+  arrays.inverse = static_cast<uint32_t *>(inverse.data());
+  arrays.counts = static_cast<uint64_t *>(counts.data());
+  arrays.room = n;
+  uint64_t count = 0;
+  ASSERT_EQ(tsr_unique(t, n, array.data(), &arrays, &count, &error), TSR_OK) << error.message;
+  ASSERT_EQ(count, distinct);
+  const std::vector<uint64_t> written = unique.numbers(), places = inverse.numbers(), often = counts.numbers();
+  std::vector<uint64_t> expected(count);
+  for (uint64_t i = 0; i < n; i++) {
+    ASSERT_EQ(written[places[i]], keys[i]) << i;
+    expected[places[i]]++;
+  }
+  for (uint64_t i = 0; i < count; i++) ASSERT_EQ(often[i], expected[i]) << i;
 }
 
 // Which keys go depends on the numbers of all, and on nothing else: so a device gives up exactly what the model does.
