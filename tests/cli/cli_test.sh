@@ -246,7 +246,7 @@ grep -q 'standard output cannot be written' err || fail "said: $(cat err)"
 case_of "list shows every plugin that was built"
 run list
 expect_status 0
-built=("$root"/layouts/*.so "$root"/probing/*.so "$root"/hashers/*.so "$root"/allocators/*.so)
+built=("$root"/layouts/*.so "$root"/probing/*.so "$root"/hashers/*.so "$root"/allocators/*.so "$root"/eviction/*.so)
 expect_out "^${#built[@]} plugins$"
 for file in "${built[@]}"; do
   file=$(basename "$file" .so)
@@ -319,7 +319,7 @@ TESSERA_PLUGINS="" refuses 'no plugin of role allocator' describe allocator
 case_of "describe of [table] has the keys that check shows"
 run describe table
 expect_status 0
-expect_out '^kind +set \| map \| multiset \| multimap \| counter \| filter \| index +required  [A-Z]'
+expect_out '^kind +set \| map \| multiset \| multimap \| counter \| filter \| index \| cache +required  [A-Z]'
 expect_out '^load_factor +0\.01 \.\. 64 +0\.8 +[a-zA-Z]'
 keys=$(sed -n '4,$s/ .*//p' out)
 (($(wc -l <<<"$keys") >= 15)) || fail "few keys: $keys"
@@ -342,7 +342,7 @@ done
 case_of "describe --markdown makes tables"
 run describe table --markdown
 expect_status 0
-expect_out '^\| `kind` \| set \\\| map \\\| multiset \\\| multimap \\\| counter \\\| filter \\\| index \| required \| [A-Z].* \|$'
+expect_out '^\| `kind` \| set \\\| map \\\| multiset \\\| multimap \\\| counter \\\| filter \\\| index \\\| cache \| required \| [A-Z].* \|$'
 run describe layout/packed --markdown
 expect_status 0
 expect_out '^\| `packed` \| [A-Z].*\. \| WarpCore.* \|$'

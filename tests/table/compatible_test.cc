@@ -90,7 +90,7 @@ const std::vector<Feature> &features() {
       {"kind = cache", {cache({{"table.probing", "cuckoo"}}), cache(), {{"table.kind", "cache"}}}},
       {"any kind but cache", {{{"table.kind", "map"}}, {{"table.kind", "set"}, {"table.value_bits", ""}}}},
       {"any kind but index or cache", {{{"table.kind", "map"}}, {{"table.kind", "multimap"}}}},
-      {"a layout with flags that end a search", {{{"table.layout", "quotient"}}}},
+      {"a layout with flags that end a search", {{{"table.layout", "tagged"}}}},
       {"a part whose scores an index cannot keep", {{{"table.eviction", "ttl"}}, {{"table.eviction", "score"}}}},
       {"a scheme whose walks are not bounded to 8 buckets", {{{"table.probing", "linear"}}}},
       {"a scheme that keeps notes of its buckets", {{{"table.probing", "robin_hood"}}}},
