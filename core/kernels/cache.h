@@ -43,4 +43,18 @@ typedef struct tsr_cache_run {
 
 TSR_STEPS(tsr_cache_steps)
 
+#ifndef __CUDACC__
+static inline bool tsr_cache_puts(uint32_t op) { return op == TSR_BULK_insert || op == TSR_BULK_find_or_insert; }
+static inline bool tsr_cache_finds(uint32_t op) { return op == TSR_BULK_find || op == TSR_BULK_contains; }
+
+/* The steps that take the place of a bulk operation of a cache; returns how many. 0: it is a bulk operation. */
+enum { TSR_CACHE_STEPS_MAX = 2 };
+static inline uint32_t tsr_cache_steps_of(bool is_cache, uint32_t op, const tsr_step *steps[TSR_CACHE_STEPS_MAX]) {
+  if (!is_cache || (!tsr_cache_puts(op) && !tsr_cache_finds(op))) return 0;
+  steps[0] = &tsr_cache_steps.step[tsr_cache_puts(op) ? TSR_CACHE_put : TSR_CACHE_find];
+  steps[1] = &tsr_cache_steps.step[TSR_CACHE_tick];
+  return 2;
+}
+#endif
+
 #endif

@@ -21,16 +21,6 @@ static tsr_status step(const tsr_table *t, uint32_t which, const tsr_cache_run *
 
 /* ---- Inserts and finds ----------------------------------------------------------------------- */
 
-static bool is_put(uint32_t op) { return op == TSR_BULK_insert || op == TSR_BULK_find_or_insert; }
-static bool is_find(uint32_t op) { return op == TSR_BULK_find || op == TSR_BULK_contains; }
-
-uint32_t tsr_cache_steps_of(const tsr_composition *t, uint32_t op, const tsr_step *steps[TSR_CACHE_STEPS_MAX]) {
-  if (t->settings.kind != TSR_KIND_CACHE || (!is_put(op) && !is_find(op))) return 0;
-  steps[0] = step_of(is_put(op) ? TSR_CACHE_put : TSR_CACHE_find);
-  steps[1] = step_of(TSR_CACHE_tick);
-  return 2;
-}
-
 static tsr_cache_run run_of(const tsr_table *t, const tsr_request *r) {
   return (tsr_cache_run){.bulk = {.state = t->store.state,
                                   .n = r->n,
@@ -54,18 +44,18 @@ static tsr_cache_run run_of(const tsr_table *t, const tsr_request *r) {
 static tsr_status run_steps(const tsr_table *t, const tsr_request *r, tsr_error *error) {
   const tsr_cache_run run = run_of(t, r);
   tsr_status status = TSR_OK;
-  if (is_put(r->op) || run.touches || run.now) {
+  if (tsr_cache_puts(r->op) || run.touches || run.now) {
     tsr_cache_run tick = run;
     tick.n = 1;
     status = step(t, TSR_CACHE_tick, &tick, r->call.stream, error);
   }
-  return status ? status : step(t, is_put(r->op) ? TSR_CACHE_put : TSR_CACHE_find, &run, r->call.stream, error);
+  return status ? status : step(t, tsr_cache_puts(r->op) ? TSR_CACHE_put : TSR_CACHE_find, &run, r->call.stream, error);
 }
 
 tsr_status tsr_cache_operate(tsr_table *t, const tsr_request *r, tsr_operation *narrow, tsr_error *error) {
-  uint64_t *const counter = is_put(r->op) ? &t->done.insert_keys : &t->done.find_keys;
-  if (!is_put(r->op) && !is_find(r->op)) return narrow(t, r, error);
-  if (is_put(r->op)) {
+  uint64_t *const counter = tsr_cache_puts(r->op) ? &t->done.insert_keys : &t->done.find_keys;
+  if (!tsr_cache_puts(r->op) && !tsr_cache_finds(r->op)) return narrow(t, r, error);
+  if (tsr_cache_puts(r->op)) {
     t->store.is_clear = false;
     t->store.held += r->n;
   }

@@ -9,10 +9,6 @@
 #include "core/table/values.h"
 
 bool tsr_is_cache(const tsr_table *table);
-/* The steps of its own that operation `op` of a cache is made of; returns how many. 0: it is a bulk operation. */
-enum { TSR_CACHE_STEPS_MAX = 2 };
-uint32_t tsr_cache_steps_of(const tsr_composition *composition, uint32_t op,
-                            const tsr_step *steps[TSR_CACHE_STEPS_MAX]);
 tsr_status tsr_cache_operate(tsr_table *table, const tsr_request *request, tsr_operation *narrow, tsr_error *error)
     TSR_MUST_CHECK;
 /* How many pairs were given up since the report was reset; resets: and begins anew. Waits. */

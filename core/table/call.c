@@ -5,8 +5,8 @@
 #include "core/table/call.h"
 
 #include "core/batch/plan.h"
+#include "core/kernels/cache.h"
 #include "core/kernels/scan.h"
-#include "core/table/cache.h"
 #include "core/table/order.h"
 #include "core/table/stage.h"
 #include "core/table/values.h"
@@ -83,7 +83,7 @@ static bool lacks_steps(const tsr_table *t, const tsr_step *const *steps, uint32
 /* Whether an operation that the request is made of has not been linked. */
 static bool lacks_code(const tsr_table *t, const tsr_request *r) {
   const tsr_step *own[TSR_CACHE_STEPS_MAX];
-  const uint32_t count = tsr_cache_steps_of(t->store.composition, r->op, own);
+  const uint32_t count = tsr_cache_steps_of(t->store.composition->facts.score_bits != 0, r->op, own);
   if (count) return lacks_steps(t, own, count);
   const bool combines = r->op == TSR_BULK_insert && t->store.composition->facts.combines_later;
   if (r->op >= TSR_BULKS) return false;

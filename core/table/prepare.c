@@ -11,9 +11,9 @@
 #include "core/cpu/compiler.h"
 #include "core/cpu/fuse.h"
 #include "core/cuda/link.h"
+#include "core/kernels/cache.h"
 #include "core/kernels/scan.h"
 #include "core/sized.h"
-#include "core/table/cache.h"
 #include "core/table/launch.h"
 #include "core/table/single.h"
 #include "core/table/values.h"
@@ -121,7 +121,7 @@ tsr_status tsr_single_prepare(tsr_table *t, uint32_t wanted, tsr_error *error) {
   for (uint32_t i = 0; status == TSR_OK && i < CALLS; i++) {
     const tsr_step *own[TSR_CACHE_STEPS_MAX];
     if (!(wanted & calls[i].bit)) continue;
-    const uint32_t steps = tsr_cache_steps_of(composition, calls[i].operations[0], own);
+    const uint32_t steps = tsr_cache_steps_of(composition->facts.score_bits != 0, calls[i].operations[0], own);
     for (uint32_t j = 0; status == TSR_OK && j < steps; j++)
       status = t->backend->prepare(t->device, program, own[j], error);
     if (steps) continue;
@@ -159,7 +159,7 @@ static tsr_status link_step(const tsr_composition *t, const tsr_step *step, tsr_
 static tsr_status link_call(const tsr_composition *t, const call *c, tsr_code_cost *cost, tsr_error *error) {
   const bool inserts = c->bit == TSR_PREPARE_INSERT;
   const tsr_step *own[TSR_CACHE_STEPS_MAX];
-  const uint32_t steps = tsr_cache_steps_of(t, c->operations[0], own);
+  const uint32_t steps = tsr_cache_steps_of(t->facts.score_bits != 0, c->operations[0], own);
   tsr_status status = TSR_OK;
   for (uint32_t j = 0; status == TSR_OK && j < steps; j++) status = link_step(t, own[j], cost, error);
   if (status || steps) return status;

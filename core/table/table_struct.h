@@ -6,7 +6,7 @@
  *   store <- launch <- order <- call <- filter <- values <- wide, numbering <- create <- rebuild <- clean, enlarge <- piece
  *     <- growth <- operate <- table <- build, save
  *   values <- free_numbers <- eviction <- numbering
- *   values <- cache
+ *   values <- cache <- operate
  *   order <- match <- join
  *
  * The ways of a batch are in ../batch/.

@@ -4,7 +4,6 @@
  */
 #include "core/table/values.h"
 
-#include "core/table/cache.h"
 #include "core/table/launch.h"
 
 static tsr_status reserve(tsr_table *t, uint64_t count, tsr_error *error) {
@@ -33,15 +32,19 @@ static void see_nothing(const tsr_table *t, tsr_user_table *seen) { (void)t, (vo
 
 static void describe_nothing(const tsr_composition *c, FILE *out) { (void)c, (void)out; }
 
-#define IN_SLOTS                                                                                                       \
-  .reserve = reserve, .free = ignore, .clear = do_nothing, .note_erased = ignore, .copy = copy, .open = do_nothing,    \
-  .view = see_nothing, .describe = describe_nothing, .bytes = none, .memory = none
-const tsr_values tsr_values_in_slots = {IN_SLOTS};
-const tsr_values tsr_values_in_cache = {IN_SLOTS, .operate = tsr_cache_operate};
+const tsr_values tsr_values_in_slots = {.reserve = reserve,
+                                        .free = ignore,
+                                        .clear = do_nothing,
+                                        .note_erased = ignore,
+                                        .copy = copy,
+                                        .open = do_nothing,
+                                        .view = see_nothing,
+                                        .describe = describe_nothing,
+                                        .bytes = none,
+                                        .memory = none};
 
 const tsr_values *tsr_values_of(const tsr_composition *c) {
   if (c->settings.kind == TSR_KIND_INDEX) return &tsr_values_are_numbers;
-  if (c->settings.kind == TSR_KIND_CACHE) return &tsr_values_in_cache;
   return c->settings.value_bytes ? &tsr_values_in_rows : &tsr_values_in_slots;
 }
 

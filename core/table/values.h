@@ -60,7 +60,7 @@ struct tsr_values {
   const tsr_steps *sets[TSR_VALUE_SETS_MAX];
 };
 
-extern const tsr_values tsr_values_in_slots, tsr_values_in_cache, tsr_values_in_rows, tsr_values_are_numbers;
+extern const tsr_values tsr_values_in_slots, tsr_values_in_rows, tsr_values_are_numbers;
 const tsr_values *tsr_values_of(const tsr_composition *composition);
 
 /* Of all pairs, what slots of 32-bit values hold and the keys. In memory of the stream's, which the caller frees if it is

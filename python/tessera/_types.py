@@ -507,11 +507,11 @@ class Index(Typed):
 class Cache(Typed):
     """A map of at most about `capacity` pairs. When it is full, a new pair takes the place of another one, which `put` hands back.
 
-    eviction: an eviction part: "lru", "lfu", "score", "ttl", or one of your own. now: the clock of the calls that follow; 0:
+    eviction: an eviction part: "lru", "lfu", "custom", "ttl", or one of your own. now: the clock of the calls that follow; 0:
     each call is one more than the one before. Other arguments: as of `Table`.
 
-    >>> prices = tessera.Cache("int64", "float32", capacity=8, backend="cpu", settings={"probing.max_probes": 1,
-    ...     "probing.window_buckets": 1})
+    >>> prices = tessera.Cache("int64", "float32", capacity=8, backend="cpu", settings={"table.probing": "linear",
+    ...     "probing.max_probes": 1})
     >>> keys, values = prices.put(list(range(8)), [0.5] * 8)    # nothing is given up
     >>> prices.get([0, 1])                                       # a use of both
     array([0.5, 0.5], dtype=float32)

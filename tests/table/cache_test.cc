@@ -59,8 +59,8 @@ std::vector<Part> parts() {
           {"lfu", "", lfu_of(32)},
           {"lfu", "score_bits = 16\n", lfu_of(16)},
           {"lfu", "score_bits = 8\n", lfu_of(8)},
-          {"score", "", score_of(32)},
-          {"score", "score_bits = 8\n", score_of(8)},
+          {"custom", "", score_of(32)},
+          {"custom", "score_bits = 8\n", score_of(8)},
           {"ttl", "lifetime = 30\n", ttl_of(30, true)},
           {"ttl", "lifetime = 30\nrenews = 0\n", ttl_of(30, false)}};
 }
@@ -362,7 +362,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"packed", "linear", "lfu", 32, 32, walk}, Case{"packed", "quadratic", "ttl", 32, 64, walk},
                     Case{"packed", "cuckoo", "lru", 64, 32, slots}, Case{"packed", "two_choice", "lfu", 32, 0, slots},
                     Case{"packed", "iceberg", "lru", 64, 0, slots}, Case{"soa", "two_choice", "lru", 64, 0, slots},
-                    Case{"aos", "cuckoo", "score", 32, 0, slots}),
+                    Case{"aos", "cuckoo", "custom", 32, 0, slots}),
     [](const testing::TestParamInfo<Case> &info) {
       const Case &c = info.param;
       return c.layout + "_" + c.probing + "_" + c.part + std::to_string(c.key_bits) + "_" +

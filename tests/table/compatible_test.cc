@@ -91,7 +91,7 @@ const std::vector<Feature> &features() {
       {"any kind but cache", {{{"table.kind", "map"}}, {{"table.kind", "set"}, {"table.value_bits", ""}}}},
       {"any kind but index or cache", {{{"table.kind", "map"}}, {{"table.kind", "multimap"}}}},
       {"a layout with flags that end a search", {{{"table.layout", "tagged"}}}},
-      {"a part whose scores an index cannot keep", {{{"table.eviction", "ttl"}}, {{"table.eviction", "score"}}}},
+      {"a part whose scores an index cannot keep", {{{"table.eviction", "ttl"}}, {{"table.eviction", "custom"}}}},
       {"a scheme whose walks are not bounded to 8 buckets", {{{"table.probing", "linear"}}}},
       {"a scheme that keeps notes of its buckets", {{{"table.probing", "robin_hood"}}}},
       {"an index with eviction", {index({{"table.eviction", "lru"}}), index({{"table.eviction", "lfu"}})}},
@@ -517,7 +517,7 @@ const std::map<std::string, std::function<bool(const Settings &)>> &meanings() {
       return get(s, "kind") == "index" && !is_one_of(get(s, "eviction"), {"", "none"});
     };
     is["a layout with flags that end a search"] = word("layout", {"tagged", "quotient"});
-    is["a part whose scores an index cannot keep"] = word("eviction", {"ttl", "score"});
+    is["a part whose scores an index cannot keep"] = word("eviction", {"ttl", "custom"});
     is["a scheme whose walks are not bounded to 8 buckets"] = no_word("probing", {"cuckoo", "two_choice", "iceberg"});
     is["a scheme that keeps notes of its buckets"] = word("probing", {"robin_hood"});
     is["a layout that cannot exchange pairs"] = [=](const Settings &s) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * eviction score: a score is what the caller gave for the key last, cut to the largest score.
+ * eviction custom: a score is what the caller gave for the key last, cut to the largest score.
  */
 #define TSR_PARAMETERS(P) P(uint32_t, score_bits, 32, 8, 32, "Bits of a score: 8, 16 or 32.")
 
