@@ -61,7 +61,7 @@ PAGE
 rewritten "$work/page.md" >"$work/new.md" || fail "cannot be rewritten"
 grep -v '^|' "$work/new.md" | grep . >"$work/rest"
 grep -v '^old$' "$work/page.md" | diff - "$work/rest" >"$work/difference" || fail "$(cat "$work/difference")"
-grep -qE '^\| `kind` \| set \\\| map \\\| multiset \\\| multimap \\\| counter \\\| filter \\\| index \| required \| [A-Z].*\. \|$' "$work/new.md" || fail "no row of kind"
+grep -qE '^\| `kind` \| set \\\| map \\\| multiset \\\| multimap \\\| counter \\\| filter \\\| index \\\| cache \| required \| [A-Z].*\. \|$' "$work/new.md" || fail "no row of kind"
 grep -qE '^\| `packed` \| `bucket_slots` \| [0-9]+ \| [0-9]+ \.\. [0-9]+ \| [A-Z].*\. \|$' "$work/new.md" ||
   fail "no row of bucket_slots"
 cp "$work/new.md" "$work/page.md"
