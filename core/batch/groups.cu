@@ -736,6 +736,19 @@ static __device__ __forceinline__ tsr_aggregate column_of(const tsr_group_combin
   return column;
 }
 
+/* As tsr_aggregate_at, in the block's memory, which has no addition of 64 bits but a loop: the halves are added by
+ * themselves, and who sees the lower one pass its end carries. */
+static __device__ __forceinline__ void combine_at(const tsr_aggregate &made, uint64_t *to, uint64_t offer) {
+  if (made.how == TSR_COMBINE_SUM && !tsr_aggregate_is_floating(made.type)) {
+    uint32_t *halves = (uint32_t *)to;
+    const uint32_t low = (uint32_t)offer, before = atomicAdd(&halves[0], low);
+    const uint32_t high = (uint32_t)(offer >> 32) + (before + low < low);
+    if (high) atomicAdd(&halves[1], high);
+  } else if (made.how == TSR_COMBINE_SUM || load(to) < offer) { /* the largest never falls */
+    tsr_aggregate_at(&made, to, offer);
+  }
+}
+
 /* Some keys of a page, and the items of these: those whose numbers in the page are from `first` to before `first + keys`.
  * Leaders write their values, and others combine theirs with these. A page that came in pieces has no leaders. */
 static __device__ __forceinline__ void combine_keys(const tsr_group_combine &a, uint64_t begin, uint64_t end,
@@ -751,7 +764,7 @@ static __device__ __forceinline__ void combine_keys(const tsr_group_combine &a, 
   __syncthreads();
   for (uint64_t i = begin + threadIdx.x; i < end; i += TSR_GROUP_THREADS) {
     const uint32_t number = a.numbers[i], own = number - (uint32_t)base;
-    if (!(number & TSR_GROUP_LEADS) && own < keys) tsr_aggregate_at(&made, &sums[own], tsr_aggregate_offer(&made, i));
+    if (!(number & TSR_GROUP_LEADS) && own < keys) combine_at(made, &sums[own], tsr_aggregate_offer(&made, i));
   }
   __syncthreads();
   for (uint32_t k = threadIdx.x; k < keys; k += TSR_GROUP_THREADS)
@@ -797,9 +810,9 @@ static __device__ __forceinline__ void gather_column(const tsr_group_combine &a,
     if (__all_sync(~0u, id == __shfl_sync(~0u, id, 0))) {
       if (id == NOT_HOT) continue;
       for (uint32_t d = 16; d; d /= 2) offer = tsr_aggregate_of(&made, offer, __shfl_xor_sync(~0u, offer, d));
-      if (threadIdx.x % 32 == 0) tsr_aggregate_at(&made, &sums[id], offer);
+      if (threadIdx.x % 32 == 0) combine_at(made, &sums[id], offer);
     } else if (id != NOT_HOT) {
-      tsr_aggregate_at(&made, &sums[id], offer);
+      combine_at(made, &sums[id], offer);
     }
   }
 }
