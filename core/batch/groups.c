@@ -25,7 +25,7 @@ static void fit_page(const tsr_shape *table, const void *argument, tsr_grid *gri
 static void fit_column(const tsr_shape *table, const void *argument, tsr_grid *grid) {
   const tsr_group_pass *pass = argument;
   (void)table;
-  grid->shared_bytes = TSR_GROUP_TILE(pass->key_bytes) * pass->column_bytes;
+  grid->shared_bytes = pass->room * pass->column_bytes;
 }
 
 static void fit_combined(const tsr_shape *table, const void *argument, tsr_grid *grid) {
@@ -55,6 +55,13 @@ enum {
   SEEDS = 4             /* that are tried */
 };
 
+/* Memory in the orders of pages and of passes, in turns, and what frequent keys' values become. */
+typedef struct scratch {
+  uint32_t *numbers[2];
+  void *values[2];
+  uint64_t *hot_sums;
+} scratch;
+
 typedef struct job {
   tsr_device *device;
   const tsr_groups *groups;
@@ -70,9 +77,7 @@ typedef struct job {
   uint64_t bins[TSR_GROUP_PASSES],
       items[TSR_GROUP_PASSES + 1]; /* of a pass: bins; items that its segments have room for */
   tsr_group_page page;
-  uint32_t *numbers[2]; /* in the order of pages and of passes, in turns */
-  void *values[2];      /* in the orders of passes, in turns */
-  uint64_t *hot_sums;
+  scratch scratch;
 } job;
 
 static bool tells_places(const job *j) { return j->groups->numbers || j->groups->column_count; }
@@ -145,11 +150,8 @@ static void plan(job *j) {
   for (uint32_t p = 0; p < j->passes; p++) {
     const uint32_t own = (bits - done + j->passes - p - 1) / (j->passes - p);
     tsr_group_pass *pass = &j->pass[p];
-    *pass = (tsr_group_pass){.n = j->groups->n,
-                             .seed = j->seed,
-                             .segments.count = 1u << done,
-                             .bins_log2 = (uint16_t)own,
-                             .key_bytes = key_bytes};
+    *pass =
+        (tsr_group_pass){.n = j->groups->n, .seed = j->seed, .segments.count = 1u << done, .bins_log2 = (uint16_t)own};
     done += own;
     j->bins[p] = 1ull << done;
     pass->shift = (uint16_t)(key_bytes * 8 - done);
@@ -187,11 +189,12 @@ static uint64_t lay_out(job *j, char *memory) {
   for (uint32_t p = 0; p < j->passes; p++) lay_out_pass(j, p, memory, &used);
   for (uint32_t p = 1; p <= j->passes; p++) most = j->items[p] > most ? j->items[p] : most;
   for (uint32_t i = 0; i < (j->groups->numbers ? 2 : j->groups->column_count ? 1 : 0); i++)
-    j->numbers[i] = tsr_work_take(memory, &used, most * sizeof **j->numbers);
+    j->scratch.numbers[i] = tsr_work_take(memory, &used, most * sizeof **j->scratch.numbers);
   if (j->groups->column_count) {
     const uint64_t page_count = j->bins[j->passes - 1];
-    for (uint32_t i = 0; i < 2; i++) j->values[i] = tsr_work_take(memory, &used, most * sizeof(uint64_t));
-    j->hot_sums = tsr_work_take(memory, &used, TSR_GROUP_COMBINED * TSR_GROUP_HOT * sizeof *j->hot_sums);
+    for (uint32_t i = 0; i < 2; i++) j->scratch.values[i] = tsr_work_take(memory, &used, most * sizeof(uint64_t));
+    j->scratch.hot_sums =
+        tsr_work_take(memory, &used, TSR_GROUP_COMBINED * TSR_GROUP_HOT * sizeof *j->scratch.hot_sums);
     j->page.bases = tsr_work_take(memory, &used, 2 * page_count * sizeof *j->page.bases);
   }
   j->page.larges = tsr_work_take(memory, &used, j->bins[j->passes - 1] * sizeof *j->page.larges);
@@ -199,7 +202,7 @@ static uint64_t lay_out(job *j, char *memory) {
   j->page.pages.begins = last->bin_begins;
   j->page.pages.ends = last->cursors;
   j->page.is_first = 0;
-  if (tells_places(j)) j->page.numbers = j->numbers[0];
+  if (tells_places(j)) j->page.numbers = j->scratch.numbers[0];
   return used;
 }
 
@@ -237,7 +240,7 @@ static tsr_status combine(const job *j, const tsr_unique_column *columns, uint32
   tsr_group_combine made = {.n = j->groups->n,
                             .pages = j->page.pages,
                             .bases = j->page.bases,
-                            .numbers = j->numbers[0],
+                            .numbers = j->scratch.numbers[0],
                             .places = j->pass[0].places,
                             .values = columns->values,
                             .room = j->groups->room,
@@ -245,25 +248,27 @@ static tsr_status combine(const job *j, const tsr_unique_column *columns, uint32
                             .type = columns->type,
                             .count = count,
                             .key_bytes = j->groups->key_bytes,
-                            .hot_sums = j->hot_sums};
+                            .hot_sums = j->scratch.hot_sums};
   tsr_status status = TSR_OK;
   for (uint32_t c = 0; c < count; c++) {
     made.how[c] = columns[c].how;
     made.combined[c] = columns[c].combined;
   }
   if (j->is_sampled) {
-    status = j->device->backend->fill(j->device, j->hot_sums, 0,
-                                      TSR_GROUP_COMBINED * TSR_GROUP_HOT * sizeof *j->hot_sums, j->stream, j->error);
+    status =
+        j->device->backend->fill(j->device, j->scratch.hot_sums, 0,
+                                 TSR_GROUP_COMBINED * TSR_GROUP_HOT * sizeof *j->scratch.hot_sums, j->stream, j->error);
     if (status == TSR_OK) status = run_any(j, TSR_GROUP_gather, &made, j->groups->n);
   }
   for (uint32_t p = 0; status == TSR_OK && p < j->passes; p++) {
     tsr_group_pass move = j->pass[p];
-    move.from = p ? j->values[(p - 1) % 2] : columns->values;
-    move.to = j->values[p % 2];
+    move.from = p ? j->scratch.values[(p - 1) % 2] : columns->values;
+    move.to = j->scratch.values[p % 2];
+    move.room = TSR_GROUP_TILE(j->groups->key_bytes);
     move.column_bytes = tsr_aggregate_bytes(columns->type);
     status = run(j, TSR_GROUP_move_32, &move, tiles_of(j, p));
   }
-  made.values = j->values[last % 2];
+  made.values = j->scratch.values[last % 2];
   return status ? status : run(j, TSR_GROUP_combine_32, &made, j->bins[last]);
 }
 
@@ -281,8 +286,8 @@ static tsr_status combine_all(const job *j) {
 static tsr_status bring_back(const job *j, uint32_t p) {
   const uint32_t turn = (j->passes - 1 - p) % 2;
   tsr_group_pass back = j->pass[p];
-  back.from = j->numbers[turn];
-  back.to = p ? j->numbers[!turn] : j->groups->numbers;
+  back.from = j->scratch.numbers[turn];
+  back.to = p ? j->scratch.numbers[!turn] : j->groups->numbers;
   return run(j, TSR_GROUP_back_32, &back, tiles_of(j, p));
 }
 

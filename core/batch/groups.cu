@@ -739,12 +739,12 @@ static __device__ __forceinline__ tsr_aggregate column_of(const tsr_group_combin
 /* As tsr_aggregate_at, in the block's memory, which has no addition of 64 bits but a loop: the halves are added by
  * themselves, and who sees the lower one pass its end carries. */
 static __device__ __forceinline__ void combine_at(const tsr_aggregate &made, uint64_t *to, uint64_t offer) {
-  if (made.how == TSR_COMBINE_SUM && !tsr_aggregate_is_floating(made.type)) {
+  if (made.how == TSR_AGGREGATE_SUM && !tsr_aggregate_is_floating(made.type)) {
     uint32_t *halves = (uint32_t *)to;
     const uint32_t low = (uint32_t)offer, before = atomicAdd(&halves[0], low);
     const uint32_t high = (uint32_t)(offer >> 32) + (before + low < low);
     if (high) atomicAdd(&halves[1], high);
-  } else if (made.how == TSR_COMBINE_SUM || load(to) < offer) { /* the largest never falls */
+  } else if (made.how == TSR_AGGREGATE_SUM || load(to) < offer) { /* the largest never falls */
     tsr_aggregate_at(&made, to, offer);
   }
 }

@@ -116,14 +116,14 @@ typedef struct tsr_group_pass {
   const void *from; /* keys; of the first pass they are not mixed; back: numbers in the order after the pass */
   void *to;         /* mixed keys; back: numbers in the order before it */
   tsr_group_segments segments;
-  uint64_t *bin_begins; /* bins of all segments + 1; count: how many keys; then their prefix sum */
-  uint32_t *cursors;    /* of each bin: where its next key goes; then where it ends */
-  uint64_t *runs;       /* of each tile and bin: the tile's run (TSR_GROUP_RUN); NULL: nobody wants to know */
-  uint16_t *places;     /* of each item, its place in the tile in the order of bins */
-  uint32_t key_bytes, column_bytes; /* column: move: 4 or 8; from and to are values */
+  uint64_t *bin_begins;  /* bins of all segments + 1; count: how many keys; then their prefix sum */
+  uint32_t *cursors;     /* of each bin: where its next key goes; then where it ends */
+  uint64_t *runs;        /* of each tile and bin: the tile's run (TSR_GROUP_RUN); NULL: nobody wants to know */
+  uint16_t *places;      /* of each item, its place in the tile in the order of bins */
+  uint32_t column_bytes; /* move: 4 or 8; from and to are values */
   tsr_group_told *told;
   tsr_group_hot hot;         /* keys NULL: there are none, or they were taken out before */
-  uint32_t room;             /* begin: of each bin, 0: bin_begins are known; tiles: items of a tile */
+  uint32_t room;             /* begin: of each bin, 0: bin_begins are known; tiles, move: items of a tile */
   uint16_t shift, bins_log2; /* a mixed key's bin: these bits of it */
 } tsr_group_pass;
 
@@ -157,8 +157,8 @@ typedef struct tsr_group_combine {
   const void *values;      /* in the same order */
   uint64_t room;           /* of each combined column, which is never written past it */
   tsr_group_told *told;
-  uint32_t type, count, key_bytes;  /* TSR_VALUES_; columns that are made */
-  uint32_t how[TSR_GROUP_COMBINED]; /* TSR_COMBINE_ */
+  uint32_t type, count, key_bytes; /* TSR_VALUES_; columns that are made */
+  uint32_t how[TSR_GROUP_COMBINED];
   void *combined[TSR_GROUP_COMBINED];
   uint64_t *hot_sums; /* TSR_GROUP_HOT for each column; zero before `gather` */
 } tsr_group_combine;
@@ -167,6 +167,7 @@ TSR_STEPS(tsr_group_steps)
 
 #ifndef __CUDACC__
 #include "core/compose/backend.h"
+#include "core/tessera.h"
 
 /* A batch whose distinct keys are wanted. Arrays in device memory. */
 typedef struct tsr_groups {

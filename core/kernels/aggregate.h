@@ -11,13 +11,23 @@
 #include <string.h>
 
 #include "core/kernels/steps.h"
-#include "core/tessera.h"
+
+/* TSR_COMBINE_ and TSR_VALUES_ of tessera.h. */
+enum { TSR_AGGREGATE_SUM, TSR_AGGREGATE_MIN, TSR_AGGREGATE_MAX };
+enum {
+  TSR_AGGREGATE_U32,
+  TSR_AGGREGATE_I32,
+  TSR_AGGREGATE_F32,
+  TSR_AGGREGATE_U64,
+  TSR_AGGREGATE_I64,
+  TSR_AGGREGATE_F64
+};
 
 /* A column of values. */
 typedef struct tsr_aggregate {
   const void *values;
-  void *combined;     /* of each key */
-  uint32_t type, how; /* TSR_VALUES_, TSR_COMBINE_ */
+  void *combined; /* of each key */
+  uint32_t type, how;
 } tsr_aggregate;
 
 /* ---- What values become ---------------------------------------------------------------------- */
@@ -36,15 +46,15 @@ TSR_STEP_FUNCTION double tsr_aggregate_double(uint64_t bits) {
 }
 
 TSR_STEP_FUNCTION uint32_t tsr_aggregate_is_floating(uint32_t type) {
-  return type == TSR_VALUES_F32 || type == TSR_VALUES_F64;
+  return type == TSR_AGGREGATE_F32 || type == TSR_AGGREGATE_F64;
 }
-TSR_STEP_FUNCTION uint32_t tsr_aggregate_bytes(uint32_t type) { return type >= TSR_VALUES_U64 ? 8 : 4; }
+TSR_STEP_FUNCTION uint32_t tsr_aggregate_bytes(uint32_t type) { return type >= TSR_AGGREGATE_U64 ? 8 : 4; }
 
 /* A value as a whole number or a double of 64 bits. */
 TSR_STEP_FUNCTION uint64_t tsr_aggregate_widened(uint32_t type, const void *values, uint64_t i) {
-  if (type == TSR_VALUES_U32) return ((const uint32_t *)values)[i];
-  if (type == TSR_VALUES_I32) return (uint64_t)(int64_t)((const int32_t *)values)[i];
-  if (type == TSR_VALUES_F32) return tsr_aggregate_bits((double)((const float *)values)[i]);
+  if (type == TSR_AGGREGATE_U32) return ((const uint32_t *)values)[i];
+  if (type == TSR_AGGREGATE_I32) return (uint64_t)(int64_t)((const int32_t *)values)[i];
+  if (type == TSR_AGGREGATE_F32) return tsr_aggregate_bits((double)((const float *)values)[i]);
   return ((const uint64_t *)values)[i];
 }
 
@@ -52,16 +62,16 @@ TSR_STEP_FUNCTION uint64_t tsr_aggregate_widened(uint32_t type, const void *valu
 TSR_STEP_FUNCTION uint64_t tsr_aggregate_offer(const tsr_aggregate *a, uint64_t i) {
   const uint64_t bits = tsr_aggregate_widened(a->type, a->values, i);
   uint64_t ordered = bits;
-  if (a->how == TSR_COMBINE_SUM) return bits;
+  if (a->how == TSR_AGGREGATE_SUM) return bits;
   if (tsr_aggregate_is_floating(a->type) && bits & TSR_AGGREGATE_SIGN)
     ordered = ~bits;
-  else if (a->type != TSR_VALUES_U32 && a->type != TSR_VALUES_U64)
+  else if (a->type != TSR_AGGREGATE_U32 && a->type != TSR_AGGREGATE_U64)
     ordered = bits ^ TSR_AGGREGATE_SIGN;
-  return a->how == TSR_COMBINE_MIN ? ~ordered : ordered;
+  return a->how == TSR_AGGREGATE_MIN ? ~ordered : ordered;
 }
 
 TSR_STEP_FUNCTION uint64_t tsr_aggregate_of(const tsr_aggregate *a, uint64_t one, uint64_t other) {
-  if (a->how != TSR_COMBINE_SUM) return one > other ? one : other;
+  if (a->how != TSR_AGGREGATE_SUM) return one > other ? one : other;
   if (!tsr_aggregate_is_floating(a->type)) return one + other;
   return tsr_aggregate_bits(tsr_aggregate_double(one) + tsr_aggregate_double(other));
 }
@@ -69,7 +79,7 @@ TSR_STEP_FUNCTION uint64_t tsr_aggregate_of(const tsr_aggregate *a, uint64_t one
 /* Relaxed: a barrier or the next step comes before anybody reads the sum. */
 TSR_STEP_FUNCTION void tsr_aggregate_at(const tsr_aggregate *a, uint64_t *to, uint64_t offer) {
 #ifdef __CUDACC__
-  if (a->how != TSR_COMBINE_SUM)
+  if (a->how != TSR_AGGREGATE_SUM)
     atomicMax((unsigned long long *)to, (unsigned long long)offer);
   else if (tsr_aggregate_is_floating(a->type))
     atomicAdd((double *)to, tsr_aggregate_double(offer));
@@ -84,16 +94,16 @@ TSR_STEP_FUNCTION void tsr_aggregate_at(const tsr_aggregate *a, uint64_t *to, ui
 
 /* Writes what key `at` has. */
 TSR_STEP_FUNCTION void tsr_aggregate_put(const tsr_aggregate *a, uint64_t at, uint64_t sum) {
-  uint64_t bits = a->how == TSR_COMBINE_MIN ? ~sum : sum;
-  if (a->how == TSR_COMBINE_SUM) {
+  uint64_t bits = a->how == TSR_AGGREGATE_MIN ? ~sum : sum;
+  if (a->how == TSR_AGGREGATE_SUM) {
     ((uint64_t *)a->combined)[at] = sum;
     return;
   }
   if (tsr_aggregate_is_floating(a->type) && !(bits & TSR_AGGREGATE_SIGN))
     bits = ~bits;
-  else if (a->type != TSR_VALUES_U32 && a->type != TSR_VALUES_U64)
+  else if (a->type != TSR_AGGREGATE_U32 && a->type != TSR_AGGREGATE_U64)
     bits ^= TSR_AGGREGATE_SIGN;
-  if (a->type == TSR_VALUES_F32)
+  if (a->type == TSR_AGGREGATE_F32)
     ((float *)a->combined)[at] = (float)tsr_aggregate_double(bits);
   else if (tsr_aggregate_bytes(a->type) == 8)
     ((uint64_t *)a->combined)[at] = bits;

@@ -18,6 +18,9 @@
 
 enum { KEYS, UNIQUE, INVERSE, COUNTS, COLUMNS, COLUMNS_MAX = 16, ARRAYS = COLUMNS + 2 * COLUMNS_MAX };
 
+_Static_assert((int)TSR_COMBINE_MIN == TSR_AGGREGATE_MIN && (int)TSR_COMBINE_MAX == TSR_AGGREGATE_MAX, "the same");
+_Static_assert((int)TSR_VALUES_F32 == TSR_AGGREGATE_F32 && (int)TSR_VALUES_F64 == TSR_AGGREGATE_F64, "the same");
+
 /* A call under way, with its arrays in device memory. arrays: the values of each column and what becomes of them come last. */
 typedef struct distinct {
   tsr_table *t;
@@ -164,8 +167,8 @@ static tsr_status check_columns(const tsr_unique_arrays *arrays, tsr_error *erro
   for (uint32_t c = 0; c < arrays->column_count; c++) {
     const tsr_unique_column *column = &arrays->columns[c];
     if (!column->values || !column->combined)
-      return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_unique: columns[%u].%s is NULL", c,
-                      column->values ? "combined" : "values");
+      return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_unique: columns[%u].%s is NULL: it takes as many as %s", c,
+                      column->values ? "combined" : "values", column->values ? "room" : "n");
     if (column->type > TSR_VALUES_F64)
       return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_unique: columns[%u].type = %u: one of TSR_VALUES_U32 to F64", c,
                       column->type);
