@@ -44,8 +44,9 @@ static __device__ __forceinline__ fold_set<key_word, value_word> fold_set_in(voi
 #endif
 
 static __device__ __forceinline__ uint32_t fold_lane() { return threadIdx.x % FOLD_LANES; }
+/* Whether values are combined. Those of a counter that was given none are the numbers of items. */
 static __device__ __forceinline__ bool fold_combines(const tsr_fold *f) {
-  return f->policy != TSR_DUPLICATES_FIRST && f->policy != TSR_DUPLICATES_REPLACE;
+  return f->values && f->policy != TSR_DUPLICATES_FIRST && f->policy != TSR_DUPLICATES_REPLACE;
 }
 
 /* What the lanes in `same` offer. In each round a lane takes over from the next one that is left, and then every second one

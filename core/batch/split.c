@@ -106,6 +106,13 @@ static void fold_item(const tsr_split *s, uint64_t number) {
   if (f->overflows && overflows) __atomic_fetch_add(f->overflows, overflows, __ATOMIC_RELAXED);
 }
 
+static void unpack_item(const tsr_split *s, uint64_t i) {
+  const uint16_t *more = s->items[TSR_SPLIT_MORE];
+  const uint64_t value = tsr_split_made(s, NULL, more, i);
+  tsr_split_set_word(s->fold.values, s->bytes[TSR_SPLIT_VALUES], i, value);
+  if (s->fold.overflows && value <= more[i]) __atomic_fetch_add(s->fold.overflows, 1, __ATOMIC_RELAXED);
+}
+
 static void weigh_item(const tsr_split *s, uint64_t i) {
   const uint64_t weight = tsr_split_weight(s, i);
   if (weight) __atomic_fetch_add(s->not_placed, weight, __ATOMIC_RELAXED);

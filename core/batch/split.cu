@@ -15,13 +15,31 @@
 
 extern __shared__ uint4 split_room[]; /* a column of a tile */
 
-/* Few blocks take many tiles each: with many blocks more bins would be written than items counted. */
+/* Threads read some keys ahead, because no compiler moves a read over the atomics of the key before. */
+template <class word>
+static __device__ __forceinline__ void count_bins(const tsr_split &a, uint32_t *counts) {
+  enum { AHEAD = 8 };
+  const word *const keys = (const word *)a.items[TSR_SPLIT_KEYS];
+  const uint64_t step = gridDim.x * (uint64_t)TSR_BLOCK_THREADS;
+  for (uint64_t i = tsr_step_thread(); i < a.runs.n; i += AHEAD * step) {
+    word key[AHEAD];
+#pragma unroll
+    for (uint32_t k = 0; k < AHEAD; k++) key[k] = i + k * step < a.runs.n ? __ldcs(keys + i + k * step) : (word)0;
+#pragma unroll
+    for (uint32_t k = 0; k < AHEAD; k++)
+      if (i + k * step < a.runs.n) atomicAdd(&counts[tsr_split_bin(key[k], a.seed)], 1u);
+  }
+}
+
+/* Few blocks take many keys each: with many blocks more bins would be written than items counted. */
 ITEM_KERNEL(bins) {
   __shared__ uint32_t counts[TSR_SPLIT_BINS];
   for (uint32_t bin = threadIdx.x; bin < TSR_SPLIT_BINS; bin += TSR_BLOCK_THREADS) counts[bin] = 0;
   __syncthreads();
-  for (uint64_t i = tsr_step_thread(); i < a.runs.n; i += gridDim.x * (uint64_t)TSR_BLOCK_THREADS)
-    atomicAdd(&counts[tsr_split_bin(tsr_split_key(&a, i), a.seed)], 1u);
+  if (a.bytes[TSR_SPLIT_KEYS] == 8)
+    count_bins<unsigned long long>(a, counts);
+  else
+    count_bins<uint32_t>(a, counts);
   __syncthreads();
   for (uint32_t bin = threadIdx.x; bin < TSR_SPLIT_BINS; bin += TSR_BLOCK_THREADS)
     if (counts[bin]) atomicAdd((unsigned long long *)&a.bins[bin], (unsigned long long)counts[bin]);
@@ -209,6 +227,15 @@ TILE_KERNEL(fold, 2) {
     fold_items<uint32_t, unsigned long long>(a);
   else
     fold_items<uint32_t, uint32_t>(a);
+}
+
+ITEM_KERNEL(unpack) {
+  const uint16_t *const more = (const uint16_t *)a.items[TSR_SPLIT_MORE];
+  const uint64_t i = tsr_step_thread();
+  if (i >= a.runs.n) return;
+  const uint64_t value = tsr_split_made(&a, nullptr, more, i);
+  tsr_split_set_word(a.fold.values, a.bytes[TSR_SPLIT_VALUES], i, value);
+  if (a.fold.overflows && value <= more[i]) atomicAdd((unsigned long long *)a.fold.overflows, 1ull); /* it stopped */
 }
 
 ITEM_KERNEL(weigh) {

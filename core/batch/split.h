@@ -19,6 +19,7 @@ enum { TSR_SPLIT_BINS_LOG2 = 12, TSR_SPLIT_BINS = 1 << TSR_SPLIT_BINS_LOG2, TSR_
  * batch, of `sizes` the shards, of `fold` spans.
  * bins     adds how many keys each bin has
  * fold     items of one key become one (fold.h)
+ * unpack   makes values of how many items each item of a counter was made
  * weigh    counts the items that stand for one that found no place
  * unfold   gives the items of the batch the answers of those that were made of them
  * count    how many items each tile has for each shard
@@ -31,6 +32,7 @@ enum { TSR_SPLIT_BINS_LOG2 = 12, TSR_SPLIT_BINS = 1 << TSR_SPLIT_BINS_LOG2, TSR_
 #define TSR_SPLIT_STEPS(F)                                                                                             \
   F(bins, .grid = {.blocks_max = 1024})                                                                                \
   F(fold, .grid = TSR_SPLIT_TILES, .fit = fit_fold)                                                                    \
+  F(unpack)                                                                                                            \
   F(weigh)                                                                                                             \
   F(unfold)                                                                                                            \
   F(count, .grid = TSR_SPLIT_TILES)                                                                                    \
@@ -164,6 +166,12 @@ TSR_STEP_FUNCTION void tsr_split_sizes_item(const tsr_split *s, uint64_t shard) 
   s->sizes[shard] = s->runs.counts[(shard + 1) * s->runs.tiles] - s->runs.counts[shard * s->runs.tiles];
 }
 
+/* The value of folded item i: a counter's that was given none is how many items it was made of. */
+TSR_STEP_FUNCTION uint64_t tsr_split_made(const tsr_split *s, const void *values, const uint16_t *more, uint64_t i) {
+  if (values) return tsr_split_word(values, s->bytes[TSR_SPLIT_VALUES], i);
+  return tsr_fold_offer(&s->fold, 1, more[i] + 1u);
+}
+
 /* Items that stand for item i, which its shard has counted as one that found no place. If another key's pair is in hand,
  * theirs have one. */
 TSR_STEP_FUNCTION uint64_t tsr_split_weight(const tsr_split *s, uint64_t i) {
@@ -182,7 +190,7 @@ TSR_STEP_FUNCTION bool tsr_split_hand_back(const tsr_split *s, uint64_t i, uint6
   if (s->unfold.to_keys) tsr_split_set_word(s->unfold.to_keys, key_bytes, i, key);
   if (!s->unfold.to_values || !value_bytes) return true;
   const uint64_t hand = tsr_split_word(s->unfold.unplaced_values, value_bytes, at);
-  const uint64_t made = tsr_split_word(s->fold.values, value_bytes, at), own = tsr_split_offer(s, i);
+  const uint64_t made = tsr_split_made(s, s->fold.values, s->fold.more, at), own = tsr_split_offer(s, i);
   const uint64_t value = !is_own ? hand : is_first ? tsr_fold_share(&s->fold, own, made, hand) : own;
   tsr_split_set_word(s->unfold.to_values, value_bytes, i, value);
   return true;

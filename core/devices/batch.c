@@ -76,7 +76,8 @@ static tsr_status balance(const tsr_task *task) {
       status = tsr_chunk_fetch(task, i, k, TSR_KEYS);
       if (status == TSR_OK) status = tsr_balance_add(task->s, i, k->n, k->asked[TSR_KEYS], key_bytes, task->error);
     }
-    for (uint32_t i = 0; status == TSR_OK && i < here; i++) {
+    const bool is_last = most - round * task->share <= task->share; /* then the choice waits */
+    for (uint32_t i = 0; status == TSR_OK && !is_last && i < here; i++) {
       const tsr_member *m = &task->s->members[i];
       status = tsr_device_of(m)->backend->synchronize(tsr_device_of(m), m->streams[TSR_LEG_SPLIT], task->error);
     }

@@ -226,6 +226,7 @@ static tsr_status work_member(const tsr_task *task, uint32_t member, uint32_t fl
   for (uint32_t a = 0; status == TSR_OK && !task->sends && a < TSR_ANSWERS; a++)
     if (task->answers[a].bytes || tsr_fold_needs(task, (tsr_answer)a))
       status = tsr_task_reserve(task, m, &k->answer[a], k->got * task->answer_bytes[a]);
+  if (status == TSR_OK && task->folds) status = tsr_fold_unpack(task, member, flight);
   if (status == TSR_OK && !task->sends) status = work_on(task, member, flight, member, 0, k->got);
   if (status == TSR_OK && task->folds) status = tsr_fold_weigh(task, member, flight);
   for (uint64_t from = 0, before = 0; status == TSR_OK && task->sends && from < members; from++) {

@@ -76,7 +76,6 @@ void tsr_fold_decide(tsr_task *task) {
   const uint64_t share = tsr_plan_fold_share(task->t->store.composition);
   task->folds = !never && (always || (sampled && repeated * EIGHTHS >= sampled * share));
   if (!task->folds) return;
-  task->question_bytes[TSR_VALUES] = task->answer_bytes[TSR_FOUND_VALUES]; /* counts travel as values */
   task->question_bytes[TSR_MORE] = sizeof(uint16_t);
   if (!tsr_task_has_answers(task)) return;
   const bool hands_back = task->answers[TSR_UNPLACED_KEYS].bytes || task->answers[TSR_UNPLACED_VALUES].bytes;
@@ -104,7 +103,7 @@ static tsr_split split_of(const tsr_task *task, const tsr_member *m, const tsr_f
                               .every = TSR_FOLD_SPAN,
                               .most = most,
                               .keys = k->folded.columns[TSR_KEYS].memory,
-                              .values = bits ? k->folded.columns[TSR_VALUES].memory : NULL,
+                              .values = task->question_bytes[TSR_VALUES] ? k->folded.columns[TSR_VALUES].memory : NULL,
                               .more = k->folded.columns[TSR_MORE].memory,
                               .made = k->folded.made.memory,
                               .parts = tsr_task_has_answers(task) ? k->folded.parts.memory : NULL,
@@ -114,6 +113,7 @@ static tsr_split split_of(const tsr_task *task, const tsr_member *m, const tsr_f
     split.bytes[c] = task->question_bytes[c];
     split.items[c] = k->asked[c];
   }
+  split.bytes[TSR_SPLIT_VALUES] = bits / 8; /* also where none travel */
   return split;
 }
 
@@ -133,6 +133,19 @@ tsr_status tsr_fold_part(const tsr_task *task, const tsr_member *m, tsr_flight *
 
 bool tsr_fold_needs(const tsr_task *task, tsr_answer a) {
   return task->folds && (a == TSR_CODES || a == TSR_UNPLACED_KEYS);
+}
+
+tsr_status tsr_fold_unpack(const tsr_task *task, uint32_t member, uint32_t flight) {
+  const tsr_member *m = &task->s->members[member];
+  tsr_flight *k = &task->s->members[member].flights[flight];
+  const uint32_t bytes = task->answer_bytes[TSR_FOUND_VALUES];
+  if (task->question_bytes[TSR_VALUES] || !bytes || k->got == 0) return TSR_OK;
+  tsr_status status = tsr_task_reserve(task, m, &k->arrived[TSR_VALUES], k->got * bytes);
+  tsr_split split = split_of(task, m, k);
+  split.runs.n = k->got;
+  split.items[TSR_SPLIT_MORE] = k->arrived[TSR_MORE].memory;
+  split.fold.values = k->arrived[TSR_VALUES].memory;
+  return status ? status : tsr_task_step(task, m, TSR_SPLIT_unpack, &split, TSR_LEG_WORK);
 }
 
 tsr_status tsr_fold_weigh(const tsr_task *task, uint32_t member, uint32_t flight) {

@@ -21,6 +21,8 @@ void tsr_fold_decide(tsr_task *task);
 tsr_status tsr_fold_part(const tsr_task *task, const tsr_member *member, tsr_flight *flight) TSR_MUST_CHECK;
 /* Whether the shards have to give this answer although nobody has asked for it. */
 bool tsr_fold_needs(const tsr_task *task, tsr_answer answer);
+/* Before the work of a shard: makes the values of a counter's items, where these are all that travels. */
+tsr_status tsr_fold_unpack(const tsr_task *task, uint32_t member, uint32_t flight) TSR_MUST_CHECK;
 /* After the work of a shard: counts, for the report, what its items stand for. */
 tsr_status tsr_fold_weigh(const tsr_task *task, uint32_t member, uint32_t flight) TSR_MUST_CHECK;
 /* When the answers are in the order of what was made: gives each item its own. */

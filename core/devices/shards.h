@@ -83,6 +83,7 @@ typedef struct tsr_member {
   void *streams[TSR_LEGS];
   tsr_flight flights[TSR_FLIGHTS];
   tsr_buffer bins, sample;
+  bool has_bins; /* keys were counted in bins since the last choice */
 } tsr_member;
 
 typedef struct tsr_shards {

@@ -95,7 +95,8 @@ bool tsr_task_sends_answers(const tsr_task *task) {
 }
 
 void *tsr_task_question(const tsr_task *task, const tsr_flight *k, tsr_column c) {
-  if (!task->question_bytes[c]) return NULL;
+  const bool is_unpacked = task->folds && c == TSR_VALUES && task->answer_bytes[TSR_FOUND_VALUES]; /* fold.h */
+  if (!task->question_bytes[c] && !is_unpacked) return NULL;
   return task->stays ? (void *)(uintptr_t)k->asked[c] : k->arrived[c].memory;
 }
 
@@ -154,10 +155,11 @@ tsr_status tsr_task_step(const tsr_task *task, const tsr_member *m, uint32_t wha
                          tsr_leg leg) {
   tsr_device *device = tsr_device_of(m);
   const tsr_runs *runs = &split->runs;
-  const uint64_t items = what == TSR_SPLIT_sizes                               ? runs->bins
-                         : what == TSR_SPLIT_fold                              ? (runs->n - 1) / split->fold.every + 1
-                         : what == TSR_SPLIT_weigh || what == TSR_SPLIT_unfold ? runs->n
-                                                                               : runs->tiles;
+  const uint64_t items = what == TSR_SPLIT_sizes  ? runs->bins
+                         : what == TSR_SPLIT_fold ? (runs->n - 1) / split->fold.every + 1
+                         : what == TSR_SPLIT_weigh || what == TSR_SPLIT_unfold || what == TSR_SPLIT_unpack
+                             ? runs->n
+                             : runs->tiles;
   return device->backend->step(device, NULL, &tsr_split_steps.step[what], split, items, m->streams[leg], task->error);
 }
 
