@@ -50,7 +50,7 @@ static __device__ __forceinline__ bool fold_combines(const tsr_fold *f) {
 }
 
 /* What the lanes in `same` offer. In each round a lane takes over from the next one that is left, and then every second one
- * leaves. Collective over the warp. */
+ * leaves: it takes over no more, and counts no overflow. Collective over the warp. */
 template <class value_word>
 static __device__ __forceinline__ value_word fold_lanes(const tsr_fold *f, value_word own, uint32_t same,
                                                         uint32_t *overflows) {
@@ -59,8 +59,11 @@ static __device__ __forceinline__ value_word fold_lanes(const tsr_fold *f, value
   while (__any_sync(FOLD_WARP, later != 0)) { /* at most 5 rounds */
     const uint32_t next = later ? __ffs((int)later) - 1 : lane;
     const value_word other = __shfl_sync(FOLD_WARP, own, (int)next);
-    if (later) own = (value_word)tsr_fold_two(f->policy, f->most, own, other, overflows);
-    later &= ~__ballot_sync(FOLD_WARP, rank & 1u);
+    uint32_t passed = 0;
+    if (later) own = (value_word)tsr_fold_two(f->policy, f->most, own, other, &passed);
+    if (!(rank & 1u)) *overflows += passed;
+    const uint32_t leaving = __ballot_sync(FOLD_WARP, rank & 1u);
+    later = rank & 1u ? 0 : later & ~leaving;
     rank >>= 1;
   }
   return own;
