@@ -176,6 +176,16 @@ TSR_API tsr_status tsr_evicted(tsr_table *table, uint64_t room, void *keys, uint
  * key has are passed over, 0xFFFFFFFF too. TSR_UNSUPPORTED for another table. */
 TSR_API tsr_status tsr_touch(tsr_table *table, uint64_t n, const uint32_t *numbers, void *stream, tsr_error *error);
 
+/* What the values of a column become for each distinct key. Sums of whole numbers have 64 bits and wrap, sums of floating
+ * point are of doubles; the least and the largest value have the type of the column. */
+enum { TSR_COMBINE_SUM, TSR_COMBINE_MIN, TSR_COMBINE_MAX };
+enum { TSR_VALUES_U32, TSR_VALUES_I32, TSR_VALUES_F32, TSR_VALUES_U64, TSR_VALUES_I64, TSR_VALUES_F64 };
+typedef struct tsr_unique_column {
+  const void *values; /* n */
+  void *combined;     /* as many as keys */
+  uint32_t type, how; /* TSR_VALUES_, TSR_COMBINE_ */
+} tsr_unique_column;
+
 typedef struct tsr_unique_arrays { /* in host or device memory; NULL = not wanted */
   size_t size;
   void *stream;
@@ -183,10 +193,15 @@ typedef struct tsr_unique_arrays { /* in host or device memory; NULL = not wante
   uint32_t *inverse; /* n: keys[i] is distinct key number inverse[i] */
   uint64_t *counts;  /* how often each distinct key occurs */
   uint64_t room;     /* of keys and counts */
+  uint32_t keep;     /* 1: the table has the keys afterwards, with their numbers; 0: it is empty afterwards */
+  uint32_t column_count;
+  const tsr_unique_column *columns; /* column_count, or NULL; columns with the same values are best next to each other */
 } tsr_unique_arrays;
-/* kind = index: clears the table, numbers the keys, and writes how many are distinct to *count. TSR_BAD_ARGUMENT if `room` is
- * too small; then only *count and inverse are written. TSR_UNSUPPORTED for another kind, or if the table is too small for the
- * keys. Waits. */
+/* kind = index: clears the table, numbers the keys, and writes how many are distinct to *count. On a GPU with numbering = any
+ * and keep = 0 the batch is worked on without the table, which may then be of any size: that is several times as fast. It
+ * takes up to 14 bytes of temporary device memory a key of 32 bits and 22 of 64 bits, and with inverse 14 more.
+ * TSR_BAD_ARGUMENT if `room` is too small; then only *count and inverse are of use. TSR_UNSUPPORTED for another kind, or if
+ * the table is too small for the keys. Waits. */
 TSR_API tsr_status tsr_unique(tsr_table *table, uint64_t n, const void *keys, const tsr_unique_arrays *arrays,
                               uint64_t *count, tsr_error *error);
 /* Writes to values[i] the value of keys[i], or call->missing; in a multimap any one of its values. TSR_UNSUPPORTED for a

@@ -154,6 +154,22 @@ static tsr_batch_mark mark_of(const tsr_composition *c, const tsr_batch *b, tsr_
   return is_ordered ? TSR_MARK_BLOCKS : is_filter ? TSR_MARK_NONE : TSR_MARK_RANDOM;
 }
 
+/* ---- Before a batch travels ------------------------------------------------------------------ */
+
+/* Each key is in the table once, with a value of a word or none. What grows combines items by itself (growth.c). */
+bool tsr_plan_folds(const tsr_composition *c, uint32_t op) {
+  const uint32_t policy = c->shape.duplicates, value_bytes = tsr_composition_value_bytes(c);
+  return op == TSR_BULK_insert && (TSR_POLICY_COMBINES(policy) || policy == TSR_DUPLICATES_FIRST) &&
+         value_bytes == c->shape.payload_bits / 8 && !tsr_has_value_lists(&c->settings) && !c->shape.has_lists &&
+         !c->facts.is_filter && !c->settings.upkeep.growth;
+}
+
+/* The shard of a folded batch has to say what became of each item. Page by page that costs as much as the insert. */
+uint32_t tsr_plan_fold_share(const tsr_composition *c) {
+  enum { AT_RANDOM = 2, BY_PAGES = 5 };
+  return tsr_plan_page_batch(c, 0) == UINT64_MAX ? AT_RANDOM : BY_PAGES;
+}
+
 /* ---- The stages ------------------------------------------------------------------------------ */
 
 static bool changes(uint32_t op) {

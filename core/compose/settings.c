@@ -157,7 +157,11 @@ enum { ROW_WORD_BYTES = 24 };
   R("exchange", "direct | copy", "direct",                                                                             \
     "How items and answers travel between devices. direct: kernels write to and read from the other devices' memory, " \
     "where they reach it. copy: by memory copies.",                                                                    \
-    ROW_CHOICE, ROW(sharing.exchange), 0, 0)
+    ROW_CHOICE, ROW(sharing.exchange), 0, 0)                                                                           \
+  R("combine", "auto | always | never", "auto",                                                                        \
+    "Whether an insert combines the items of a key before they travel to the key's device. auto: if a sample of a "    \
+    "large batch repeats its keys. Where each pair of a key is kept, nothing is combined.",                            \
+    ROW_CHOICE, ROW(sharing.combine), 0, 0)
 
 /* The keys of [filter], which is there only with kind = filter. */
 #define FILTER_SETTINGS(R)                                                                                             \

@@ -26,6 +26,7 @@ enum { TSR_CLEAN_AUTO, TSR_CLEAN_NO };
 enum { TSR_VALUES_INLINE, TSR_VALUES_BUCKETS };
 enum { TSR_SPLIT_HASH, TSR_SPLIT_INDEPENDENT, TSR_SPLIT_REPLICATED };
 enum { TSR_EXCHANGE_DIRECT, TSR_EXCHANGE_COPY };
+enum { TSR_COMBINE_AUTO, TSR_COMBINE_ALWAYS, TSR_COMBINE_NEVER };
 enum { TSR_OVERFLOW_REPORT, TSR_OVERFLOW_SATURATE, TSR_OVERFLOW_WRAP };
 enum { TSR_DEVICES_MAX = 64, TSR_DEVICES_ALL = TSR_DEVICES_MAX + 1 };
 
@@ -63,7 +64,7 @@ typedef struct tsr_page_settings {
 /* [table] devices, [devices] */
 typedef struct tsr_sharing_settings {
   tsr_devices devices;
-  uint64_t split, chunk, exchange;
+  uint64_t split, chunk, exchange, combine;
 } tsr_sharing_settings;
 
 /* [filter]; and of the filter before the table its bits per key, 0: none */

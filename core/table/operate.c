@@ -111,7 +111,10 @@ static uint64_t *counter_of(tsr_table *t, uint32_t op) {
 }
 
 static tsr_stages plan_of(const tsr_table *t, const tsr_request *r) {
-  return tsr_launch_plan(t, &t->store, r->op, r->n, r->results || r->unplaced_keys || r->unplaced_values, &r->call);
+  const bool has_answers = r->results || r->unplaced_keys || r->unplaced_values;
+  tsr_stages stages = tsr_launch_plan(t, &t->store, r->op, r->n, has_answers, &r->call);
+  if (r->is_folded) stages.group &= ~(uint32_t)TSR_GROUP_SPANS;
+  return stages;
 }
 
 /* The launches that a request is made of. */

@@ -69,6 +69,7 @@ typedef struct tsr_request {
   uint64_t missing;
   bool tells_presence; /* find, erase: results are 1 and 0 */
   bool is_reached;     /* by the device's kernels, all arrays are: nothing is staged */
+  bool is_folded;      /* insert: items of one key have become one where they came from */
   tsr_call_state call;
   tsr_tally *tally; /* whoever names one counts the items too; NULL: the report does */
 } tsr_request;

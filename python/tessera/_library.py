@@ -272,7 +272,14 @@ class UniqueArrays(Structure):
         ("inverse", c_void_p),
         ("counts", c_void_p),
         ("room", c_uint64),
+        ("keep", c_uint32),
+        ("column_count", c_uint32),
+        ("columns", c_void_p),
     ]
+
+
+class UniqueColumn(Structure):
+    _fields_ = [("values", c_void_p), ("combined", c_void_p), ("type", c_uint32), ("how", c_uint32)]
 
 
 class FilterInfo(Structure):

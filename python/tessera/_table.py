@@ -908,12 +908,13 @@ class Table:
             self._end()
 
     def unique(
-        self, keys: Any, *, return_inverse: bool = True, return_counts: bool = True
+        self, keys: Any, *, return_inverse: bool = True, return_counts: bool = True, keep: bool = False
     ) -> Tuple[Any, Optional[Any], Optional[Any]]:
         """Of an index, which is cleared first: (unique, inverse, counts). unique (d): the distinct keys in the order of
         their numbers, which with numbering = first_seen is that of their first items. inverse (...) int32 or uint32:
         unique[inverse] are the keys. counts (d) int64: how often each occurs. None stands for a part that is not
-        returned, which takes no memory. Waits."""
+        returned, which takes no memory. keep: whether the table has the keys afterwards; otherwise it is empty, and on a
+        GPU with numbering = any it needs no capacity for them. Waits."""
         handle = self._begin()
         try:
             self._need_index("unique")
@@ -933,6 +934,7 @@ class Table:
                 inverse_at or None,
                 counts_at or None,
                 memory.size,
+                keep,
             )
             count = c_uint64()
             if library.tsr_unique(handle, memory.size, memory.pointer, byref(arrays), byref(count), self._error_at):

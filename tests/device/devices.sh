@@ -23,7 +23,7 @@ export TESSERA_PLUGINS=${TESSERA_PLUGINS:-layouts:probing:hashers:allocators}
 backend=${BACKEND:-cuda} failed=0
 
 twice=$(tr , '\n' <<<"$1" | sort | uniq -d)
-for test in shards_test parts_test whole_test group_test; do
+for test in shards_test fold_test parts_test whole_test group_test; do
   [[ -x ./$test ]] || continue
   if [[ $test == group_test && $backend == cuda && $twice ]]; then
     echo "skipped: group_test, since each process of a group needs a GPU of its own" >&2

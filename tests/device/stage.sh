@@ -35,7 +35,7 @@ for program in {device,index,repeats,rows,races,races_without_guard,endurance,en
   [[ -f $bin/tests/device/$program ]] || fail "$program is not built: bazel build //tests/device/..."
   cp "$bin/tests/device/$program" "$target/"
 done
-for program in tools/cli/tessera tests/probing/success_rates tests/compositions/fuzz tests/devices/{group,parts,shards,whole}_test \
+for program in tools/cli/tessera tests/probing/success_rates tests/compositions/fuzz tests/devices/{fold,group,parts,shards,whole}_test \
   examples/{kmers,join_sum,filtered}_program; do
   [[ ! -f $bin/$program ]] || cp "$bin/$program" "$target/"
 done

@@ -440,6 +440,33 @@ TEST_P(Index, TellsDistinctKeys) {
     EXPECT_EQ(alone, count);
     expect_sentence(error, "room");
   }
+  const std::vector<uint64_t> three = {1, 2, 1};
+  Array keys(key_bits(), three);
+  const uint32_t values[] = {3, 4, 5};
+  uint64_t sums[3] = {};
+  uint64_t distinct = 0;
+  tsr_unique_column column = {values, sums, TSR_VALUES_U32, TSR_COMBINE_SUM};
+  tsr_unique_arrays with = {};
+  with.columns = &column;
+  with.column_count = 1;
+  with.room = 3;
+  ASSERT_EQ(tsr_unique(table_, 3, keys.data(), &with, &distinct, &error), TSR_OK) << error.message;
+  EXPECT_EQ(distinct, 2u);
+  EXPECT_EQ(sums[0] + sums[1], 12u);
+  EXPECT_EQ(std::max(sums[0], sums[1]), 8u);
+  const std::pair<tsr_unique_column, const char *> wrong[] = {
+      {{nullptr, sums, TSR_VALUES_U32, TSR_COMBINE_SUM}, "values"},
+      {{values, nullptr, TSR_VALUES_U32, TSR_COMBINE_SUM}, "combined"},
+      {{values, sums, 6, TSR_COMBINE_SUM}, "type = 6"},
+      {{values, sums, TSR_VALUES_U32, 3}, "how = 3"}};
+  for (const auto &[refused, word] : wrong) {
+    column = refused;
+    EXPECT_EQ(tsr_unique(table_, 3, keys.data(), &with, &distinct, &error), TSR_BAD_ARGUMENT);
+    expect_sentence(error, word);
+  }
+  with.columns = nullptr;
+  EXPECT_EQ(tsr_unique(table_, 3, keys.data(), &with, &distinct, &error), TSR_BAD_ARGUMENT);
+  expect_sentence(error, "columns is NULL");
   if (!GetParam().allocator.empty()) return; // whose lists have room for many more keys
   ASSERT_NO_FATAL_FAILURE(create(50));
   const std::vector<uint64_t> many = some_keys(6000, 1u << 30, &random);
