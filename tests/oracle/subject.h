@@ -62,7 +62,7 @@ private:
 };
 
 // Numbers as an array of keys. Keys of 128 bits stand for numbers of 64: the upper bits of a number, with their sign, are the
-// lower half, and its lowest three choose the upper half. So many keys differ in one half alone, and the two largest
+// lower half, and its lowest three choose the upper half. Most of the keys differ in one half alone, and the two largest
 // numbers are the two keys that mark slots. A key that is no number's reads as `torn`.
 class Keys {
 public:
