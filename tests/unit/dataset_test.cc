@@ -402,10 +402,11 @@ TEST_F(Dataset, ReadsKeysOf128Bits) {
                               "00112233445566778899aabbccddeeff\nffffffffffffffffffffffffffffffff\n0x11\n",
                               "0x112233445566778899AABBCCDDEEFF\n0xffffffffffffffffffffffffffffffff\n"
                               "00000000000000000000000000000011\n"};
-  for (const char *text : rows) EXPECT_EQ(read(write("t.tsv", text), widths(128, 0)).keys, expected) << text;
+  for (const char *text : rows) EXPECT_EQ(reads(write("t.tsv", text), widths(128, 0)).keys, expected) << text;
   // a UUID that begins with a letter is no name of a column, and one behind a name is a key
-  EXPECT_EQ(read(write("t.tsv", "a0112233-4455-6677-8899-aabbccddeeff\n"), widths(128, 0)).count, 1u);
-  EXPECT_EQ(read(write("t.csv", "id,v\n00112233-4455-6677-8899-aabbccddeeff,5\n"), widths(128, 32)).values, Numbers{5});
+  EXPECT_EQ(reads(write("t.tsv", "a0112233-4455-6677-8899-aabbccddeeff\n"), widths(128, 0)).count, 1u);
+  EXPECT_EQ(reads(write("t.csv", "id,v\n00112233-4455-6677-8899-aabbccddeeff,5\n"), widths(128, 32)).values,
+            Numbers{5});
   for (const char *text : {"0011223344556677-8899-aabbccddeeff-00", "0x", "1e5", "18446744073709551616", "-1",
                            "0x1ffffffffffffffffffffffffffffffff", "00112233-4455-6677-8899-aabbccddeefg"})
     EXPECT_NE(fails(write("t.tsv", std::string("1\n") + text + "\n"), widths(128, 0), TSR_IO).find("as a UUID"),
@@ -424,11 +425,11 @@ TEST_F(Dataset, WritesKeysOf128Bits) {
   tsr_rows rows = rows_of(keys, values, nullptr, 2, 128, 32);
   ASSERT_EQ(tsr_rows_write(path.c_str(), &rows, &error), TSR_OK) << error.message;
   EXPECT_EQ(slurp(path), "0x00112233445566778899aabbccddeeff\t4\n0x00000000000000000000000000000011\t5\n");
-  EXPECT_EQ(read(path, widths(128, 32)).keys, Numbers(keys, keys + 4));
+  EXPECT_EQ(reads(path, widths(128, 32)).keys, Numbers(keys, keys + 4));
   const std::string array = folder + "/rows.npy";
   rows = rows_of(keys, nullptr, nullptr, 2, 128, 0);
   ASSERT_EQ(tsr_rows_write(array.c_str(), &rows, &error), TSR_OK) << error.message;
-  EXPECT_EQ(read(array, widths(128, 0)).keys, Numbers(keys, keys + 4));
+  EXPECT_EQ(reads(array, widths(128, 0)).keys, Numbers(keys, keys + 4));
 }
 
 TEST_F(Dataset, RefusesOptionsThatDoNotFit) {
