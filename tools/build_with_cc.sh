@@ -62,7 +62,7 @@ finish "the program: a compiler failed"
 "${CC:-gcc}" -fopenmp -rdynamic -o "$out/bin/tessera" "$scratch"/*.o -linih -lz -lbz2 -llzma -lzstd -ldl -lm -lpthread -latomic ||
   fail "the program: linking failed"
 
-for room in layout:layouts:key_payload probing:probing:key_payload hasher:hashers:key allocator:allocators:none; do
+for room in layout:layouts:key_payload probing:probing:key_payload hasher:hashers:key allocator:allocators:none eviction:eviction:none; do
   IFS=: read -r role folder widths <<<"$room"
   for source in "$folder"/*.c; do
     name=$(basename "$source" .c)

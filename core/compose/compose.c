@@ -15,7 +15,7 @@
 #include "core/compose/reach.h"
 #include "core/compose/registry.h"
 #include "core/compose/value_list.h"
-#include "core/kernels/bulk.h"
+#include "core/kernels/cache.h"
 #include "core/tessera_tools.h"
 #include "plugins/probing.cuh"
 
@@ -106,6 +106,7 @@ static tsr_status take_facts(tsr_shape *s, const tsr_plugin *plugin, const tsr_p
 #define TAKE_LAYOUT(type, name) TAKE(layout, name)
 #define TAKE_ALLOCATOR(type, name) TAKE(allocator, name)
 #define TAKE_PROBING(type, name) TAKE(probing, name)
+#define TAKE_EVICTION(type, name) TAKE(eviction, name)
   switch (plugin->role) {
   case TSR_ROLE_LAYOUT:
     status = check_layout(&plan->layout, plugin, error);
@@ -122,6 +123,17 @@ static tsr_status take_facts(tsr_shape *s, const tsr_plugin *plugin, const tsr_p
       status = out_of_range(plugin, "lists", s->lists, "below 2^32 - 1", error);
     else if (s->lists && plan->regions[0].bytes < (s->lists + 1 + TSR_TAIL_RESERVED) * sizeof(uint32_t))
       status = out_of_range(plugin, "lists", s->lists, "less than its first region has numbers of 32 bits", error);
+    break;
+  case TSR_ROLE_EVICTION:
+    TSR_EVICTION_FACTS(TAKE_EVICTION)
+    if (s->score_bits != 8 && s->score_bits != 16 && s->score_bits != 32)
+      status = out_of_range(plugin, "score_bits", s->score_bits, "8, 16 or 32", error);
+    else if (s->index_scores > TSR_SCORES_USES)
+      status = out_of_range(plugin, "index_scores", s->index_scores, "a TSR_SCORES_", error);
+    else if (plan->regions[0].name)
+      status = tsr_fail(error, TSR_BAD_PLUGIN,
+                        "%s/%s: P-14: its plan() asked for region %s: an eviction part has no memory; correct plan()",
+                        tsr_role_names[plugin->role], plugin->name, plan->regions[0].name);
     break;
   default:
     break;
@@ -257,11 +269,12 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
   const bool has_place = asks_scheme || s->choices;
   s->has_lists = s->lists != 0 && !t->is_as_saved;
   s->is_mixed = s->concurrency == TSR_CONCURRENCY_MIXED;
-  s->keys_stay = !s->is_mixed && !s->moves_pairs;
+  const bool is_cache = t->settings.kind == TSR_KIND_CACHE;
+  s->keys_stay = !s->is_mixed && !s->moves_pairs && !is_cache;
   s->warp_sync = s->sm && (s->tile_lanes > 1 || (s->is_mixed && s->share_lanes > 1));
   if (!TSR_POLICY_LOOKS(s->duplicates))
     s->guard = TSR_GUARD_NONE;
-  else if (s->moves_pairs || has_place || (s->is_mixed && tsr_has_value_lists(&t->settings)))
+  else if (s->moves_pairs || has_place || is_cache || (s->is_mixed && tsr_has_value_lists(&t->settings)))
     s->guard = TSR_GUARD_LOCK;
   else
     s->guard = TSR_GUARD_CLAIM;
@@ -399,6 +412,18 @@ static void furnish_filter(tsr_composition *t) {
       (tsr_region){.name = "filter", .bytes = (bits + BLOCK_BITS - 1) / BLOCK_BITS * TSR_FILTER_BLOCK_BYTES};
 }
 
+/* ---- A cache --------------------------------------------------------------------------------- */
+
+/* Scores are another of the layout's regions, so that each layout carries them. */
+static void furnish_cache(tsr_composition *t) {
+  const uint32_t region = free_region(t), slot_bits = t->shape.bucket_slots * t->shape.score_bits;
+  t->facts.score_bits = t->shape.score_bits;
+  t->facts.score_region = region;
+  t->facts.weighs_new = t->shape.weighs_new;
+  t->part[TSR_ROLE_LAYOUT].plan.regions[region] = (tsr_region){
+      .name = "scores", .bytes = TSR_CACHE_HEAD_BYTES + TSR_CACHE_END_BYTES, .bytes_per_bucket = slot_bits / 8};
+}
+
 /* The bytes of all regions can be counted, so that what is allocated is what is filled. */
 static tsr_status check_regions(const tsr_composition *t, tsr_error *error) {
   uint64_t all = t->lock_bytes, bytes;
@@ -421,10 +446,16 @@ static tsr_status check_regions(const tsr_composition *t, tsr_error *error) {
  * warns. */
 enum { LOAD_STEPS = 20, LOAD_MIN = 5 /* of these steps */ };
 
+/* The kind that parts and walk see. */
+static uint32_t seen_kind(const tsr_settings *settings) {
+  if (settings->kind == TSR_KIND_CACHE && !settings->value_bits) return TSR_KIND_SET;
+  return settings->kind >= TSR_KINDS ? (uint32_t)TSR_KIND_MAP : (uint32_t)settings->kind;
+}
+
 static void fill_shape(tsr_composition *t, uint32_t sm) {
   const tsr_settings *settings = &t->settings;
   t->shape = (tsr_shape){
-      .kind = settings->kind == TSR_KIND_INDEX ? (uint32_t)TSR_KIND_MAP : (uint32_t)settings->kind,
+      .kind = seen_kind(settings),
       .key_bits = (uint32_t)settings->key_bits,
       .value_bits = (uint32_t)settings->value_bits,
       .payload_bits = tsr_has_value_lists(&t->settings) ? 0 : (uint32_t)settings->value_bits,
@@ -465,7 +496,9 @@ static tsr_status plan_parts(tsr_composition *t, const tsr_spec *spec, uint32_t 
                                              : plan_part(t, spec, TSR_ROLE_ALLOCATOR, error);
   if (status == TSR_OK)
     status = t->settings.pages.bytes ? plan_pages(t, spec, error) : plan_part(t, spec, TSR_ROLE_PROBING, error);
+  if (status == TSR_OK) status = plan_part(t, spec, TSR_ROLE_EVICTION, error);
   if (status) return status;
+  t->settings.numbers.scores = t->settings.kind == TSR_KIND_INDEX ? s->index_scores : TSR_SCORES_NONE;
   t->stash_buckets = (t->settings.stash + s->bucket_slots - 1) / s->bucket_slots;
   t->tail_buckets = TSR_TAIL_RESERVED + t->stash_buckets;
   const tsr_probing_functions *probing = t->part[TSR_ROLE_PROBING].image->functions;
@@ -475,6 +508,7 @@ static tsr_status plan_parts(tsr_composition *t, const tsr_spec *spec, uint32_t 
   if (status) return status;
   if (tsr_has_value_lists(&t->settings)) furnish_value_lists(t);
   if (t->settings.filter.before) furnish_filter(t);
+  if (t->settings.kind == TSR_KIND_CACHE) furnish_cache(t);
   furnish_meanings(t);
   furnish_as_saved(t);
   return check_regions(t, error);
@@ -506,7 +540,7 @@ static tsr_status plan_filter(tsr_composition *t, const tsr_spec *spec, tsr_erro
 
 /* Whether the table must be planned again, since the default load factor was more than its scheme reaches. */
 static bool lower_load(tsr_composition *t, const tsr_spec *spec) {
-  if (tsr_spec_get(spec, "table", "load_factor")) return false;
+  if (tsr_spec_get(spec, "table", "load_factor") || t->settings.kind == TSR_KIND_CACHE) return false;
   double load = floor(tsr_reached_load(&t->shape) * LOAD_STEPS);
   if (load < LOAD_MIN) load = LOAD_MIN;
   if (load / LOAD_STEPS >= t->settings.load_factor) return false;

@@ -138,6 +138,7 @@ static void print_head(FILE *out, const tsr_composition *leader) {
             "#include \"plugins/probing.cuh\"\n",
             leader->shape.key_bits, leader->shape.payload_bits);
   fprintf(out, "#include \"plugins/allocator.cuh\"\n");
+  if (leader->part[TSR_ROLE_EVICTION].plugin) fprintf(out, "#include \"plugins/eviction.cuh\"\n");
 }
 
 static void print_constants(FILE *out, const tsr_composition *const *tables, size_t count) {

@@ -4,7 +4,7 @@
  */
 #include "core/table/free_numbers.h"
 
-bool tsr_evicts(const tsr_table *t) { return t->store.composition->settings.numbers.eviction != TSR_EVICTION_NONE; }
+bool tsr_evicts(const tsr_table *t) { return t->store.composition->settings.numbers.scores != TSR_SCORES_NONE; }
 
 /* Behind the list, where 64 bits are aligned, and behind the clock. */
 uint64_t *tsr_scores_in(const tsr_table *t, tsr_free_numbers *memory, uint64_t room) {

@@ -80,6 +80,7 @@ class Code(enum.IntEnum):
     FOUND = 6
     MISSING = 7
     ERASED = 8
+    EVICTED = 32  #: a cache took the pair, and handed another one back at this index
 
 
 class Op(enum.IntEnum):
@@ -209,6 +210,7 @@ class Table:
         self._uses_device = self._waits = False
         self._value_kinds: Optional[Set[str]] = set()  # what was inserted: "u", "i", "f", _ANY; None: unknown
         self._is_fresh = True  # nothing was inserted yet, so no key is repeated
+        self._use = (0, 0, 0)  # of a cache: where scores are, the clock, 1 where a find is no use
         self._spare: Any = None  # of an insert: for which adapter and memory, arrays for what has no room, addresses
 
     def _own(self, handle: c_void_p) -> None:
@@ -547,7 +549,7 @@ class Table:
         return theirs, memory
 
     def _set_call(self, results: int = 0, keys: int = 0, values: int = 0, missing: int = 0, present: int = 0) -> None:
-        _pack_call(self._call, 0, _CALL_SIZE, self._stream, results, keys, values, missing, 0, present)
+        _pack_call(self._call, 0, _CALL_SIZE, self._stream, results, keys, values, missing, 0, present, *self._use)
 
     def _finish(self) -> None:
         """Waits where the library of the arrays has no stream to order what follows."""

@@ -211,8 +211,8 @@ TEST(EvictionOf, RefusesWhatDoesNotGoWithIt) {
   tsr_error error = {};
   uint64_t count = 0;
   ASSERT_EQ(parse(text_of({"packed", "double_hashing", "none", "", 32}, 100), &table, &error), TSR_OK) << error.message;
-  expect_refused(tsr_evicted(table, 0, nullptr, nullptr, &count, &error), TSR_UNSUPPORTED, error, "eviction = lru");
-  expect_refused(tsr_touch(table, 0, nullptr, nullptr, &error), TSR_UNSUPPORTED, error, "eviction = lru");
+  expect_refused(tsr_evicted(table, 0, nullptr, nullptr, &count, &error), TSR_UNSUPPORTED, error, "eviction = NAME");
+  expect_refused(tsr_touch(table, 0, nullptr, nullptr, &error), TSR_UNSUPPORTED, error, "eviction = NAME");
   tsr_table_destroy(table);
 }
 
