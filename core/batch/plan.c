@@ -164,10 +164,14 @@ bool tsr_plan_folds(const tsr_composition *c, uint32_t op) {
          !c->facts.is_filter && !c->settings.upkeep.growth;
 }
 
-/* The shard of a folded batch has to say what became of each item. Page by page that costs as much as the insert. */
+/* Folding reads each item once and saves the way and the work of those that repeat a key, which is worth more the wider they
+ * are. The shard of a folded batch has to say what became of each item: page by page that costs as much as the insert.
+ * Measured on four H100: Zipf with S = 1 repeats 29 % of a sample, and folding it gains 12 to 15 % with pairs of 16 bytes, loses
+ * 2 % with 8 and 22 % with keys of 4 alone. */
 uint32_t tsr_plan_fold_share(const tsr_composition *c) {
-  enum { AT_RANDOM = 2, BY_PAGES = 5 };
-  return tsr_plan_page_batch(c, 0) == UINT64_MAX ? AT_RANDOM : BY_PAGES;
+  enum { WIDE = 2, NARROW = 4, BY_PAGES = 5, WIDE_BITS = 96 };
+  if (tsr_plan_page_batch(c, 0) != UINT64_MAX) return BY_PAGES;
+  return c->shape.key_bits + c->shape.payload_bits >= WIDE_BITS ? WIDE : NARROW;
 }
 
 /* ---- The stages ------------------------------------------------------------------------------ */
