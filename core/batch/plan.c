@@ -69,7 +69,7 @@ bool tsr_plan_has_zones(const tsr_composition *c, uint32_t op) {
   const bool is_local = c->facts.is_filter || (c->shape.is_paged && !c->window_pages);
   const bool looks = op == TSR_BULK_find || op == TSR_BULK_contains || op == TSR_BULK_count || op == TSR_BULK_note ||
                      op == TSR_BULK_erase;
-  return looks && is_local && !c->shape.has_lists && !tsr_has_value_lists(&c->settings);
+  return looks && is_local && c->shape.key_bits <= 64 && !c->shape.has_lists && !tsr_has_value_lists(&c->settings);
 }
 
 /* The cache of the device, or of a usual one. */
@@ -130,7 +130,7 @@ uint32_t tsr_plan_mark_bytes(const tsr_composition *c) {
 /* Whether a block of threads can hold a page of the filter. */
 static bool marks_in_order(const tsr_composition *c) {
   enum { OWN_BYTES = 4 << 10 };
-  return c->facts.filter_words && !c->shape.has_lists &&
+  return c->facts.filter_words && c->shape.key_bits <= 64 && !c->shape.has_lists &&
          (!c->shape.sm || tsr_plan_mark_bytes(c) + OWN_BYTES <= tsr_block_bytes(c->shape.sm));
 }
 

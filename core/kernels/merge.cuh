@@ -29,8 +29,8 @@ TSR_INLINE tsr_payload merge_share(uint32_t policy, tsr_payload offered, tsr_pay
 /* In a page an atomic costs less than the vote, and its items do not have keys that would fill a warp (hot.cuh). */
 #define MERGES(c, policy) (TSR_POLICY_COMBINES(policy) && (TSR_FACT(c, warp_sync) || MERGES_ALONE) && !TSR_IN_PAGE)
 
-#if TSR_KEY_BITS == 64
-typedef unsigned long long merge_key;
+#if TSR_KEY_BITS >= 64
+typedef unsigned long long merge_key; /* of 128 bits one half */
 #else
 typedef uint32_t merge_key;
 #endif
@@ -47,7 +47,12 @@ TSR_INLINE uint32_t merge_lane(void) { return threadIdx.x % 32; }
 /* The lanes whose items have this lane's key. Collective over the warp. */
 TSR_INLINE uint32_t merge_group(tsr_key key, uint32_t mine) {
   const uint32_t present = __ballot_sync(MERGE_WARP, mine);
+#if TSR_KEY_BITS == 128
+  const uint32_t high = __match_any_sync(MERGE_WARP, (merge_key)(key >> 64));
+  return __match_any_sync(MERGE_WARP, (merge_key)key) & high & present;
+#else
   return __match_any_sync(MERGE_WARP, (merge_key)key) & present;
+#endif
 }
 
 /* The lowest of them. */
@@ -88,7 +93,12 @@ TSR_INLINE uint32_t merge_any(uint32_t leader) { return __any_sync(MERGE_WARP, l
  * Returns whether this lane's own pair has no place. */
 TSR_INLINE uint32_t merge_results(tsr_item *own, tsr_key key, uint32_t leader) {
   const uint32_t result = __shfl_sync(MERGE_WARP, own->result, (int)leader);
+#if TSR_KEY_BITS == 128
+  const tsr_key high = __shfl_sync(MERGE_WARP, (merge_key)(own->key >> 64), (int)leader);
+  const tsr_key in_hand = high << 64 | __shfl_sync(MERGE_WARP, (merge_key)own->key, (int)leader);
+#else
   const tsr_key in_hand = __shfl_sync(MERGE_WARP, (merge_key)own->key, (int)leader);
+#endif
   const uint32_t is_unplaced = result == TSR_RESULT_NOT_PLACED && in_hand == key;
   if (merge_lane() != leader) own->result = is_unplaced ? result : result_for_present(own->policy);
   return is_unplaced;
