@@ -8,9 +8,9 @@
  * tessera_tools.h has what fewer programs need; tessera_devices.h and tessera_kernels.h build on it.
  *
  * Arrays: an array parameter has n items unless its comment gives another size. It is in host or in device memory, each
- * array on its own. Keys are uint32_t or uint64_t, by the spec's key_bits. Values are uint32_t or uint64_t, by value_bits.
- * A counter's values are its counts; counts of 8 and 16 bits are uint32_t. With value_bytes a value is a row of that many
- * bytes. A set or multiset has no values.
+ * array on its own. Keys are uint32_t, uint64_t or 16 bytes (the lower half first), by the spec's key_bits. Values are
+ * uint32_t or uint64_t, by value_bits. A counter's values are its counts; counts of 8 and 16 bits are uint32_t. With
+ * value_bytes a value is a row of that many bytes. A set or multiset has no values.
  * Ownership: the caller owns all arrays. What a call makes is freed by the _free or _destroy function next to it.
  * Errors: a call that can fail returns a tsr_status, and writes one sentence to *error unless error is NULL. It writes its
  * outputs on success only. The library never prints, exits or changes signal handlers.

@@ -49,7 +49,8 @@ done
 for file in "$host_source" "$device_source" "$sdk_root/plugins/plugin.h"; do
   [[ -f $file ]] || fail "$file: no such file"
 done
-width_rows=$(list_widths "$widths")
+# shellcheck disable=SC2046
+width_rows=$(list_widths "$widths" $(widths_of_128 "$device_source"))
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

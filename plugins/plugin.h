@@ -249,11 +249,21 @@ static inline uint32_t tsr_plan_unit_bytes(const tsr_shape *shape, uint32_t unit
   return unit_bytes ? unit_bytes : shape->has_link ? shape->bucket_bytes : 128;
 }
 
+/* For layouts: refuses keys that the device cannot swap atomically. */
+static inline tsr_status tsr_plan_keys(const tsr_shape *shape, tsr_error *error) {
+  if (shape->key_bits <= 64 || !shape->sm || shape->sm >= 90) return TSR_OK;
+  return tsr_fail(error, TSR_INCOMPATIBLE,
+                  "key_bits = %u: a slot's key is claimed by a 128-bit atomic operation. That needs compute capability "
+                  "9.0, and this device has %u.%u: use backend = cpu, or key_bits = 64 with a hash of the key",
+                  shape->key_bits, shape->sm / 10, shape->sm % 10);
+}
+
 /* For layouts of whole pairs: refuses words that the device cannot swap atomically. slot_bytes: of the word. layout: the
  * plugin's name. */
 static inline tsr_status tsr_plan_pairs(const tsr_shape *shape, uint32_t slot_bytes, const char *layout,
                                         tsr_error *error) {
   if (slot_bytes < 16 || !shape->sm || shape->sm >= 90) return TSR_OK;
+  if (shape->key_bits > 64) return tsr_plan_keys(shape, error);
   return tsr_fail(
       error, TSR_INCOMPATIBLE,
       "layout = %s: key_bits = %u and value_bits = %u need 128-bit atomics. They need compute capability 9.0, and this "
@@ -268,6 +278,8 @@ static inline tsr_status tsr_plan_buckets(const tsr_shape *shape, uint32_t bucke
                                           uint32_t loaded_bytes, tsr_plan *plan, tsr_error *error) {
   tsr_layout_facts *facts = &plan->layout;
   uint32_t lanes = shape->sm ? tile_lanes : 1, bucket_bytes = bucket_slots * loaded_bytes;
+  tsr_status status = tsr_plan_keys(shape, error);
+  if (status) return status;
   if (bucket_slots & (bucket_slots - 1))
     return tsr_fail(error, TSR_INCOMPATIBLE, "[layout] bucket_slots = %u: must be a power of two from 1 to 32",
                     bucket_slots);

@@ -32,6 +32,7 @@ extern "C" {
   F(NO_MAP, "table", "kind", 0, "any kind but map or multimap")                                                        \
   F(NO_COUNTER, "table", "kind", 0, "any kind but counter")                                                            \
   F(SLOT_KEY, "table", "", 0, "any other key of [table]")                                                              \
+  F(WIDE_KEYS, "table", "key_bits", 0, "key_bits = 128")                                                               \
   F(VALUE_BITS, "table", "value_bits", 0, "value_bits")                                                                \
   F(NARROW, "table", "value_bits", 0, "value_bits = 8 or 16")                                                          \
   F(VALUE_BYTES, "table", "value_bytes", 0, "value_bytes")                                                             \
@@ -113,6 +114,7 @@ extern "C" {
   F(CALL_ERASE_VALUES, "", "", 1, "a call that erases pairs by value")                                                 \
   F(CALL_APPLY, "", "", 0, "tsr_apply")                                                                                \
   F(CALL_FLUSH, "", "", 0, "tsr_flush")                                                                                \
+  F(CALL_JOIN, "", "", 0, "tsr_join")                                                                                  \
   F(CALL_AGGREGATE, "", "", 1, "a call that combines right values")                                                    \
   F(CALL_CAPTURED, "", "", 0, "a call that is captured into a CUDA graph")                                             \
   F(CALL_GROUP, "", "", 1, "a table of a group of processes")                                                          \

@@ -141,6 +141,23 @@ static tsr_status take_facts(tsr_shape *s, const tsr_plugin *plugin, const tsr_p
   return status;
 }
 
+/* A part has code for wide keys where its author says so (TSR_KEYS_128): for all widths of values, or for some. */
+static tsr_status refuse_width(const tsr_composition *t, const tsr_spec *spec, uint32_t role, tsr_error *error) {
+  const tsr_plugin *plugin = t->part[role].plugin;
+  bool has_some = false;
+  for (const tsr_image *image = plugin->images; image->functions; image++)
+    has_some |= image->key_bits == t->shape.key_bits;
+  if (has_some)
+    return tsr_spec_refuse(spec, "table", tsr_role_names[role], error,
+                           "it stores keys of %u bits without values of %u bits: use a %s that stores key and value "
+                           "apart (`tessera list %s`), or kind = set",
+                           t->shape.key_bits, t->shape.payload_bits, tsr_role_names[role], tsr_role_names[role]);
+  return tsr_spec_refuse(spec, "table", tsr_role_names[role], error,
+                         "it has no code for key_bits = %u: use a %s that has it (`tessera list %s`), or key_bits = 64 "
+                         "with a hash of the key",
+                         t->shape.key_bits, tsr_role_names[role], tsr_role_names[role]);
+}
+
 static tsr_status plan_part(tsr_composition *t, const tsr_spec *spec, uint32_t role, tsr_error *error) {
   tsr_part *part = &t->part[role];
   tsr_error why = {TSR_OK, ""};
@@ -157,6 +174,7 @@ static tsr_status plan_part(tsr_composition *t, const tsr_spec *spec, uint32_t r
   status = take_facts(&t->shape, part->plugin, &part->plan, error);
   if (status) return status;
   part->image = image_for(part->plugin, t->shape.key_bits, t->shape.payload_bits);
+  if (!part->image && t->shape.key_bits > 64) return refuse_width(t, spec, role, error);
   const char *missing = part->image ? tsr_entry_missing(role, part->image) : "code";
   if (missing)
     return tsr_fail(error, TSR_BAD_PLUGIN, "%s/%s: P-08: it has no %s for key_bits = %u, value_bits = %u",
@@ -278,8 +296,9 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
       .places_first = s->guard == TSR_GUARD_NONE && has_place,
       .combines_later = s->moves_pairs && s->payload_bits && TSR_POLICY_COMBINES(s->duplicates) &&
                         s->duplicates != TSR_DUPLICATES_REPLACE,
-      .makes_spans = s->sm && s->payload_bits && (TSR_POLICY_COMBINES(s->duplicates) || keeps_first) && !s->is_paged &&
-                     !s->has_lists && !s->is_mixed,
+      .makes_spans = s->sm && s->payload_bits && s->key_bits <= 64 &&
+                     (TSR_POLICY_COMBINES(s->duplicates) || keeps_first) && !s->is_paged && !s->has_lists &&
+                     !s->is_mixed,
       .falls_back_to_walk = has_stash || !s->can_exchange || s->duplicates == TSR_DUPLICATES_KEEP,
       .first_look_cached =
           s->tile_lanes == 1 && !s->is_mixed && (s->guard != TSR_GUARD_CLAIM || s->has_lists || s->bucket_bytes > 32),

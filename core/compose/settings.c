@@ -42,7 +42,11 @@ enum { ROW_WORD_BYTES = 24 };
     "counter: how often each key was inserted. filter: a Bloom filter, see [filter]. index: a number for each key, "   \
     "from 0 on. cache: a set or map that gives up a pair for a new one when it is full.",                              \
     ROW_CHOICE, ROW(kind), 0, 0)                                                                                       \
-  R("key_bits", "32 | 64", NULL, "Width of a key in bits.", ROW_NUMBER, ROW(key_bits), 32, 64)                         \
+  R("key_bits", "32 | 64 | 128", NULL,                                                                                 \
+    "Width of a key in bits. A key of 128 bits is 16 bytes, the lower half first. A key of 96 bits is stored as one "  \
+    "of "                                                                                                              \
+    "128 whose upper bits are 0.",                                                                                     \
+    ROW_NUMBER, ROW(key_bits), 32, 128)                                                                                \
   R("value_bits", "8 | 16 | 32 | 64", "",                                                                              \
     "Width of a value in bits. A map or multimap needs 32 or 64 here, or value_bytes. A counter takes any of the "     \
     "four: its counts stop at the largest number, and counts of 8 and 16 bits take 32 bits of memory.",                \
@@ -330,7 +334,8 @@ static bool read_number(const row *r, const char *text, uint64_t *out) {
   if (read_word(r, text, out)) return true;
   if (!tsr_parse_u64(text, &value) || value > r->maximum) return false;
   if (value < r->minimum && !(value == 0 && r->type == ROW_PAGE)) return false;
-  if (r->type == ROW_NUMBER && r->maximum == 64 && (value & (value - 1))) return false; /* widths */
+  const bool is_width = r->type == ROW_NUMBER && (r->maximum == 64 || r->maximum == 128);
+  if (is_width && (value & (value - 1))) return false;
   *out = value;
   return true;
 }
@@ -535,6 +540,7 @@ static void find_traits_of_kind(const tsr_spec *spec, const tsr_settings *read, 
   for (size_t i = 0; i < tsr_spec_count(spec); i++)
     if (strcmp(tsr_spec_at(spec, i)->section, "table") == 0 && !tsr_is_key_of_filter(tsr_spec_at(spec, i)->key))
       has[TSR_HAS_SLOT_KEY] = true;
+  has[TSR_HAS_WIDE_KEYS] = read->key_bits > 64;
   has[TSR_HAS_VALUE_BITS] = read->value_bits != 0;
   has[TSR_HAS_NARROW] = read->value_bits && read->value_bits < 32;
   has[TSR_HAS_VALUE_BYTES] = read->value_bytes != 0;

@@ -114,10 +114,11 @@ static tsr_status write_distinct(const distinct *d, uint64_t count, tsr_error *e
   return status || !d->column_count ? status : combine_columns(d, count, error);
 }
 
-/* Whether the batch alone will do. */
+/* Whether the batch alone will do. Its pages are of keys of at most 64 bits. */
 static bool needs_no_table(const distinct *d) {
   const tsr_composition *c = d->t->store.composition;
-  return d->t->device->info.sm && !d->keeps && !c->settings.numbers.numbering && d->n <= TSR_GROUPS_MOST;
+  return d->t->device->info.sm && c->shape.key_bits <= 64 && !d->keeps && !c->settings.numbers.numbering &&
+         d->n <= TSR_GROUPS_MOST;
 }
 
 static tsr_status work_without_table(const distinct *d, uint64_t *count, tsr_error *error) {

@@ -97,6 +97,7 @@ const std::vector<Feature> &features() {
       {"an index with eviction", {index({{"table.eviction", "lru"}}), index({{"table.eviction", "lfu"}})}},
       {"eviction = none", {index({{"table.eviction", "none"}}), index(), {{"table.eviction", "none"}}}},
       {"any other key of [table]", {{{"table.statistics", "yes"}}, {{"table.load_factor", "0.5"}}}},
+      {"key_bits = 128", {{{"table.key_bits", "128"}, {"table.layout", "soa"}}}},
       {"value_bits", {{{"table.value_bits", "32"}}, {{"table.value_bits", "64"}}}},
       {"value_bits = 8 or 16", {{{"table.value_bits", "8"}, {"table.kind", "counter"}}, {{"table.value_bits", "16"}}}},
       {"value_bytes", {{{"table.value_bytes", "48"}, {"table.value_bits", ""}}}},
@@ -389,6 +390,7 @@ const std::vector<Call> &calls() {
          return tsr_apply(t, 2, operations, kKeys, kValues, values_out, nullptr, e);
        }},
       {"tsr_flush", [](tsr_table *t, tsr_error *e) { return tsr_flush(t, nullptr, e); }},
+      {"tsr_join", [](tsr_table *t, tsr_error *e) { return tsr_join(t, t, TSR_JOIN_SEMI, nullptr, &count, e); }},
       {"a call that combines right values",
        [](tsr_table *t, tsr_error *e) { return tsr_join(t, t, TSR_JOIN_SUM, nullptr, &count, e); }},
       {"a kernel of a user's own", [](tsr_table *t, tsr_error *e) { return make_kernel(t, "finds", e); }},
@@ -533,6 +535,7 @@ const std::map<std::string, std::function<bool(const Settings &)>> &meanings() {
           return true;
       return false;
     };
+    is["key_bits = 128"] = word("key_bits", {"128"});
     is["value_bits"] = written("value_bits");
     is["value_bits = 8 or 16"] = word("value_bits", {"8", "16"});
     is["value_bytes"] = written("value_bytes");
@@ -613,7 +616,8 @@ const Row *expected_row(const Settings &asked) {
 
 // What parts refuse of each other by themselves, in plan().
 bool is_of_a_part(const std::string &sentence) {
-  for (const char *words : {"cannot swap a key together with its value", "in pages of a power of two"})
+  for (const char *words : {"cannot swap a key together with its value", "in pages of a power of two",
+                            "has no code for key_bits = 128", "stores keys of 128 bits without values"})
     if (sentence.find(words) != std::string::npos) return true;
   return false;
 }
