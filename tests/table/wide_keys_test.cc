@@ -225,9 +225,6 @@ TEST(WideKeysSpec, IsChecked) {
     const std::string why = refusal_of(recipe_of({"soa", "linear", "murmur3", 32, TSR_DUPLICATES_FIRST}), r.settings);
     EXPECT_NE(why.find(r.word), std::string::npos) << r.word << ": " << why;
   }
-  const std::string why = refusal_of(recipe_of({"soa", "linear", "murmur3", 32, TSR_DUPLICATES_KEEP}),
-                                     {"table.values=buckets", "table.allocator=bump"});
-  EXPECT_NE(why.find("use values = inline"), std::string::npos) << why;
 }
 
 // A device that has no compare-and-swap of 128 bits.
