@@ -127,7 +127,7 @@ TSR_INLINE cache_survey cache_look(const tsr_ctx *c, tsr_key key, uint32_t now) 
  * changed. */
 TSR_INLINE uint32_t cache_meet(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, cache_item *item) {
   const uint32_t score = cache_score(c, b->ref, slot), is_expired = !eviction_worth(c, score, item->now);
-  const uint32_t policy = is_expired && TSR_PAYLOAD_BITS ? (uint32_t)TSR_DUPLICATES_REPLACE : item->policy;
+  const uint32_t policy = is_expired && TSR_PAYLOAD_BITS > 0 ? (uint32_t)TSR_DUPLICATES_REPLACE : item->policy;
   const uint32_t fresh =
       is_expired ? eviction_inserted(c, item->now, item->given) : eviction_found(c, score, item->now, item->given);
   const uint32_t written = combine(c, b, slot, policy, &item->payload) && c->active;

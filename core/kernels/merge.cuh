@@ -62,17 +62,18 @@ TSR_INLINE uint32_t merge_leader(tsr_key key, uint32_t mine) {
 }
 
 /* Combines into this lane's payload those of all lanes in `same`. In each round a lane takes over the payload of the
- * next one that is left, and then every second one leaves. c: NULL if the overflows were counted before. Collective
- * over the warp. */
+ * next one that is left, and then every second one leaves: it takes over no more, and counts no overflow. c: NULL if the
+ * overflows were counted before. Collective over the warp. */
 TSR_INLINE void merge_payloads_of(const tsr_ctx *c, uint32_t policy, tsr_payload *own, uint32_t mine, uint32_t same) {
   const uint32_t lane = merge_lane();
   uint32_t later = mine ? same & (~1u << lane) : 0, rank = tsr_count_bits(same & ((1u << lane) - 1u));
   while (__any_sync(MERGE_WARP, later != 0)) { /* at most 5 rounds */
     const uint32_t next = later ? tsr_lowest(later) : lane;
     const tsr_payload other = __shfl_sync(MERGE_WARP, (merge_payload)*own, (int)next);
-    if (later && c) tsr_tell_overflow(c, policy, *own, other);
+    if (later && c && !(rank & 1u)) tsr_tell_overflow(c, policy, *own, other);
     if (later) *own = tsr_combine(policy, *own, other);
-    later &= ~__ballot_sync(MERGE_WARP, rank & 1u);
+    const uint32_t leaving = __ballot_sync(MERGE_WARP, rank & 1u);
+    later = rank & 1u ? 0 : later & ~leaving;
     rank >>= 1;
   }
 }

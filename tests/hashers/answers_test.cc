@@ -10,8 +10,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <fstream>
 #include <map>
+#include <random>
 #include <sstream>
 #include <string>
 
@@ -70,5 +72,34 @@ TEST(Answers, AreThePublishedOnes) {
   EXPECT_GE(checked, 10u * hashers.size());
   EXPECT_GE(hashers.size(), 1u);
 }
+
+#if TSR_KEY_BITS == 128
+// The laws of tests/conformance are of keys of at most 64 bits.
+TEST(Answers, EachBitOfAKeyFlipsHalfOfTheBitsOfItsHash) {
+  constexpr uint32_t samples = 4000;
+  tsr_state state = {};
+  state.part[TSR_ROLE_HASHER].word[0] = 12345;
+  tsr_ctx c = {};
+  c.t = &state;
+  for (const char *name : {"murmur3", "murmur3_full", "xxhash"}) {
+    const tsr_hasher_functions *hasher = functions_of(name);
+    ASSERT_NE(hasher, nullptr);
+    std::mt19937_64 random(7);
+    for (uint32_t bit = 0; bit < TSR_KEY_BITS; bit++) {
+      std::array<uint32_t, 64> flips = {};
+      for (uint32_t i = 0; i < samples; i++) {
+        // dense in one half, random in the other
+        const tsr_key half = i, key = i % 2 ? half << 64 | random() : static_cast<tsr_key>(random()) << 64 | half;
+        const uint64_t changed =
+            hasher->hash(&c, key, i % 3) ^ hasher->hash(&c, key ^ static_cast<tsr_key>(1) << bit, i % 3);
+        for (uint32_t at = 0; at < 64; at++) flips[at] += changed >> at & 1;
+      }
+      for (uint32_t at = 0; at < 64; at++)
+        EXPECT_NEAR(flips[at], samples / 2, samples / 20)
+            << name << ": bit " << bit << " of a key, " << at << " of its hash";
+    }
+  }
+}
+#endif
 
 } // namespace

@@ -369,6 +369,60 @@ INSTANTIATE_TEST_SUITE_P(
              std::to_string(c.value_bits);
     });
 
+// ---- All compositions ----------------------------------------------------------------------------
+
+// Every layout, scheme and eviction part that is built here, at the least and the most bits of a score: it is refused, or no
+// pair is lost.
+TEST(CacheOf, EveryCompositionKeepsEveryPair) {
+  uint64_t accepted = 0, refused = 0, evicted = 0;
+  for (const std::string &layout : plugins_of(TSR_ROLE_LAYOUT))
+    for (const std::string &probing : plugins_of(TSR_ROLE_PROBING))
+      for (const std::string &part : plugins_of(TSR_ROLE_EVICTION))
+        for (const char *values : {"", "value_bits = 32\n", "value_bits = 64\n"})
+          for (const char *walk_of : {"", "[probing]\nmax_probes = 3\n"}) {
+            tsr_table *made = nullptr;
+            tsr_error error = {};
+            const std::string text =
+                text_of("key_bits = 64\ncapacity = 300\nlayout = " + layout + "\nprobing = " + probing + "\n" + values,
+                        {part, "", {}}, walk_of);
+            if (parse(text, &made, &error)) {
+              expect_sentence(error, text);
+              refused++;
+              continue;
+            }
+            accepted++;
+            Table table(made);
+            SCOPED_TRACE(text);
+            const uint64_t n = 4000;
+            std::vector<uint64_t> keys(n), offered(n), gone(n);
+            for (uint64_t i = 0; i < n; i++) offered[i] = (keys[i] = i % 1500 * 48271) & 0xFFFFFFFFu;
+            std::vector<uint32_t> narrow(offered.begin(), offered.end());
+            const void *in = !*values               ? nullptr
+                             : strstr(values, "32") ? static_cast<void *>(narrow.data())
+                                                    : offered.data();
+            std::vector<uint8_t> results(n);
+            tsr_call call = {};
+            call.results = results.data();
+            call.unplaced_keys = gone.data();
+            ASSERT_EQ(tsr_insert(made, n, keys.data(), in, &call, &error), TSR_OK) << error.message;
+            std::map<uint64_t, int64_t> balance;
+            for (uint64_t i = 0; i < n; i++) {
+              balance[keys[i]] += results[i] == TSR_INSERTED || results[i] == TSR_EVICTED;
+              balance[gone[i]] -= results[i] == TSR_EVICTED;
+              evicted += results[i] == TSR_EVICTED;
+            }
+            std::vector<uint64_t> asked;
+            for (const auto &[key, count] : balance) asked.push_back(key);
+            std::vector<uint8_t> present(asked.size());
+            ASSERT_EQ(tsr_contains(made, asked.size(), asked.data(), present.data(), nullptr, &error), TSR_OK)
+                << error.message;
+            for (size_t i = 0; i < asked.size(); i++) ASSERT_EQ(balance[asked[i]], present[i]) << asked[i];
+          }
+  EXPECT_GT(accepted, 20u);
+  EXPECT_GT(refused, 20u);
+  EXPECT_GT(evicted, 10000u);
+}
+
 // ---- Alone ---------------------------------------------------------------------------------------
 
 TEST(CacheOf, ForgetsByScore) {
