@@ -88,6 +88,11 @@ uint64_t tsr_plan_mark_batch(const tsr_composition *composition);
 /* The smallest insert whose neighbouring items of one key become one. */
 enum { TSR_SPANS_BATCH = 1 << 20 };
 
+/* Whether items of one key may become one before they travel to another device (fold.h), and the least share of a sample,
+ * in eighths, whose keys must be repeated for that to pay. */
+bool tsr_plan_folds(const tsr_composition *composition, uint32_t op);
+uint32_t tsr_plan_fold_share(const tsr_composition *composition);
+
 /* On a GPU, how many keys of a page a block has room for when it combines items of one key; 0: it does not. */
 uint32_t tsr_plan_set_room(const tsr_composition *composition);
 /* Whether TSR_BULK_mark goes before this operation. */

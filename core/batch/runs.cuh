@@ -28,10 +28,7 @@ static_assert(TSR_RUNS_THREADS == 1 << RUNS_THREADS_LOG2, "a block is a power of
 
 static __device__ __forceinline__ uint64_t runs_tile_begin() { return (uint64_t)blockIdx.x * TSR_RUNS_TILE; }
 
-static __device__ __forceinline__ uint32_t runs_tile_items(const tsr_runs *r) {
-  const uint64_t left = r->n - runs_tile_begin();
-  return left < TSR_RUNS_TILE ? (uint32_t)left : (uint32_t)TSR_RUNS_TILE;
-}
+static __device__ __forceinline__ uint32_t runs_tile_items(const tsr_runs *r) { return tsr_runs_items(r, blockIdx.x); }
 
 /* This thread's item of a round, as a number in the tile. */
 static __device__ __forceinline__ uint32_t runs_item(uint32_t round) { return round * TSR_RUNS_THREADS + threadIdx.x; }

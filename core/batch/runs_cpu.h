@@ -32,8 +32,7 @@ void tsr_runs_find(const tsr_runs *runs, uint64_t tile, tsr_tile_runs *found);
 uint64_t tsr_runs_number(const tsr_runs *runs, const tsr_tile_runs *found, uint64_t i, uint32_t *bin);
 /* The end of a tile's items. */
 static inline uint64_t tsr_runs_end(const tsr_runs *runs, uint64_t tile) {
-  const uint64_t end = (tile + 1) * TSR_RUNS_TILE;
-  return end < runs->n ? end : runs->n;
+  return tile * TSR_RUNS_TILE + tsr_runs_items(runs, tile);
 }
 
 void tsr_runs_count(const tsr_runs *runs, uint64_t tile, tsr_runs_bins *bins_of, const void *how);

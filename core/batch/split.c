@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/batch/runs_cpu.h"
+#include "core/batch/set.cuh"
 
 /* ---- The memory of a block ------------------------------------------------------------------- */
 
@@ -27,6 +28,13 @@ static void fit_answer(const tsr_shape *table, const void *argument, tsr_grid *g
   grid->shared_bytes = room_bytes(((const tsr_split *)argument)->answers.column_bytes);
 }
 
+static void fit_fold(const tsr_shape *table, const void *argument, tsr_grid *grid) {
+  const tsr_split *s = argument;
+  const uint32_t value_bytes = s->bytes[TSR_SPLIT_VALUES] == 8 ? 8 : 4;
+  (void)table;
+  grid->shared_bytes = TSR_FOLD_ROOM * (s->bytes[TSR_SPLIT_KEYS] + value_bytes + (uint32_t)sizeof(uint32_t));
+}
+
 /* ---- Tiles ----------------------------------------------------------------------------------- */
 
 /* Relaxed: the sums are read after the team has joined. */
@@ -39,6 +47,76 @@ static void shards_of(const void *split, uint64_t begin, uint64_t end, uint32_t 
 }
 
 static void count_item(const tsr_split *s, uint64_t tile) { tsr_runs_count(&s->runs, tile, shards_of, s); }
+
+/* A span as a thread folds it: by the hash of a key, the first of its items. */
+typedef struct span {
+  uint64_t begin, items;
+  uint16_t first_at[2 * TSR_FOLD_SPAN]; /* ... and one more, so that 0 is a free place */
+  uint16_t number[TSR_FOLD_SPAN];       /* of each item that is a first one: what was made of it */
+} span;
+_Static_assert(TSR_FOLD_SPAN < UINT16_MAX, "the number of an item in its span has 16 bits");
+
+/* The first item of the span that has item i's key: i itself, which is noted, if there is none before. */
+static uint64_t first_of(const tsr_split *s, span *own, uint64_t i) {
+  const uint64_t key = tsr_split_key(s, i);
+  uint32_t at = set_home(set_hash(key), 2 * TSR_FOLD_SPAN);
+  for (; own->first_at[at]; at = (at + 1) % (2 * TSR_FOLD_SPAN)) {
+    const uint64_t first = own->begin + own->first_at[at] - 1;
+    if (tsr_split_key(s, first) == key) return first;
+  }
+  own->first_at[at] = (uint16_t)(i - own->begin + 1);
+  return i;
+}
+
+static void make_item(const tsr_split *s, uint64_t at, uint64_t i) {
+  const tsr_fold *f = &s->fold;
+  if (!f->keys) return;
+  tsr_split_set_word(f->keys, s->bytes[TSR_SPLIT_KEYS], at, tsr_split_key(s, i));
+  if (f->values) tsr_split_set_word(f->values, s->bytes[TSR_SPLIT_VALUES], at, tsr_split_offer(s, i));
+  f->more[at] = 0;
+}
+
+static void add_item(const tsr_split *s, uint64_t at, uint64_t i, uint32_t *overflows) {
+  const tsr_fold *f = &s->fold;
+  const uint32_t bytes = s->bytes[TSR_SPLIT_VALUES];
+  if (!f->keys) return;
+  f->more[at]++;
+  if (!f->values) return;
+  const uint64_t sum =
+      tsr_fold_two(f->policy, f->most, tsr_split_word(f->values, bytes, at), tsr_split_offer(s, i), overflows);
+  tsr_split_set_word(f->values, bytes, at, sum);
+}
+
+static void fold_item(const tsr_split *s, uint64_t number) {
+  const tsr_fold *f = &s->fold;
+  const uint64_t begin = number * f->every, left = s->runs.n - begin;
+  span own = {.begin = begin, .items = left < f->span ? left : f->span};
+  uint32_t made = 0, overflows = 0;
+  for (uint64_t i = begin; i < begin + own.items; i++) {
+    const uint64_t first = first_of(s, &own, i);
+    if (first == i) {
+      own.number[i - begin] = (uint16_t)made;
+      make_item(s, begin + made++, i);
+    } else {
+      add_item(s, begin + own.number[first - begin], i, &overflows);
+    }
+    if (f->parts) f->parts[i] = own.number[first - begin] | (first == i ? TSR_FOLD_FIRST : 0);
+  }
+  f->made[number] = made;
+  if (f->overflows && overflows) __atomic_fetch_add(f->overflows, overflows, __ATOMIC_RELAXED);
+}
+
+static void unpack_item(const tsr_split *s, uint64_t i) {
+  const uint16_t *more = s->items[TSR_SPLIT_MORE];
+  const uint64_t value = tsr_split_made(s, NULL, more, i);
+  tsr_split_set_word(s->fold.values, s->bytes[TSR_SPLIT_VALUES], i, value);
+  if (s->fold.overflows && value <= more[i]) __atomic_fetch_add(s->fold.overflows, 1, __ATOMIC_RELAXED);
+}
+
+static void weigh_item(const tsr_split *s, uint64_t i) {
+  const uint64_t weight = tsr_split_weight(s, i);
+  if (weight) __atomic_fetch_add(s->not_placed, weight, __ATOMIC_RELAXED);
+}
 
 static void scatter_item(const tsr_split *s, uint64_t tile) {
   tsr_runs_column columns[TSR_SPLIT_COLUMNS];
@@ -78,6 +156,7 @@ static void spread_item(const tsr_split *s, uint64_t tile) {
 }
 
 #define gather_item tsr_split_gather_item
+#define unfold_item tsr_split_unfold_item
 #define sizes_item tsr_split_sizes_item
 #define RANGE(step, ...) TSR_STEP_RANGE(step##_range, tsr_split, step##_item)
 TSR_SPLIT_STEPS(RANGE)

@@ -5,6 +5,7 @@
  */
 #include "core/batch/split.h"
 
+#include "core/batch/fold.cuh"
 #include "core/batch/runs.cuh"
 
 #define KERNEL_AS(step, bounds) TSR_STEP_KERNEL(tsr_split_##step, tsr_split, bounds)
@@ -14,13 +15,31 @@
 
 extern __shared__ uint4 split_room[]; /* a column of a tile */
 
-/* Few blocks take many tiles each: with many blocks more bins would be written than items counted. */
+/* Threads read some keys ahead, because no compiler moves a read over the atomics of the key before. */
+template <class word>
+static __device__ __forceinline__ void count_bins(const tsr_split &a, uint32_t *counts) {
+  enum { AHEAD = 8 };
+  const word *const keys = (const word *)a.items[TSR_SPLIT_KEYS];
+  const uint64_t step = gridDim.x * (uint64_t)TSR_BLOCK_THREADS;
+  for (uint64_t i = tsr_step_thread(); i < a.runs.n; i += AHEAD * step) {
+    word key[AHEAD];
+#pragma unroll
+    for (uint32_t k = 0; k < AHEAD; k++) key[k] = i + k * step < a.runs.n ? __ldcs(keys + i + k * step) : (word)0;
+#pragma unroll
+    for (uint32_t k = 0; k < AHEAD; k++)
+      if (i + k * step < a.runs.n) atomicAdd(&counts[tsr_split_bin(key[k], a.seed)], 1u);
+  }
+}
+
+/* Few blocks take many keys each: with many blocks more bins would be written than items counted. */
 ITEM_KERNEL(bins) {
   __shared__ uint32_t counts[TSR_SPLIT_BINS];
   for (uint32_t bin = threadIdx.x; bin < TSR_SPLIT_BINS; bin += TSR_BLOCK_THREADS) counts[bin] = 0;
   __syncthreads();
-  for (uint64_t i = tsr_step_thread(); i < a.runs.n; i += gridDim.x * (uint64_t)TSR_BLOCK_THREADS)
-    atomicAdd(&counts[tsr_split_bin(tsr_split_key(&a, i), a.seed)], 1u);
+  if (a.bytes[TSR_SPLIT_KEYS] == 8)
+    count_bins<unsigned long long>(a, counts);
+  else
+    count_bins<uint32_t>(a, counts);
   __syncthreads();
   for (uint32_t bin = threadIdx.x; bin < TSR_SPLIT_BINS; bin += TSR_BLOCK_THREADS)
     if (counts[bin]) atomicAdd((unsigned long long *)&a.bins[bin], (unsigned long long)counts[bin]);
@@ -107,6 +126,7 @@ TILE_KERNEL(scatter, 2) {
   else if (a.items[TSR_SPLIT_VALUES])
     OF_WIDTH(value_bytes, send_column, a, &runs, place, TSR_SPLIT_VALUES);
   if (a.items[TSR_SPLIT_OPERATIONS]) send_column<uint8_t>(a, &runs, place, TSR_SPLIT_OPERATIONS);
+  if (a.items[TSR_SPLIT_MORE]) send_column<uint16_t>(a, &runs, place, TSR_SPLIT_MORE);
 }
 
 /* ---- Answers --------------------------------------------------------------------------------- */
@@ -188,4 +208,41 @@ ITEM_KERNEL(gather) {
 
 ITEM_KERNEL(sizes) {
   if (tsr_step_thread() < a.runs.bins) tsr_split_sizes_item(&a, tsr_step_thread());
+}
+
+/* ---- Items of one key -------------------------------------------------------------------------- */
+
+template <class key_word, class value_word>
+static __device__ __forceinline__ void fold_items(const tsr_split &a) {
+  fold_span(&a.fold, a.runs.n, (const key_word *)a.items[TSR_SPLIT_KEYS], (const value_word *)a.items[TSR_SPLIT_VALUES],
+            split_room);
+}
+
+TILE_KERNEL(fold, 2) {
+  if (a.bytes[TSR_SPLIT_KEYS] == 8 && a.bytes[TSR_SPLIT_VALUES] == 8)
+    fold_items<unsigned long long, unsigned long long>(a);
+  else if (a.bytes[TSR_SPLIT_KEYS] == 8)
+    fold_items<unsigned long long, uint32_t>(a);
+  else if (a.bytes[TSR_SPLIT_VALUES] == 8)
+    fold_items<uint32_t, unsigned long long>(a);
+  else
+    fold_items<uint32_t, uint32_t>(a);
+}
+
+ITEM_KERNEL(unpack) {
+  const uint16_t *const more = (const uint16_t *)a.items[TSR_SPLIT_MORE];
+  const uint64_t i = tsr_step_thread();
+  if (i >= a.runs.n) return;
+  const uint64_t value = tsr_split_made(&a, nullptr, more, i);
+  tsr_split_set_word(a.fold.values, a.bytes[TSR_SPLIT_VALUES], i, value);
+  if (a.fold.overflows && value <= more[i]) atomicAdd((unsigned long long *)a.fold.overflows, 1ull); /* it stopped */
+}
+
+ITEM_KERNEL(weigh) {
+  const uint64_t weight = tsr_step_thread() < a.runs.n ? tsr_split_weight(&a, tsr_step_thread()) : 0;
+  if (weight) atomicAdd((unsigned long long *)a.not_placed, (unsigned long long)weight);
+}
+
+ITEM_KERNEL(unfold) {
+  if (tsr_step_thread() < a.runs.n) tsr_split_unfold_item(&a, tsr_step_thread());
 }

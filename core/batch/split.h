@@ -9,14 +9,19 @@
 #ifndef TSR_BATCH_SPLIT_H
 #define TSR_BATCH_SPLIT_H
 
+#include "core/batch/fold.h"
 #include "core/batch/runs.h"
 #include "core/kernels/steps.h"
 
 enum { TSR_SPLIT_BINS_LOG2 = 12, TSR_SPLIT_BINS = 1 << TSR_SPLIT_BINS_LOG2, TSR_SPLIT_SHARDS_MAX = 64 };
 
 /* The steps of a batch in runs (runs.h), whose bins are the shards. Items are tiles; of `bins` and `gather` those of the
- * batch, of `sizes` the shards.
+ * batch, of `sizes` the shards, of `fold` spans.
  * bins     adds how many keys each bin has
+ * fold     items of one key become one (fold.h)
+ * unpack   makes values of how many items each item of a counter was made
+ * weigh    counts the items that stand for one that found no place
+ * unfold   gives the items of the batch the answers of those that were made of them
  * count    how many items each tile has for each shard
  * sizes    how many items each shard gets in all, after the prefix sum of the counts
  * scatter  puts items there, which may be another device's memory
@@ -26,6 +31,10 @@ enum { TSR_SPLIT_BINS_LOG2 = 12, TSR_SPLIT_BINS = 1 << TSR_SPLIT_BINS_LOG2, TSR_
  * gather   an answer goes where its item came from, in batches that were ordered in another way (travel.c) */
 #define TSR_SPLIT_STEPS(F)                                                                                             \
   F(bins, .grid = {.blocks_max = 1024})                                                                                \
+  F(fold, .grid = TSR_SPLIT_TILES, .fit = fit_fold)                                                                    \
+  F(unpack)                                                                                                            \
+  F(weigh)                                                                                                             \
+  F(unfold)                                                                                                            \
   F(count, .grid = TSR_SPLIT_TILES)                                                                                    \
   F(sizes)                                                                                                             \
   F(scatter, .grid = TSR_SPLIT_TILES, .fit = fit_question)                                                             \
@@ -38,8 +47,8 @@ enum { TSR_SPLIT_BINS_LOG2 = 12, TSR_SPLIT_BINS = 1 << TSR_SPLIT_BINS_LOG2, TSR_
 #define TSR_SPLIT_ENUM(step, ...) TSR_SPLIT_##step,
 enum { TSR_SPLIT_STEPS(TSR_SPLIT_ENUM) TSR_SPLIT_STEP_COUNT };
 
-/* The columns of a batch: n items each, or NULL where there is none. */
-enum { TSR_SPLIT_KEYS, TSR_SPLIT_VALUES, TSR_SPLIT_OPERATIONS, TSR_SPLIT_COLUMNS };
+/* The columns of a batch: n items each, or NULL where there is none. MORE: of how many items, but one, each was folded. */
+enum { TSR_SPLIT_KEYS, TSR_SPLIT_VALUES, TSR_SPLIT_OPERATIONS, TSR_SPLIT_MORE, TSR_SPLIT_COLUMNS };
 
 /* collect, gather, spread: one column of answers. */
 typedef struct tsr_split_answers {
@@ -71,6 +80,9 @@ typedef struct tsr_split {
   uint64_t *sizes;                 /* of each shard */
   tsr_split_answers answers;
   tsr_split_lists lists;
+  tsr_fold fold;
+  tsr_unfold unfold;
+  uint64_t *not_placed; /* weigh: a counter of the shard's */
 } tsr_split;
 
 /* The finalizer of MurmurHash3, of 64 bits: each bit of the key and of the seed affects each bit of the bin. */
@@ -95,9 +107,25 @@ TSR_STEP_FUNCTION uint32_t tsr_split_shard(const tsr_split *s, uint64_t key) {
   return shard;
 }
 
+TSR_STEP_FUNCTION uint64_t tsr_split_word(const void *column, uint32_t bytes, uint64_t i) {
+  return bytes == 8 ? ((const uint64_t *)column)[i] : ((const uint32_t *)column)[i];
+}
+
 TSR_STEP_FUNCTION uint64_t tsr_split_key(const tsr_split *s, uint64_t i) {
-  const void *keys = s->items[TSR_SPLIT_KEYS];
-  return s->bytes[TSR_SPLIT_KEYS] == 8 ? ((const uint64_t *)keys)[i] : ((const uint32_t *)keys)[i];
+  return tsr_split_word(s->items[TSR_SPLIT_KEYS], s->bytes[TSR_SPLIT_KEYS], i);
+}
+
+/* What item i of a batch that is folded offers. */
+TSR_STEP_FUNCTION uint64_t tsr_split_offer(const tsr_split *s, uint64_t i) {
+  const void *values = s->items[TSR_SPLIT_VALUES];
+  return tsr_fold_offer(&s->fold, values != 0, values ? tsr_split_word(values, s->bytes[TSR_SPLIT_VALUES], i) : 0);
+}
+
+TSR_STEP_FUNCTION void tsr_split_set_word(void *column, uint32_t bytes, uint64_t i, uint64_t word) {
+  if (bytes == 8)
+    ((uint64_t *)column)[i] = word;
+  else
+    ((uint32_t *)column)[i] = (uint32_t)word;
 }
 
 /* An item of more than a word, in words of 8 bytes, or 4. */
@@ -113,6 +141,9 @@ TSR_STEP_FUNCTION void tsr_split_put(void *to, uint64_t at, const void *from, ui
   switch (bytes) {
   case 1:
     ((uint8_t *)to)[at] = ((const uint8_t *)from)[i];
+    break;
+  case 2:
+    ((uint16_t *)to)[at] = ((const uint16_t *)from)[i];
     break;
   case 4:
     ((uint32_t *)to)[at] = ((const uint32_t *)from)[i];
@@ -133,6 +164,46 @@ TSR_STEP_FUNCTION void tsr_split_gather_item(const tsr_split *s, uint64_t i) {
 
 TSR_STEP_FUNCTION void tsr_split_sizes_item(const tsr_split *s, uint64_t shard) {
   s->sizes[shard] = s->runs.counts[(shard + 1) * s->runs.tiles] - s->runs.counts[shard * s->runs.tiles];
+}
+
+/* The value of folded item i: a counter's that was given none is how many items it was made of. */
+TSR_STEP_FUNCTION uint64_t tsr_split_made(const tsr_split *s, const void *values, const uint16_t *more, uint64_t i) {
+  if (values) return tsr_split_word(values, s->bytes[TSR_SPLIT_VALUES], i);
+  return tsr_fold_offer(&s->fold, 1, more[i] + 1u);
+}
+
+/* Items that stand for item i, which its shard has counted as one that found no place. If another key's pair is in hand,
+ * theirs have one. */
+TSR_STEP_FUNCTION uint64_t tsr_split_weight(const tsr_split *s, uint64_t i) {
+  if (s->unfold.codes[i] != TSR_RESULT_NOT_PLACED) return 0;
+  const bool is_own = tsr_split_word(s->unfold.unplaced_keys, s->bytes[TSR_SPLIT_KEYS], i) == tsr_split_key(s, i);
+  return is_own ? ((const uint16_t *)s->items[TSR_SPLIT_MORE])[i] : 0;
+}
+
+/* Hands item i back, whose key's pair found no place, or for the first of its key's items a pair that was evicted for it;
+ * returns whether. at: the item that was made of it. */
+TSR_STEP_FUNCTION bool tsr_split_hand_back(const tsr_split *s, uint64_t i, uint64_t at, bool is_first) {
+  const uint32_t key_bytes = s->bytes[TSR_SPLIT_KEYS], value_bytes = s->bytes[TSR_SPLIT_VALUES];
+  const uint64_t key = tsr_split_word(s->unfold.unplaced_keys, key_bytes, at);
+  const bool is_own = key == tsr_split_key(s, i);
+  if (!is_own && !is_first) return false;
+  if (s->unfold.to_keys) tsr_split_set_word(s->unfold.to_keys, key_bytes, i, key);
+  if (!s->unfold.to_values || !value_bytes) return true;
+  const uint64_t hand = tsr_split_word(s->unfold.unplaced_values, value_bytes, at);
+  const uint64_t made = tsr_split_made(s, s->fold.values, s->fold.more, at), own = tsr_split_offer(s, i);
+  const uint64_t value = !is_own ? hand : is_first ? tsr_fold_share(&s->fold, own, made, hand) : own;
+  tsr_split_set_word(s->unfold.to_values, value_bytes, i, value);
+  return true;
+}
+
+TSR_STEP_FUNCTION void tsr_split_unfold_item(const tsr_split *s, uint64_t i) {
+  const uint32_t part = s->fold.parts[i];
+  const bool is_first = (part & TSR_FOLD_FIRST) != 0;
+  const uint64_t at = i / TSR_FOLD_SPAN * TSR_FOLD_SPAN + (part & TSR_FOLD_NUMBER);
+  uint32_t code = s->unfold.codes[at];
+  const bool comes_back = code == TSR_RESULT_NOT_PLACED && tsr_split_hand_back(s, i, at, is_first);
+  if (!is_first && !comes_back) code = tsr_fold_present(s->fold.policy);
+  if (s->unfold.to_codes) s->unfold.to_codes[i] = (uint8_t)code;
 }
 
 TSR_STEPS(tsr_split_steps)

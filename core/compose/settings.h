@@ -26,6 +26,7 @@ enum { TSR_CLEAN_AUTO, TSR_CLEAN_NO };
 enum { TSR_VALUES_INLINE, TSR_VALUES_BUCKETS };
 enum { TSR_SPLIT_HASH, TSR_SPLIT_INDEPENDENT, TSR_SPLIT_REPLICATED };
 enum { TSR_EXCHANGE_DIRECT, TSR_EXCHANGE_COPY };
+enum { TSR_COMBINE_AUTO, TSR_COMBINE_ALWAYS, TSR_COMBINE_NEVER };
 enum { TSR_OVERFLOW_REPORT, TSR_OVERFLOW_SATURATE, TSR_OVERFLOW_WRAP };
 enum { TSR_DEVICES_MAX = 64, TSR_DEVICES_ALL = TSR_DEVICES_MAX + 1 };
 
@@ -36,10 +37,9 @@ typedef struct tsr_devices {
 } tsr_devices;
 
 /* The kinds of the core's own: parts see another one (composition.h). */
-enum { TSR_KIND_INDEX = TSR_KINDS };
+enum { TSR_KIND_INDEX = TSR_KINDS, TSR_KIND_CACHE };
 enum { TSR_NUMBERING_ANY, TSR_NUMBERING_FIRST_SEEN };
 enum { TSR_REUSE_YES, TSR_REUSE_NO };
-enum { TSR_EVICTION_NONE, TSR_EVICTION_LRU, TSR_EVICTION_LFU };
 
 /* What inserting a present key does. */
 typedef struct tsr_policy_settings {
@@ -63,7 +63,7 @@ typedef struct tsr_page_settings {
 /* [table] devices, [devices] */
 typedef struct tsr_sharing_settings {
   tsr_devices devices;
-  uint64_t split, chunk, exchange;
+  uint64_t split, chunk, exchange, combine;
 } tsr_sharing_settings;
 
 /* [filter]; and of the filter before the table its bits per key, 0: none */
@@ -79,7 +79,8 @@ typedef struct tsr_value_settings {
 
 /* Of an index. */
 typedef struct tsr_number_settings {
-  uint64_t numbering, reuse, eviction;
+  uint64_t numbering, reuse;
+  uint64_t scores; /* TSR_SCORES_: from the eviction part, when it has planned */
 } tsr_number_settings;
 
 typedef struct tsr_settings {

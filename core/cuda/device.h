@@ -9,7 +9,7 @@
 #include "core/cuda/driver.h"
 #include "core/cuda/module.h"
 
-enum { TSR_CUDA_MODULES_MAX = 8 };
+enum { TSR_CUDA_MODULES_MAX = 12 };
 
 typedef struct tsr_cuda_device {
   tsr_device base;

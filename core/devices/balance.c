@@ -33,11 +33,12 @@ tsr_status tsr_balance_add(tsr_shards *s, uint32_t member, uint64_t n, const voi
                            tsr_error *error) {
   tsr_member *m = &s->members[member];
   tsr_device *device = m->shard->device;
-  const bool begins = m->bins.memory == NULL;
+  const bool begins = !m->has_bins;
   void *stream = m->streams[TSR_LEG_SPLIT];
   tsr_status status = tsr_buffer_reserve(m, &m->bins, BINS * sizeof(uint64_t), error);
   if (status == TSR_OK && begins)
     status = device->backend->fill(device, m->bins.memory, 0, BINS * sizeof(uint64_t), stream, error);
+  if (status == TSR_OK) m->has_bins = true;
   if (status || n == 0) return status;
   const tsr_split split = {.runs.n = n,
                            .seed = s->seed,
@@ -83,11 +84,14 @@ tsr_status tsr_balance_choose(tsr_shards *s, uint64_t capacity, tsr_error *error
     tsr_device *device = m->shard->device;
     void *stream = m->streams[TSR_LEG_SPLIT];
     uint64_t *row = counts + (size_t)(x->first + i) * BINS;
-    if (!m->bins.memory) continue;
-    status = device->backend->copy(device, row, m->bins.memory, BINS * sizeof *row, stream, error);
-    if (status == TSR_OK) status = device->backend->synchronize(device, stream, error);
-    device->backend->free(device, m->bins.memory);
-    m->bins = (tsr_buffer){.memory = NULL};
+    if (m->has_bins) status = device->backend->copy(device, row, m->bins.memory, BINS * sizeof *row, stream, error);
+    m->has_bins = false;
+  }
+  for (uint32_t i = 0; counts && i < x->here; i++) { /* also after a failure: copies may be under way */
+    const tsr_member *m = &s->members[i];
+    tsr_device *device = m->shard->device;
+    const tsr_status waited = device->backend->synchronize(device, m->streams[TSR_LEG_SPLIT], status ? NULL : error);
+    if (status == TSR_OK) status = waited;
   }
   status = x->agree(x, status, error);
   if (status == TSR_OK) status = x->gather(x, counts, BINS, error);

@@ -13,6 +13,7 @@
 #include "core/batch/sum.h"
 #include "core/devices/balance.h"
 #include "core/devices/chunk.h"
+#include "core/devices/fold.h"
 #include "core/devices/values.h"
 #include "core/table/stage.h"
 
@@ -34,6 +35,8 @@ static tsr_status begin(tsr_task *task) {
                                : task->question_bytes[TSR_VALUES] ? TSR_TASK_ITEMS_WITH_VALUES
                                                                   : TSR_TASK_ITEMS};
   for (uint32_t a = 0; a < TSR_ANSWERS; a++) mine.wanted |= (uint64_t)(task->answers[a].bytes != 0) << a;
+  status = task->x->agree(task->x, tsr_fold_sample(task, &mine), task->error);
+  if (status) return status;
   for (uint32_t i = 0; i < task->x->here; i++) task->rows[task->x->first + i] = mine;
   status = task->x->gather(task->x, (uint64_t *)task->rows, sizeof *task->rows / sizeof(uint64_t), task->error);
   uint64_t wanted = mine.wanted, kind = mine.kind;
@@ -51,6 +54,7 @@ static tsr_status begin(tsr_task *task) {
   if (kind == TSR_TASK_ITEMS_WITH_VALUES) task->question_bytes[TSR_VALUES] = task->answer_bytes[TSR_FOUND_VALUES];
   for (uint32_t a = 0; a < TSR_ANSWERS; a++) /* also what only another process wants */
     if (wanted >> a & 1) task->answers[a].bytes = task->answer_bytes[a];
+  if (status == TSR_OK) tsr_fold_decide(task);
   return status;
 }
 
@@ -72,7 +76,8 @@ static tsr_status balance(const tsr_task *task) {
       status = tsr_chunk_fetch(task, i, k, TSR_KEYS);
       if (status == TSR_OK) status = tsr_balance_add(task->s, i, k->n, k->asked[TSR_KEYS], key_bytes, task->error);
     }
-    for (uint32_t i = 0; status == TSR_OK && i < here; i++) {
+    const bool is_last = most - round * task->share <= task->share; /* then the choice waits */
+    for (uint32_t i = 0; status == TSR_OK && !is_last && i < here; i++) {
       const tsr_member *m = &task->s->members[i];
       status = tsr_device_of(m)->backend->synchronize(tsr_device_of(m), m->streams[TSR_LEG_SPLIT], task->error);
     }

@@ -6,12 +6,14 @@
 
 #include <string.h>
 
+#include "core/devices/fold.h"
 #include "core/table/single.h"
 
 /* ---- Leg 1: split ---------------------------------------------------------------------------- */
 
 _Static_assert((int)TSR_KEYS == (int)TSR_SPLIT_KEYS && (int)TSR_VALUES == (int)TSR_SPLIT_VALUES &&
-                   (int)TSR_OPERATIONS == (int)TSR_SPLIT_OPERATIONS && (int)TSR_QUESTIONS == (int)TSR_SPLIT_COLUMNS,
+                   (int)TSR_OPERATIONS == (int)TSR_SPLIT_OPERATIONS && (int)TSR_MORE == (int)TSR_SPLIT_MORE &&
+                   (int)TSR_QUESTIONS == (int)TSR_SPLIT_COLUMNS,
                "a chunk's columns are those of its split");
 
 tsr_runs tsr_chunk_runs(const tsr_task *task, const tsr_flight *k) {
@@ -19,7 +21,8 @@ tsr_runs tsr_chunk_runs(const tsr_task *task, const tsr_flight *k) {
                     .tiles = TSR_RUNS_TILES(k->n),
                     .bins = task->x->members,
                     .counts = k->counts.memory,
-                    .places = k->places.memory};
+                    .places = k->places.memory,
+                    .made = task->folds ? k->folded.made.memory : NULL};
 }
 
 static tsr_split split_of(const tsr_task *task, const tsr_flight *k) {
@@ -28,20 +31,10 @@ static tsr_split split_of(const tsr_task *task, const tsr_flight *k) {
   split.sizes = split.runs.counts + split.runs.tiles * split.runs.bins + 1; /* in the same buffer */
   for (uint32_t i = 0; i < split.runs.bins; i++) split.first_bin[i] = task->s->first_bin[i];
   for (uint32_t c = 0; c < TSR_QUESTIONS; c++) {
-    split.items[c] = k->asked[c];
     split.bytes[c] = task->question_bytes[c];
+    split.items[c] = !task->folds ? k->asked[c] : split.bytes[c] ? k->folded.columns[c].memory : NULL;
   }
   return split;
-}
-
-static bool is_here(const tsr_member *m, const void *memory) {
-  return tsr_device_of(m)->backend->is_device_memory(tsr_device_of(m), memory);
-}
-
-/* Whether tsr_split_put can read items of this size here by its words; rows may have any address. */
-static bool is_aligned(const void *items, uint64_t bytes) {
-  const uint64_t word = bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : 1;
-  return (uint64_t)(uintptr_t)items % word == 0;
 }
 
 tsr_status tsr_chunk_fetch(const tsr_task *task, uint32_t member, tsr_flight *k, tsr_column c) {
@@ -51,7 +44,7 @@ tsr_status tsr_chunk_fetch(const tsr_task *task, uint32_t member, tsr_flight *k,
   k->asked[c] = NULL;
   if (!callers || !bytes || k->n == 0) return TSR_OK;
   k->asked[c] = callers + k->first * bytes;
-  if (is_here(m, k->asked[c]) && is_aligned(k->asked[c], bytes)) return TSR_OK;
+  if (tsr_task_reaches(m, k->asked[c], bytes)) return TSR_OK;
   tsr_status status = tsr_task_reserve(task, m, &k->in[c], k->n * bytes);
   if (status == TSR_OK) status = tsr_task_copy(task, m, k->in[c].memory, k->asked[c], k->n * bytes, TSR_LEG_SPLIT);
   k->asked[c] = k->in[c].memory;
@@ -68,8 +61,10 @@ static tsr_status count_part(const tsr_task *task, uint32_t member, tsr_flight *
       status = tsr_task_reserve(task, m, &k->split[c], k->n * task->question_bytes[c]);
   }
   if (status || task->stays) return status;
+  if (task->folds) status = tsr_fold_part(task, m, k);
   const uint64_t counts = TSR_RUNS_TILES(k->n) * task->x->members;
-  if (tsr_task_has_answers(task)) status = tsr_task_reserve(task, m, &k->places, k->n * sizeof(uint16_t));
+  if (status == TSR_OK && tsr_task_has_answers(task))
+    status = tsr_task_reserve(task, m, &k->places, k->n * sizeof(uint16_t));
   if (status == TSR_OK)
     status = tsr_task_reserve(task, m, &k->counts, (counts + 1 + task->x->members) * sizeof(uint64_t));
   if (status || k->n == 0) return status;
@@ -180,7 +175,7 @@ tsr_status tsr_chunk_travel(const tsr_task *task, uint32_t flight) {
  * own begin in the order of shards. Otherwise: to the shard's own memory, the answers of all items. */
 static void *answer_of(const tsr_task *task, uint32_t shard, uint32_t flight, uint32_t from, tsr_answer a) {
   uint64_t first_at[TSR_DEVICES_MAX];
-  if (!task->answers[a].bytes) return NULL;
+  if (!task->answers[a].bytes && !tsr_fold_needs(task, a)) return NULL;
   if (!task->sends) return task->s->members[shard].flights[flight].answer[a].memory;
   tsr_task_number_shards(task, from, task->sizes[flight], first_at);
   return (char *)task->s->members[from].flights[flight].back[a].memory + first_at[shard] * task->answers[a].bytes;
@@ -216,6 +211,7 @@ static tsr_status work_on(const tsr_task *task, uint32_t shard, uint32_t flight,
                             .missing = r->missing,
                             .tells_presence = r->tells_presence,
                             .is_reached = true,
+                            .is_folded = task->folds,
                             .call.stream = m->streams[TSR_LEG_WORK],
                             .tally = r->tally ? m->shard->tallies + TSR_TALLY_UNREAD : NULL};
   return n ? tsr_single_operate(m->shard, &mine, task->error) : TSR_OK;
@@ -228,8 +224,11 @@ static tsr_status work_member(const tsr_task *task, uint32_t member, uint32_t fl
   tsr_status status = tsr_task_wait(task, m, k->ended[TSR_LEG_TRAVEL], TSR_LEG_WORK);
   if (status == TSR_OK) status = tsr_task_begin_leg(task, m, k, TSR_LEG_WORK);
   for (uint32_t a = 0; status == TSR_OK && !task->sends && a < TSR_ANSWERS; a++)
-    if (task->answers[a].bytes) status = tsr_task_reserve(task, m, &k->answer[a], k->got * task->answers[a].bytes);
+    if (task->answers[a].bytes || tsr_fold_needs(task, (tsr_answer)a))
+      status = tsr_task_reserve(task, m, &k->answer[a], k->got * task->answer_bytes[a]);
+  if (status == TSR_OK && task->folds) status = tsr_fold_unpack(task, member, flight);
   if (status == TSR_OK && !task->sends) status = work_on(task, member, flight, member, 0, k->got);
+  if (status == TSR_OK && task->folds) status = tsr_fold_weigh(task, member, flight);
   for (uint64_t from = 0, before = 0; status == TSR_OK && task->sends && from < members; from++) {
     const uint64_t n = task->sizes[flight][from * members + member];
     status = work_on(task, member, flight, (uint32_t)from, before, n);
@@ -246,22 +245,23 @@ tsr_status tsr_chunk_work(const tsr_task *task, uint32_t flight) {
 
 /* ---- Leg 4: return --------------------------------------------------------------------------- */
 
-/* Puts an answer of a member's part of the chunk where the caller wants it: directly, if its device has that memory. */
+/* Puts an answer of a member's part of the chunk where the caller wants it: directly, if its device has that memory. Answers
+ * for folded items are only put in the order of these (fold.h). */
 static tsr_status put_in_order(const tsr_task *task, uint32_t member, uint32_t flight, tsr_answer a) {
   tsr_member *m = &task->s->members[member];
   tsr_flight *k = &m->flights[flight];
   const tsr_answer_column *wanted = &task->answers[a];
   const uint64_t bytes = k->n * wanted->bytes;
-  char *callers = tsr_answer_in(&task->parts[member], a);
+  char *callers = task->folds ? NULL : tsr_answer_in(&task->parts[member], a);
   tsr_status status = TSR_OK;
   k->ordered_at[a] = NULL;
-  if (k->n == 0 || (!callers && a != TSR_CODES)) return TSR_OK; /* codes decide about other answers */
+  if (k->n == 0 || (!callers && a != TSR_CODES && !task->folds)) return TSR_OK; /* codes decide about other answers */
   if (callers) callers += k->first * wanted->bytes;
   const bool is_found = a == TSR_FOUND_VALUES, is_in_parts = !task->stays && !task->sends;
-  const bool is_at_once = callers && is_here(m, callers) && is_aligned(callers, wanted->bytes);
+  const bool is_at_once = callers && tsr_task_reaches(m, callers, wanted->bytes);
   if (!is_at_once) status = tsr_task_reserve(task, m, &k->ordered[a], bytes);
   k->ordered_at[a] = is_at_once ? callers : k->ordered[a].memory;
-  if (status == TSR_OK && wanted->is_partial && !is_at_once)
+  if (status == TSR_OK && wanted->is_partial && !is_at_once && callers)
     status = tsr_task_copy(task, m, k->ordered_at[a], callers, bytes, TSR_LEG_RETURN);
   if (status) return status;
   tsr_split split = {.runs = tsr_chunk_runs(task, k),
@@ -299,6 +299,7 @@ tsr_status tsr_chunk_bring_back(const tsr_task *task, uint32_t flight) {
     tsr_member *m = &task->s->members[i];
     for (uint32_t a = 0; status == TSR_OK && a < TSR_ANSWERS; a++)
       if (task->answers[a].bytes) status = put_in_order(task, i, flight, (tsr_answer)a);
+    if (status == TSR_OK && task->folds) status = tsr_fold_answer(task, i, flight);
     if (status == TSR_OK) status = tsr_task_end_leg(task, m, &m->flights[flight], TSR_LEG_RETURN);
   }
   return status;

@@ -90,10 +90,12 @@ static void release_member(tsr_member *m) {
   if (!m->shard) return;
   tsr_device *device = m->shard->device;
   free_buffer(device, &m->bins);
+  free_buffer(device, &m->sample);
   for (uint32_t i = 0; i < TSR_FLIGHTS; i++) {
     tsr_flight *k = &m->flights[i];
-    tsr_buffer *const others[] = {&k->places,          &k->counts,        &k->gathered.spans,  &k->gathered.offsets,
-                                  &k->gathered.values, &k->gathered.back, &k->gathered.ordered};
+    tsr_buffer *const others[] = {&k->places,           &k->counts,          &k->gathered.spans,
+                                  &k->gathered.offsets, &k->gathered.values, &k->gathered.back,
+                                  &k->gathered.ordered, &k->folded.made,     &k->folded.parts};
     if (k->times.back_at) device->backend->events->destroy(device, k->times.back_at);
     for (uint32_t leg = 0; leg < TSR_LEGS; leg++) {
       if (k->ended[leg]) device->backend->events->destroy(device, k->ended[leg]);
@@ -104,11 +106,13 @@ static void release_member(tsr_member *m) {
       free_buffer(device, &k->in[c]);
       free_buffer(device, &k->split[c]);
       free_buffer(device, &k->arrived[c]);
+      free_buffer(device, &k->folded.columns[c]);
     }
     for (uint32_t a = 0; a < TSR_ANSWERS; a++) {
       free_buffer(device, &k->answer[a]);
       free_buffer(device, &k->back[a]);
       free_buffer(device, &k->ordered[a]);
+      free_buffer(device, &k->folded.answers[a]);
     }
   }
   for (uint32_t leg = 0; leg < TSR_LEGS; leg++)

@@ -2,7 +2,7 @@
  *
  * A table of several devices, as data: its shards, each a table of one store, and the other members. The table's own
  * handle has the composition of a shard and no other memory. Each file works on it and includes only those before it:
- * transport <- balance <- furnish <- task <- chunk <- values <- batch <- modes, whole <- move <- join, save <-
+ * transport <- balance <- furnish <- task <- fold <- chunk <- values <- batch <- modes, whole <- move <- join, save <-
  * methods.
  *
  * Read next: batch.h.
@@ -20,7 +20,13 @@ enum { TSR_FLIGHTS = 3 }; /* chunks under way: one is split, one travels, one is
  * the same in the order of shards. arrived: what came for its shard. answer: what the shard answered. back: the
  * answers, returned to the member that asked. ordered: the same in the caller's order. Where members reach each other's
  * memory, split and back are left out. */
-typedef enum tsr_column { TSR_KEYS, TSR_VALUES, TSR_OPERATIONS, TSR_QUESTIONS } tsr_column;
+typedef enum tsr_column {
+  TSR_KEYS,
+  TSR_VALUES,
+  TSR_OPERATIONS,
+  TSR_MORE, /* of folded items: of how many items, but one, each was made */
+  TSR_QUESTIONS
+} tsr_column;
 typedef enum tsr_answer {
   TSR_FOUND_VALUES,
   TSR_CODES, /* before the answers that depend on them */
@@ -44,6 +50,12 @@ typedef struct tsr_gathered {
   tsr_buffer spans, offsets, values, back, ordered;
 } tsr_gathered;
 
+/* A member's part of a chunk in which items of one key became one (../batch/fold.h): what was made, and what became of each
+ * item of the part. */
+typedef struct tsr_folded {
+  tsr_buffer columns[TSR_QUESTIONS], made, parts, answers[TSR_ANSWERS];
+} tsr_folded;
+
 /* While legs are measured: when each began, and when the answers were back, before they are put in order. */
 typedef struct tsr_leg_times {
   tsr_event *begun[TSR_LEGS], *back_at;
@@ -59,6 +71,7 @@ typedef struct tsr_flight {
   tsr_buffer places, counts, answer[TSR_ANSWERS], back[TSR_ANSWERS], ordered[TSR_ANSWERS];
   void *ordered_at[TSR_ANSWERS]; /* in `ordered`, or the caller's array */
   tsr_gathered gathered;
+  tsr_folded folded;
   tsr_event *ended[TSR_LEGS]; /* each leg */
   tsr_leg last;               /* the last one that was enqueued, if the flight is under way */
   bool is_under_way;
@@ -69,7 +82,8 @@ typedef struct tsr_member {
   tsr_table *shard;
   void *streams[TSR_LEGS];
   tsr_flight flights[TSR_FLIGHTS];
-  tsr_buffer bins;
+  tsr_buffer bins, sample;
+  bool has_bins; /* keys were counted in bins since the last choice */
 } tsr_member;
 
 typedef struct tsr_shards {

@@ -95,7 +95,8 @@ bool tsr_task_sends_answers(const tsr_task *task) {
 }
 
 void *tsr_task_question(const tsr_task *task, const tsr_flight *k, tsr_column c) {
-  if (!task->question_bytes[c]) return NULL;
+  const bool is_unpacked = task->folds && c == TSR_VALUES && task->answer_bytes[TSR_FOUND_VALUES]; /* fold.h */
+  if (!task->question_bytes[c] && !is_unpacked) return NULL;
   return task->stays ? (void *)(uintptr_t)k->asked[c] : k->arrived[c].memory;
 }
 
@@ -139,6 +140,11 @@ static tsr_status record(const tsr_task *task, const tsr_member *m, tsr_event *e
   return device->backend->events->record(device, event, m->streams[leg], task->error);
 }
 
+bool tsr_task_reaches(const tsr_member *m, const void *items, uint64_t bytes) {
+  const uint64_t word = bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : 1;
+  return tsr_device_of(m)->backend->is_device_memory(tsr_device_of(m), items) && (uint64_t)(uintptr_t)items % word == 0;
+}
+
 tsr_status tsr_task_copy(const tsr_task *task, const tsr_member *m, void *to, const void *from, uint64_t bytes,
                          tsr_leg leg) {
   tsr_device *device = tsr_device_of(m);
@@ -148,9 +154,13 @@ tsr_status tsr_task_copy(const tsr_task *task, const tsr_member *m, void *to, co
 tsr_status tsr_task_step(const tsr_task *task, const tsr_member *m, uint32_t what, const tsr_split *split,
                          tsr_leg leg) {
   tsr_device *device = tsr_device_of(m);
-  return device->backend->step(device, NULL, &tsr_split_steps.step[what], split,
-                               what == TSR_SPLIT_sizes ? split->runs.bins : split->runs.tiles, m->streams[leg],
-                               task->error);
+  const tsr_runs *runs = &split->runs;
+  const uint64_t items = what == TSR_SPLIT_sizes  ? runs->bins
+                         : what == TSR_SPLIT_fold ? (runs->n - 1) / split->fold.every + 1
+                         : what == TSR_SPLIT_weigh || what == TSR_SPLIT_unfold || what == TSR_SPLIT_unpack
+                             ? runs->n
+                             : runs->tiles;
+  return device->backend->step(device, NULL, &tsr_split_steps.step[what], split, items, m->streams[leg], task->error);
 }
 
 tsr_status tsr_task_sum(const tsr_task *task, const tsr_member *m, uint64_t *numbers, uint64_t n, tsr_leg leg) {

@@ -19,10 +19,12 @@ typedef struct tsr_answer_column {
 /* What a member tells all others of its part before a batch. Only 64-bit numbers, because it is sent between
  * processes. */
 typedef struct tsr_task_row {
-  uint64_t op;     /* TSR_BULK_ */
-  uint64_t rounds; /* that its process has items for */
-  uint64_t wanted; /* bit a: answer a */
-  uint64_t kind;   /* TSR_TASK_ of its process's items */
+  uint64_t op;                /* TSR_BULK_ */
+  uint64_t rounds;            /* that its process has items for */
+  uint64_t wanted;            /* bit a: answer a */
+  uint64_t kind;              /* TSR_TASK_ of its process's items */
+  uint64_t folds;             /* TSR_FOLDS_ of its table */
+  uint64_t sampled, repeated; /* items of a sample, and those of them whose key another one had before */
 } tsr_task_row;
 enum { TSR_TASK_NO_ITEMS, TSR_TASK_ITEMS, TSR_TASK_ITEMS_WITH_VALUES };
 
@@ -42,6 +44,7 @@ typedef struct tsr_task {
   uint64_t rounds;
   bool is_ordered; /* a shard puts what it gets in an order: it should get all at once */
   bool stays;      /* each member works on its own part */
+  bool folds;      /* items of one key become one before they travel */
   bool sends;      /* the shard writes answers directly to the asking member, in the order of shards */
 } tsr_task;
 
@@ -66,6 +69,9 @@ bool tsr_task_sends_answers(const tsr_task *task);
 /* ---- Work of a member, in the stream of a leg ------------------------------------------------ */
 
 static inline tsr_device *tsr_device_of(const tsr_member *member) { return member->shard->device; }
+/* Whether a caller's array of items of this size is in the member's memory, at an address from which tsr_split_put reads its
+ * words; rows may have any. */
+bool tsr_task_reaches(const tsr_member *member, const void *items, uint64_t bytes);
 tsr_status tsr_task_wait(const tsr_task *task, const tsr_member *member, tsr_event *event, tsr_leg leg) TSR_MUST_CHECK;
 tsr_status tsr_task_copy(const tsr_task *task, const tsr_member *member, void *to, const void *from, uint64_t bytes,
                          tsr_leg leg) TSR_MUST_CHECK;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The public calls of an index (kind = index), and what they refuse.
+ * The public calls of an index (kind = index), and what they refuse. Read next: unique.c.
  */
-#include "core/batch/sum.h"
 #include "core/sized.h"
 #include "core/table/call.h"
 #include "core/table/eviction.h"
@@ -126,110 +125,4 @@ tsr_status tsr_evicted(tsr_table *t, uint64_t room, void *keys, uint32_t *number
   if (n && numbers && status == TSR_OK)
     status = t->backend->copy(t->device, numbers, t->numbering.evicted_numbers, n * sizeof *numbers, NULL, error);
   return status ? status : t->backend->synchronize(t->device, NULL, error);
-}
-
-/* ---- Distinct keys --------------------------------------------------------------------------- */
-
-enum { KEYS, UNIQUE, INVERSE, COUNTS, ARRAYS };
-
-/* A call under way, with its arrays in device memory. */
-typedef struct distinct {
-  tsr_table *t;
-  uint64_t n, room;
-  tsr_array arrays[ARRAYS];
-  uint32_t *inverse;
-  uint64_t *ranks; /* n + 1 */
-  void *stream;
-} distinct;
-
-static tsr_status run_step(const distinct *d, uint32_t which, uint64_t room, tsr_error *error) {
-  const tsr_numbering_run run = {.n = d->n,
-                                 .numbers = d->inverse,
-                                 .ranks = d->ranks,
-                                 .key_bytes = d->t->store.composition->shape.key_bits / 8,
-                                 .keys = d->arrays[KEYS].devices,
-                                 .keys_out = d->arrays[UNIQUE].devices,
-                                 .counts = d->arrays[COUNTS].devices,
-                                 .room = room};
-  return tsr_numbering_step(d->t, which, &run, d->stream, error);
-}
-
-/* Numbers the keys, and counts those that have a number. */
-static tsr_status number_all(const distinct *d, uint64_t *count, tsr_error *error) {
-  tsr_table *t = d->t;
-  const tsr_call call = {.stream = d->stream, .missing = TSR_NUMBER_NONE};
-  tsr_free_numbers numbers = {.given = 0};
-  uint64_t placed = 0;
-  tsr_status status = tsr_clear(t, d->stream, error);
-  if (status == TSR_OK) status = tsr_number(t, d->n, d->arrays[KEYS].devices, d->inverse, &call, error);
-  if (status == TSR_OK) status = run_step(d, TSR_NUMBERING_leave, 0, error);
-  if (status == TSR_OK) status = tsr_prefix_sum(t->device, d->ranks, d->n, d->stream, error);
-  if (status == TSR_OK) status = t->backend->copy(t->device, &placed, d->ranks + d->n, sizeof placed, d->stream, error);
-  if (status == TSR_OK) status = tsr_read_free_numbers(t, &numbers, d->stream, error);
-  if (status) return status;
-  *count = numbers.given;
-  if (placed == d->n) return TSR_OK;
-  return tsr_fail(error, TSR_UNSUPPORTED,
-                  "tsr_unique: %llu of %llu keys found no room in the index: raise capacity, or use growth = double",
-                  (unsigned long long)(d->n - placed), (unsigned long long)d->n);
-}
-
-static tsr_status write_distinct(const distinct *d, uint64_t count, tsr_error *error) {
-  tsr_status status = TSR_OK;
-  if ((d->arrays[UNIQUE].devices || d->arrays[COUNTS].devices) && d->room < count)
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_unique: there are %llu distinct keys, the arrays have room for %llu",
-                    (unsigned long long)count, (unsigned long long)d->room);
-  if (d->arrays[UNIQUE].devices) status = run_step(d, TSR_NUMBERING_place, count, error);
-  if (status || !d->arrays[COUNTS].devices) return status;
-  status = d->t->backend->fill(d->t->device, d->arrays[COUNTS].devices, 0, count * sizeof(uint64_t), d->stream, error);
-  return status ? status : run_step(d, TSR_NUMBERING_add, count, error);
-}
-
-/* With memory for what the caller does not want. */
-static tsr_status work(distinct *d, uint64_t *count, tsr_error *error) {
-  const tsr_table *t = d->t;
-  const uint64_t rank_bytes = (d->n + 1) * sizeof *d->ranks;
-  void *memory = NULL;
-  tsr_status status =
-      t->backend->allocate_in(t->device, rank_bytes + d->n * sizeof *d->inverse, d->stream, &memory, error);
-  if (status) return status;
-  d->ranks = memory;
-  d->inverse = d->arrays[INVERSE].devices ? d->arrays[INVERSE].devices : (uint32_t *)((char *)memory + rank_bytes);
-  status = number_all(d, count, error);
-  if (status == TSR_OK) status = write_distinct(d, *count, error);
-  const tsr_status freed = t->backend->free_in(t->device, memory, d->stream, status ? NULL : error);
-  return status ? status : freed;
-}
-
-tsr_status tsr_unique(tsr_table *t, uint64_t n, const void *keys, const tsr_unique_arrays *arrays, uint64_t *count,
-                      tsr_error *error) {
-  tsr_unique_arrays known;
-  tsr_status status = tsr_take_over("tsr_unique", &known, arrays, sizeof known, error);
-  if (status == TSR_OK) status = begin(t, "tsr_unique", known.stream, error);
-  if (status == TSR_OK) status = tsr_check_insert(t, "tsr_unique", n, keys, NULL, error);
-  if (status == TSR_OK && !count)
-    status = tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_unique: count is NULL: it takes the number of distinct keys");
-  if (status) return status;
-  *count = 0;
-  if (n == 0) return tsr_clear(t, known.stream, error);
-  const uint32_t key_bytes = t->store.composition->shape.key_bits / 8;
-  const uint64_t room = known.room < n ? known.room : n;
-  distinct d = {
-      .t = t,
-      .n = n,
-      .room = room,
-      .stream = known.stream,
-      .arrays = {
-          [KEYS] = {.callers = keys, .bytes = n * key_bytes, .word = key_bytes, .use = TSR_ARRAY_READ},
-          [UNIQUE] = {.callers = known.keys, .bytes = room * key_bytes, .word = key_bytes, TSR_ARRAY_PARTLY_WRITTEN},
-          [INVERSE] = {.callers = known.inverse, .bytes = n * sizeof(uint32_t), sizeof(uint32_t), TSR_ARRAY_WRITTEN},
-          [COUNTS] = {.callers = known.counts,
-                      .bytes = room * sizeof(uint64_t),
-                      .word = sizeof(uint64_t),
-                      .use = TSR_ARRAY_PARTLY_WRITTEN}}};
-  status = tsr_stage_in(t, d.arrays, ARRAYS, d.stream, error);
-  if (status == TSR_OK) status = work(&d, count, error);
-  status = tsr_stage_out(t, d.arrays, ARRAYS, d.stream, status, error);
-  const tsr_status waited = t->backend->synchronize(t->device, d.stream, status ? NULL : error);
-  return status ? status : waited;
 }

@@ -352,13 +352,16 @@ class _Distinct(NamedTuple):
 
 
 @contextmanager
-def _index(column: Column, order: str, codes: bool, counts: bool) -> Iterator[Tuple[Table, _Distinct]]:
-    """An index of the keys of a column, and what it says of them."""
+def _index(
+    column: Column, order: str, codes: bool, counts: bool, keep: bool = False
+) -> Iterator[Tuple[Table, _Distinct]]:
+    """An index of the keys of a column, and what it says of them. keep: whether it has the keys afterwards."""
     ops, numbering = column.ops, "first_seen" if order == "seen" else "any"
     keys = column.keys()
     bits = 8 * ops.type_of(keys)[1]
-    with _table("index", bits, column.size, column.device, numbering) as table:
-        distinct, inverse, each = table.unique(keys, return_inverse=codes, return_counts=counts)
+    capacity = column.size if keep or order == "seen" or column.device == HOST else 1
+    with _table("index", bits, capacity, column.device, numbering) as table:
+        distinct, inverse, each = table.unique(keys, return_inverse=codes, return_counts=counts, keep=keep)
         if len(distinct) < column.size:  # lets go of the room for all rows
             distinct = ops.adapter.viewed(ops.joined([_signed(ops, distinct)]), *ops.type_of(keys))
             each = None if each is None else ops.joined([each])
@@ -549,7 +552,7 @@ class _Sides(NamedTuple):
 def _sides_of(left: Column, right: Column) -> _Sides:
     left, right = _alike(left, right)
     ops = left.ops
-    with _index(right, "seen", True, True) as (table, found):
+    with _index(right, "seen", True, True, keep=True) as (table, found):
         codes = ops.rows(_signed(ops, table.get(left.keys(), missing=-1 if _is_signed(ops, left) else 0xFFFFFFFF)))
         return _Sides(codes, found.codes, found.counts, found.number)
 

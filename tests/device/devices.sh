@@ -19,11 +19,11 @@ usage() {
 (($# == 1 || $# == 2)) || usage
 [[ $1 =~ ^[0-9]+(,[0-9]+)*$ && ${2:-2^27} =~ ^(2\^[0-9]+|[0-9]+)$ ]] || usage
 cd "$(dirname "${BASH_SOURCE[0]}")"
-export TESSERA_PLUGINS=${TESSERA_PLUGINS:-layouts:probing:hashers:allocators}
+export TESSERA_PLUGINS=${TESSERA_PLUGINS:-layouts:probing:hashers:allocators:eviction}
 backend=${BACKEND:-cuda} failed=0
 
 twice=$(tr , '\n' <<<"$1" | sort | uniq -d)
-for test in shards_test parts_test whole_test group_test; do
+for test in shards_test fold_test parts_test whole_test group_test; do
   [[ -x ./$test ]] || continue
   if [[ $test == group_test && $backend == cuda && $twice ]]; then
     echo "skipped: group_test, since each process of a group needs a GPU of its own" >&2

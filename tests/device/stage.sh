@@ -25,17 +25,17 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 mkdir -p "$1"
 target=$(cd "$1" && pwd)
 bin=$(cd "${2:-$root/bazel-bin}" && pwd) || fail "no build outputs: bazel build //tests/device/... //tools/cli:tessera"
-plugin_folders=(layouts probing hashers allocators)
+plugin_folders=(layouts probing hashers allocators eviction)
 
 [[ -z $(ls -A "$target") || -f $target/run_all.sh ]] || fail "$target is not empty and was not made by stage.sh"
-rm -rf "${target:?}"/{layouts,probing,hashers,allocators,specs,examples,python,lib,tessera,success_rates,fuzz}
+rm -rf "${target:?}"/{layouts,probing,hashers,allocators,eviction,specs,examples,python,lib,tessera,success_rates,fuzz}
 rm -f "$target"/*_test "$target"/*_program
 
 for program in {device,index,repeats,rows,races,races_without_guard,endurance,endurance_without_guard,histories}_test; do
   [[ -f $bin/tests/device/$program ]] || fail "$program is not built: bazel build //tests/device/..."
   cp "$bin/tests/device/$program" "$target/"
 done
-for program in tools/cli/tessera tests/probing/success_rates tests/compositions/fuzz tests/devices/{group,parts,shards,whole}_test \
+for program in tools/cli/tessera tests/probing/success_rates tests/compositions/fuzz tests/devices/{fold,group,parts,shards,whole}_test \
   examples/{kmers,join_sum,filtered}_program; do
   [[ ! -f $bin/$program ]] || cp "$bin/$program" "$target/"
 done

@@ -25,9 +25,11 @@ std::vector<Case> cases() {
   std::vector<Case> all;
   for (const Made &made : kinds())
     for (unsigned devices : {1u, 2u, 3u, 8u})
-      for (const char *split : {"hash", "hash devices.exchange=copy", "independent", "replicated"}) {
+      for (const char *split :
+           {"hash", "hash devices.exchange=copy", "hash devices.combine=always", "independent", "replicated"}) {
         if (std::string(split) == "independent" && TSR_POLICY_LOOKS(made.policy)) continue;
         if (std::string(split) != "hash" && devices == 1) continue;
+        if (std::string(split) == "hash devices.combine=always" && !TSR_POLICY_LOOKS(made.policy)) continue;
         all.push_back({made, devices, split});
       }
   return all;

@@ -518,10 +518,11 @@ TEST(Refused, FilesOfOtherShards) {
 
 TEST(Settings, OfDevicesAreListed) {
   const tsr_setting_info *rows = nullptr;
-  ASSERT_EQ(tsr_devices_settings_list(&rows), 3u);
+  ASSERT_EQ(tsr_devices_settings_list(&rows), 4u);
   EXPECT_STREQ(rows[0].key, "split");
   EXPECT_STREQ(rows[1].key, "chunk");
   EXPECT_STREQ(rows[2].key, "exchange");
+  EXPECT_STREQ(rows[3].key, "combine");
 }
 
 } // namespace

@@ -118,6 +118,11 @@ const tsr_image __wrap_tsr_roofline_images[] = {{0, 0, nullptr, some_code, sizeo
                                                 {0, 0, nullptr, nullptr, 0}};
 extern const tsr_image __wrap_tsr_scan_images[];
 const tsr_image __wrap_tsr_scan_images[] = {{0, 0, nullptr, some_code, sizeof some_code}, {0, 0, nullptr, nullptr, 0}};
+extern const tsr_image __wrap_tsr_aggregate_images[];
+const tsr_image __wrap_tsr_aggregate_images[] = {{0, 0, nullptr, some_code, sizeof some_code},
+                                                 {0, 0, nullptr, nullptr, 0}};
+extern const tsr_image __wrap_tsr_group_images[];
+const tsr_image __wrap_tsr_group_images[] = {{0, 0, nullptr, some_code, sizeof some_code}, {0, 0, nullptr, nullptr, 0}};
 extern const tsr_image __wrap_tsr_match_images[];
 const tsr_image __wrap_tsr_match_images[] = {{0, 0, nullptr, some_code, sizeof some_code}, {0, 0, nullptr, nullptr, 0}};
 extern const tsr_image __wrap_tsr_numbering_images[];
@@ -191,8 +196,11 @@ void launch(const char *kernel, void **parameters) {
       if (strcmp(kernel, step->kernel) == 0) {
         uint64_t n = *static_cast<uint64_t *>(parameters[0]); // the arguments begin with it
         if (step == &tsr_split_steps.step[TSR_SPLIT_sizes]) n = static_cast<tsr_split *>(parameters[0])->runs.bins;
-        if (set == &tsr_split_steps && step->grid.block_items == 1)
-          n = static_cast<tsr_split *>(parameters[0])->runs.tiles;
+        const auto *split = static_cast<const tsr_split *>(parameters[0]);
+        if (step == &tsr_split_steps.step[TSR_SPLIT_fold])
+          n = (split->runs.n - 1) / split->fold.every + 1;
+        else if (set == &tsr_split_steps && step->grid.block_items == 1)
+          n = split->runs.tiles;
         ASSERT_EQ(tsr_cpu_backend.step(nullptr, nullptr, step, parameters[0], n, nullptr, nullptr), TSR_OK);
         return;
       }

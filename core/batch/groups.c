@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The distinct keys of a batch (groups.h): the host's part. It looks at a sample first, whose answer it waits for, and
+ * tries with room for bins as long as that is likely to do. If it does not, it counts. Only keys that were crafted for
+ * the seed fill the set of a page; then it tries another seed.
+ */
+#include "core/batch/groups.h"
+
+#include <math.h>
+
+#include "core/batch/sum.h"
+#include "core/batch/work.h"
+
+static void fit_tile(const tsr_shape *table, const void *argument, tsr_grid *grid) {
+  (void)table, (void)argument;
+  grid->shared_bytes = TSR_GROUP_TILE_BYTES;
+}
+
+static void fit_page(const tsr_shape *table, const void *argument, tsr_grid *grid) {
+  const uint32_t key_bytes = ((const tsr_group_page *)argument)->key_bytes;
+  (void)table;
+  grid->shared_bytes = (TSR_GROUP_SLOTS(key_bytes) + 16 / key_bytes) * key_bytes;
+}
+
+static void fit_column(const tsr_shape *table, const void *argument, tsr_grid *grid) {
+  const tsr_group_pass *pass = argument;
+  (void)table;
+  grid->shared_bytes = pass->room * pass->column_bytes;
+}
+
+static void fit_combined(const tsr_shape *table, const void *argument, tsr_grid *grid) {
+  (void)table;
+  grid->shared_bytes = TSR_GROUP_IN_HAND(((const tsr_group_combine *)argument)->key_bytes) * (uint32_t)sizeof(uint64_t);
+}
+
+/* With counts of all places. */
+static void fit_large(const tsr_shape *table, const void *argument, tsr_grid *grid) {
+  fit_page(table, argument, grid);
+  grid->shared_bytes +=
+      (TSR_GROUP_SLOTS(((const tsr_group_page *)argument)->key_bytes) + 4) * (uint32_t)sizeof(uint32_t);
+}
+
+#define ROW(name, ...) {.set = &tsr_group_steps, .kernel = "tsr_group_" #name, __VA_ARGS__},
+static const tsr_step steps[] = {TSR_GROUP_STEPS(ROW)};
+extern const tsr_image tsr_group_images[]; /* built by core/BUILD from groups.cu */
+const tsr_steps tsr_group_steps = {.images = tsr_group_images, .step = steps, .count = TSR_GROUP_STEP_COUNT};
+
+enum {
+  SAMPLED = 1 << 18,    /* items of a batch that is worth a sample, */
+  WAITED = 1 << 22,     /* ... and of one whose host waits for what the sample says */
+  COPIES_MIN = 32,      /* items of a key that bins have space for, */
+  COPIES_UNKNOWN = 300, /* ... and where the host does not know: it has memory to spare then */
+  ROOM_MAX = 4,         /* times what a bin expects: if more room is needed, its items are counted */
+  DEVIATIONS = 6,       /* by which a bin may exceed what it expects */
+  SEEDS = 4             /* that are tried */
+};
+
+/* Memory in the orders of pages and of passes, in turns, and what frequent keys' values become. */
+typedef struct scratch {
+  uint32_t *numbers[2];
+  void *values[2];
+  uint64_t *hot_sums;
+} scratch;
+
+typedef struct job {
+  tsr_device *device;
+  const tsr_groups *groups;
+  void *stream;
+  tsr_error *error;
+  uint64_t seed;
+  double copies;   /* items of a key, on average over items */
+  bool is_counted; /* bins get the room that they need, which is counted first */
+  bool is_sampled; /* frequent keys are known to the device */
+  tsr_group_told told;
+  uint32_t passes;
+  tsr_group_pass pass[TSR_GROUP_PASSES];
+  uint64_t bins[TSR_GROUP_PASSES],
+      items[TSR_GROUP_PASSES + 1]; /* of a pass: bins; items that its segments have room for */
+  tsr_group_page page;
+  scratch scratch;
+} job;
+
+static bool tells_places(const job *j) { return j->groups->numbers || j->groups->column_count; }
+
+static tsr_status run_any(const job *j, uint32_t step, const void *argument, uint64_t n) {
+  return j->device->backend->step(j->device, NULL, &tsr_group_steps.step[step], argument, n, j->stream, j->error);
+}
+
+/* The step for these keys: in the list that for keys of 64 bits follows. */
+static tsr_status run(const job *j, uint32_t step, const void *argument, uint64_t n) {
+  return run_any(j, step + (j->groups->key_bytes == sizeof(uint64_t)), argument, n);
+}
+
+static tsr_status read_told(job *j) {
+  tsr_status status = j->device->backend->copy(j->device, &j->told, j->page.told, sizeof j->told, j->stream, j->error);
+  const tsr_status waited = j->device->backend->synchronize(j->device, j->stream, status ? NULL : j->error);
+  return status ? status : waited;
+}
+
+/* ---- The sample ------------------------------------------------------------------------------ */
+
+/* Returns the bytes of the memory of what is told and of frequent keys. */
+static uint64_t lay_out_hot(job *j, char *memory) {
+  const tsr_groups *g = j->groups;
+  tsr_group_page *page = &j->page;
+  uint64_t used = 0;
+  *page = (tsr_group_page){.n = g->n, .from = g->keys, .is_first = 1, .key_bytes = g->key_bytes};
+  page->keys = g->distinct;
+  page->counts = g->counts;
+  page->numbers = g->numbers;
+  page->room = g->room;
+  page->told = tsr_work_take(memory, &used, sizeof *page->told);
+  page->hot.keys = tsr_work_take(memory, &used, (uint64_t)TSR_GROUP_HOT * g->key_bytes);
+  page->hot.counts = tsr_work_take(memory, &used, TSR_GROUP_HOT * sizeof *page->hot.counts);
+  page->hot.slot_keys = tsr_work_take(memory, &used, (uint64_t)TSR_GROUP_HOT_SLOTS * g->key_bytes);
+  page->hot.slot_ids = tsr_work_take(memory, &used, TSR_GROUP_HOT_SLOTS * sizeof *page->hot.slot_ids);
+  return used;
+}
+
+/* Finds the frequent keys, and how often others occur. With k copies of each key a sample of s items has
+ * s^2 (k - 1) / 2 n pairs of equal ones. */
+static tsr_status look_at_sample(job *j) {
+  const double n = (double)j->groups->n, sampled = TSR_GROUP_IN_HAND(j->groups->key_bytes);
+  tsr_status status = j->device->backend->fill(j->device, j->page.told, 0, sizeof *j->page.told, j->stream, j->error);
+  j->page.seed = j->seed;
+  j->copies = COPIES_UNKNOWN;
+  j->is_sampled = j->groups->n >= SAMPLED || j->is_counted;
+  if (status == TSR_OK && j->is_sampled) status = run(j, TSR_GROUP_sample_32, &j->page, 1);
+  if (status || j->groups->n < WAITED) return status;
+  status = read_told(j);
+  j->copies = COPIES_MIN + 2 * j->told.pairs * 2 * n / (sampled * sampled); /* twice: it is an estimate */
+  j->is_sampled = j->told.hot;
+  return status;
+}
+
+/* ---- Sizes ----------------------------------------------------------------------------------- */
+
+/* Room of a bin that expects this many items; 0: they are to be counted. */
+static uint32_t room_of(const job *j, double expected) {
+  const double room = expected + DEVIATIONS * (sqrt(expected * j->copies) + j->copies);
+  return j->is_counted || room > ROOM_MAX * (expected + DEVIATIONS * COPIES_UNKNOWN) ? 0 : (uint32_t)room / 4 * 4;
+}
+
+static void plan(job *j) {
+  const uint32_t key_bytes = j->groups->key_bytes, expected = TSR_GROUP_EXPECTED(key_bytes);
+  uint32_t bits = j->groups->column_count ? 1 : 0, done = 0; /* values are combined by pages */
+  while ((j->groups->n - 1) >> bits >= expected) bits++;
+  j->passes = (bits + TSR_GROUP_BINS_LOG2 - 1) / TSR_GROUP_BINS_LOG2;
+  j->items[0] = j->groups->n;
+  for (uint32_t p = 0; p < j->passes; p++) {
+    const uint32_t own = (bits - done + j->passes - p - 1) / (j->passes - p);
+    tsr_group_pass *pass = &j->pass[p];
+    *pass =
+        (tsr_group_pass){.n = j->groups->n, .seed = j->seed, .segments.count = 1u << done, .bins_log2 = (uint16_t)own};
+    done += own;
+    j->bins[p] = 1ull << done;
+    pass->shift = (uint16_t)(key_bytes * 8 - done);
+    pass->room = room_of(j, (double)j->groups->n / (double)j->bins[p]);
+    j->items[p + 1] = pass->room ? pass->room * j->bins[p] : j->groups->n;
+  }
+  if (j->is_sampled) j->pass[0].hot = j->page.hot;
+}
+
+static uint64_t tiles_of(const job *j, uint32_t pass) {
+  const uint64_t tile = TSR_GROUP_TILE(j->groups->key_bytes);
+  return pass ? j->groups->n / tile + j->pass[pass].segments.count : (j->groups->n + tile - 1) / tile;
+}
+
+static void lay_out_pass(job *j, uint32_t p, char *memory, uint64_t *used) {
+  tsr_group_pass *pass = &j->pass[p];
+  pass->to = tsr_work_take(memory, used, j->items[p + 1] * j->groups->key_bytes);
+  pass->bin_begins = tsr_work_take(memory, used, (j->bins[p] + 1) * sizeof *pass->bin_begins);
+  pass->cursors = tsr_work_take(memory, used, j->bins[p] * sizeof *pass->cursors);
+  pass->segments.tiles = tsr_work_take(memory, used, (pass->segments.count + 1ull) * sizeof *pass->segments.tiles);
+  if (tells_places(j)) {
+    pass->runs = tsr_work_take(memory, used, (tiles_of(j, p) << pass->bins_log2) * sizeof *pass->runs);
+    pass->places = tsr_work_take(memory, used, j->items[p] * sizeof *pass->places);
+  }
+  pass->from = p ? j->pass[p - 1].to : j->groups->keys;
+  pass->segments.begins = p ? j->pass[p - 1].bin_begins : NULL;
+  pass->segments.ends = p ? j->pass[p - 1].cursors : NULL;
+  pass->told = j->page.told;
+}
+
+/* Returns the bytes of the scratch memory. */
+static uint64_t lay_out(job *j, char *memory) {
+  uint64_t used = 0, most = 0;
+  const tsr_group_pass *last = &j->pass[j->passes - 1];
+  for (uint32_t p = 0; p < j->passes; p++) lay_out_pass(j, p, memory, &used);
+  for (uint32_t p = 1; p <= j->passes; p++) most = j->items[p] > most ? j->items[p] : most;
+  for (uint32_t i = 0; i < (j->groups->numbers ? 2 : j->groups->column_count ? 1 : 0); i++)
+    j->scratch.numbers[i] = tsr_work_take(memory, &used, most * sizeof **j->scratch.numbers);
+  if (j->groups->column_count) {
+    const uint64_t page_count = j->bins[j->passes - 1];
+    for (uint32_t i = 0; i < 2; i++) j->scratch.values[i] = tsr_work_take(memory, &used, most * sizeof(uint64_t));
+    j->scratch.hot_sums =
+        tsr_work_take(memory, &used, TSR_GROUP_COMBINED * TSR_GROUP_HOT * sizeof *j->scratch.hot_sums);
+    j->page.bases = tsr_work_take(memory, &used, 2 * page_count * sizeof *j->page.bases);
+  }
+  j->page.larges = tsr_work_take(memory, &used, j->bins[j->passes - 1] * sizeof *j->page.larges);
+  j->page.from = last->to;
+  j->page.pages.begins = last->bin_begins;
+  j->page.pages.ends = last->cursors;
+  j->page.is_first = 0;
+  if (tells_places(j)) j->page.numbers = j->scratch.numbers[0];
+  return used;
+}
+
+/* ---- Steps ----------------------------------------------------------------------------------- */
+
+static tsr_status count_bins(const job *j, uint32_t p) {
+  const tsr_group_pass *pass = &j->pass[p];
+  tsr_status status = j->device->backend->fill(j->device, pass->bin_begins, 0,
+                                               (j->bins[p] + 1) * sizeof *pass->bin_begins, j->stream, j->error);
+  if (status == TSR_OK) status = run(j, TSR_GROUP_count_32, pass, tiles_of(j, p));
+  return status ? status : tsr_prefix_sum(j->device, pass->bin_begins, j->bins[p], j->stream, j->error);
+}
+
+static tsr_status order_keys(const job *j, uint32_t p) {
+  const tsr_group_pass *pass = &j->pass[p];
+  tsr_group_pass small = *pass;
+  tsr_status status = TSR_OK;
+  if (p) {
+    small.n = pass->segments.count;
+    small.room = TSR_GROUP_TILE(j->groups->key_bytes);
+    status = run_any(j, TSR_GROUP_tiles, &small, small.n);
+    if (status == TSR_OK)
+      status = tsr_prefix_sum(j->device, pass->segments.tiles, pass->segments.count, j->stream, j->error);
+  }
+  if (status == TSR_OK && !pass->room) status = count_bins(j, p);
+  small.n = j->bins[p] + 1;
+  small.room = pass->room;
+  if (status == TSR_OK) status = run_any(j, TSR_GROUP_begin, &small, small.n);
+  return status ? status : run(j, pass->hot.keys ? TSR_GROUP_sift_32 : TSR_GROUP_order_32, pass, tiles_of(j, p));
+}
+
+/* Combines `count` columns that are made of the same values. */
+static tsr_status combine(const job *j, const tsr_unique_column *columns, uint32_t count) {
+  const uint32_t last = j->passes - 1;
+  tsr_group_combine made = {.n = j->groups->n,
+                            .pages = j->page.pages,
+                            .bases = j->page.bases,
+                            .numbers = j->scratch.numbers[0],
+                            .places = j->pass[0].places,
+                            .values = columns->values,
+                            .room = j->groups->room,
+                            .told = j->page.told,
+                            .type = columns->type,
+                            .count = count,
+                            .key_bytes = j->groups->key_bytes,
+                            .hot_sums = j->scratch.hot_sums};
+  tsr_status status = TSR_OK;
+  for (uint32_t c = 0; c < count; c++) {
+    made.how[c] = columns[c].how;
+    made.combined[c] = columns[c].combined;
+  }
+  if (j->is_sampled) {
+    status =
+        j->device->backend->fill(j->device, j->scratch.hot_sums, 0,
+                                 TSR_GROUP_COMBINED * TSR_GROUP_HOT * sizeof *j->scratch.hot_sums, j->stream, j->error);
+    if (status == TSR_OK) status = run_any(j, TSR_GROUP_gather, &made, j->groups->n);
+  }
+  for (uint32_t p = 0; status == TSR_OK && p < j->passes; p++) {
+    tsr_group_pass move = j->pass[p];
+    move.from = p ? j->scratch.values[(p - 1) % 2] : columns->values;
+    move.to = j->scratch.values[p % 2];
+    move.room = TSR_GROUP_TILE(j->groups->key_bytes);
+    move.column_bytes = tsr_aggregate_bytes(columns->type);
+    status = run(j, TSR_GROUP_move_32, &move, tiles_of(j, p));
+  }
+  made.values = j->scratch.values[last % 2];
+  return status ? status : run(j, TSR_GROUP_combine_32, &made, j->bins[last]);
+}
+
+static tsr_status combine_all(const job *j) {
+  const tsr_unique_column *columns = j->groups->columns;
+  tsr_status status = TSR_OK;
+  for (uint32_t c = 0, count; status == TSR_OK && c < j->groups->column_count; c += count) {
+    for (count = 1; c + count < j->groups->column_count && count < TSR_GROUP_COMBINED; count++)
+      if (columns[c + count].values != columns[c].values || columns[c + count].type != columns[c].type) break;
+    status = combine(j, &columns[c], count);
+  }
+  return status;
+}
+
+static tsr_status bring_back(const job *j, uint32_t p) {
+  const uint32_t turn = (j->passes - 1 - p) % 2;
+  tsr_group_pass back = j->pass[p];
+  back.from = j->scratch.numbers[turn];
+  back.to = p ? j->scratch.numbers[!turn] : j->groups->numbers;
+  return run(j, TSR_GROUP_back_32, &back, tiles_of(j, p));
+}
+
+static tsr_status run_passes(job *j) {
+  tsr_status status = TSR_OK;
+  for (uint32_t p = 0; status == TSR_OK && p < j->passes; p++) status = order_keys(j, p);
+  if (status == TSR_OK) status = run(j, TSR_GROUP_page_32, &j->page, j->bins[j->passes - 1]);
+  if (status == TSR_OK) status = run(j, TSR_GROUP_large_32, &j->page, 1);
+  if (status == TSR_OK) status = combine_all(j); /* before numbers go back, for which the same memory is used */
+  for (uint32_t p = j->passes; status == TSR_OK && j->groups->numbers && p-- > 0;) status = bring_back(j, p);
+  return status;
+}
+
+/* told.fails: bins or a set did not do. */
+static tsr_status try(job *j) {
+  void *memory = NULL;
+  tsr_status status = look_at_sample(j);
+  if (status) return status;
+  plan(j);
+  if (!j->passes) {
+    status = run(j, TSR_GROUP_page_32, &j->page, 1);
+    return status ? status : read_told(j);
+  }
+  status = j->device->backend->allocate_in(j->device, lay_out(j, NULL), j->stream, &memory, j->error);
+  if (status) return status;
+  lay_out(j, memory);
+  status = run_passes(j);
+  if (status == TSR_OK) status = read_told(j);
+  const tsr_status freed = j->device->backend->free_in(j->device, memory, j->stream, status ? NULL : j->error);
+  return status ? status : freed;
+}
+
+static tsr_status try_seeds(job *j) {
+  for (uint32_t tries = 0; tries <= SEEDS; tries++) {
+    lay_out_hot(j, (char *)j->page.told); /* as it was before the passes */
+    tsr_status status = try(j);
+    if (status == TSR_NO_MEMORY && !j->is_counted)
+      j->told.fails = 1; /* bins that are counted need less */
+    else if (status || !j->told.fails)
+      return status;
+    if (j->is_counted) j->seed = j->seed * 0x9E3779B97F4A7C15ull + 1;
+    j->is_counted = true;
+    j->told = (tsr_group_told){.fails = 0};
+  }
+  return tsr_fail(
+      j->error, TSR_UNSUPPORTED,
+      "%u seeds brought too many keys together: they were made for that. Create the table with another seed",
+      (unsigned)SEEDS);
+}
+
+tsr_status tsr_groups_make(tsr_device *device, const tsr_groups *groups, void *stream, uint64_t *found,
+                           tsr_error *error) {
+  job j = {.device = device, .groups = groups, .stream = stream, .error = error, .seed = groups->seed};
+  void *memory = NULL;
+  tsr_status status = device->backend->allocate_in(device, lay_out_hot(&j, NULL), stream, &memory, error);
+  if (status) return status;
+  j.page.told = memory;
+  status = try_seeds(&j);
+  *found = j.told.found;
+  const tsr_status freed = device->backend->free_in(device, memory, stream, status ? NULL : error);
+  return status ? status : freed;
+}

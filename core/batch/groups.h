@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The distinct keys of a batch, without a table: how often each occurs, what its values add up to, and which of them
+ * each item has. Keys are mixed by a function that has an inverse. Passes bring the mixed keys into pages by their first
+ * bits, and a block of threads finds the distinct keys of each page in its own memory. Numbers of keys go back to the
+ * caller's order tile by tile, as the answers of runs.h do.
+ *
+ * A pass needs no count of its bins first: each bin has some room to spare, and a tile takes a run of it by one atomic.
+ * If a bin gets more than its room, the batch begins again with counts. Why: ../design/0034-groups.md. Read next:
+ * groups.c, groups.cu.
+ */
+#ifndef TSR_BATCH_GROUPS_H
+#define TSR_BATCH_GROUPS_H
+
+#include "core/kernels/aggregate.h"
+
+enum {
+  TSR_GROUP_THREADS = 512,
+  TSR_GROUP_TILE_BYTES = 1 << 15, /* keys that a block brings into order at once */
+  TSR_GROUP_BINS_LOG2 = 8,        /* the most of a segment: more would make a tile's runs shorter than a line */
+  TSR_GROUP_BINS = 1 << TSR_GROUP_BINS_LOG2,
+  TSR_GROUP_PASSES = 3,
+  TSR_GROUP_PAGE_BYTES = 1 << 15, /* of the first level of a page's set; at most half as many keys are expected */
+  TSR_GROUP_LAST = 512,           /* keys of the last level */
+  TSR_GROUP_LARGE_BLOCKS = 264,
+  TSR_GROUP_HOT_BLOCKS = 1056, /* two on each multiprocessor of a large GPU */
+  TSR_GROUP_HOT = 512,         /* the most frequent keys, which take another way, */
+  TSR_GROUP_HOT_SLOTS = 2 * TSR_GROUP_HOT,
+  TSR_GROUP_HOT_LEAST = 4 /* ... and how often each must be in the sample */
+};
+#define TSR_GROUP_TILE(key_bytes) (TSR_GROUP_TILE_BYTES / (key_bytes))
+#define TSR_GROUP_FIRST(key_bytes) (TSR_GROUP_PAGE_BYTES / (key_bytes))
+/* Keys that are expected in a page at most, and items that a block has in hand at once. */
+#define TSR_GROUP_EXPECTED(key_bytes) (TSR_GROUP_FIRST(key_bytes) / 2)
+#define TSR_GROUP_IN_HAND(key_bytes) (TSR_GROUP_EXPECTED(key_bytes) + TSR_GROUP_THREADS)
+/* Keys of all levels of a page's set, without the one that is not like the others. */
+#define TSR_GROUP_SLOTS(key_bytes) (TSR_GROUP_FIRST(key_bytes) + TSR_GROUP_FIRST(key_bytes) / 2 + TSR_GROUP_LAST)
+
+/* Of keys of 32 and of 64 bits:
+ * sample   which keys are frequent
+ * begin    where the bins of a pass begin, and where their next keys go
+ * tiles    how many tiles each segment has
+ * count    how many keys of each bin there are
+ * order    brings keys into the bins of a pass
+ * sift     the same, of the first pass, but frequent keys are counted and go nowhere
+ * page     the distinct keys of each page; those of too many items are listed
+ * large    the distinct keys of the pages that were listed; and the frequent ones
+ * back     numbers go back, from the order after a pass to the order before it
+ * move     values go the way of their keys
+ * combine  the values of each key become one, page by page
+ * gather   the same for frequent keys */
+#define TSR_GROUP_TILED .grid = {.threads = TSR_GROUP_THREADS, .block_items = 1}
+#define TSR_GROUP_STEPS(F)                                                                                             \
+  F(begin, .fit = NULL)                                                                                                \
+  F(tiles, .fit = NULL)                                                                                                \
+  F(sample_32, .grid = {.threads = TSR_GROUP_THREADS, .blocks = 1}, .fit = fit_page)                                   \
+  F(sample_64, .grid = {.threads = TSR_GROUP_THREADS, .blocks = 1}, .fit = fit_page)                                   \
+  F(count_32, TSR_GROUP_TILED)                                                                                         \
+  F(count_64, TSR_GROUP_TILED)                                                                                         \
+  F(order_32, TSR_GROUP_TILED, .fit = fit_tile)                                                                        \
+  F(order_64, TSR_GROUP_TILED, .fit = fit_tile)                                                                        \
+  F(sift_32, TSR_GROUP_TILED, .fit = fit_tile)                                                                         \
+  F(sift_64, TSR_GROUP_TILED, .fit = fit_tile)                                                                         \
+  F(page_32, TSR_GROUP_TILED, .fit = fit_page)                                                                         \
+  F(page_64, TSR_GROUP_TILED, .fit = fit_page)                                                                         \
+  F(large_32, .grid = {.threads = TSR_GROUP_THREADS, .blocks = TSR_GROUP_LARGE_BLOCKS}, .fit = fit_large)              \
+  F(large_64, .grid = {.threads = TSR_GROUP_THREADS, .blocks = TSR_GROUP_LARGE_BLOCKS}, .fit = fit_large)              \
+  F(back_32, TSR_GROUP_TILED, .fit = fit_tile)                                                                         \
+  F(back_64, TSR_GROUP_TILED, .fit = fit_tile)                                                                         \
+  F(move_32, TSR_GROUP_TILED, .fit = fit_column)                                                                       \
+  F(move_64, TSR_GROUP_TILED, .fit = fit_column)                                                                       \
+  F(combine_32, TSR_GROUP_TILED, .fit = fit_combined)                                                                  \
+  F(combine_64, TSR_GROUP_TILED, .fit = fit_combined)                                                                  \
+  F(gather, .grid = {.threads = TSR_GROUP_THREADS, .blocks_max = TSR_GROUP_HOT_BLOCKS})
+#define TSR_GROUP_ENUM(step, ...) TSR_GROUP_##step,
+enum { TSR_GROUP_STEPS(TSR_GROUP_ENUM) TSR_GROUP_STEP_COUNT };
+
+/* Added to the number of an item that leads its key's, in the order of pages, where values are to be combined. */
+#define TSR_GROUP_LEADS 0x80000000u
+
+/* What the device and the host tell each other. */
+typedef struct tsr_group_told {
+  uint64_t found;  /* distinct keys; at first the frequent ones, whose numbers come first */
+  uint32_t hot;    /* frequent keys */
+  uint32_t pairs;  /* items of the sample that repeat a key of it that is not frequent */
+  uint32_t fails;  /* 1: a bin has no room, or a set is full */
+  uint32_t larges; /* pages that have more items than a block has in hand */
+} tsr_group_told;
+
+/* The frequent keys. */
+typedef struct tsr_group_hot {
+  void *keys;         /* TSR_GROUP_HOT, mixed */
+  uint64_t *counts;   /* of each */
+  void *slot_keys;    /* TSR_GROUP_HOT_SLOTS: the same by open addressing, */
+  uint32_t *slot_ids; /* ... and which key that is */
+} tsr_group_hot;
+
+/* A tile's run in a bin: where it begins in the bins, and in the tile, and its items. */
+#define TSR_GROUP_RUN(begin, place, items) ((uint64_t)(items) << 48 | (uint64_t)(place) << 32 | (begin))
+/* The place of an item with a frequent key: this and the number of the key. */
+#define TSR_GROUP_HOT_PLACE 0x8000u
+
+/* Keys in segments, which are the bins of a pass; after the last pass these are pages. begins NULL: there is one segment, of
+ * all items. */
+typedef struct tsr_group_segments {
+  const uint64_t *begins; /* count + 1 */
+  const uint32_t *ends;
+  uint64_t *tiles; /* count + 1: tiles before each */
+  uint32_t count;
+} tsr_group_segments;
+
+/* A pass: from segments, which are the bins of the pass before, to bins. */
+typedef struct tsr_group_pass {
+  uint64_t n; /* begin: bins + 1; tiles: segments; others: items, if there is one segment */
+  uint64_t seed;
+  const void *from; /* keys; of the first pass they are not mixed; back: numbers in the order after the pass */
+  void *to;         /* mixed keys; back: numbers in the order before it */
+  tsr_group_segments segments;
+  uint64_t *bin_begins;  /* bins of all segments + 1; count: how many keys; then their prefix sum */
+  uint32_t *cursors;     /* of each bin: where its next key goes; then where it ends */
+  uint64_t *runs;        /* of each tile and bin: the tile's run (TSR_GROUP_RUN); NULL: nobody wants to know */
+  uint16_t *places;      /* of each item, its place in the tile in the order of bins */
+  uint32_t column_bytes; /* move: 4 or 8; from and to are values */
+  tsr_group_told *told;
+  tsr_group_hot hot;         /* keys NULL: there are none, or they were taken out before */
+  uint32_t room;             /* begin: of each bin, 0: bin_begins are known; tiles, move: items of a tile */
+  uint16_t shift, bins_log2; /* a mixed key's bin: these bits of it */
+} tsr_group_pass;
+
+/* sample, page, large */
+typedef struct tsr_group_page {
+  uint64_t n; /* items, if there is one page */
+  uint64_t seed;
+  const void *from; /* keys */
+  tsr_group_segments pages;
+  void *keys;        /* each once */
+  uint64_t *counts;  /* NULL: nobody wants to know */
+  uint32_t *numbers; /* of items, in the order of pages; the same */
+  uint64_t room;     /* of keys and counts, which are never written past it */
+  uint32_t *larges;  /* which pages are listed */
+  tsr_group_told *told;
+  tsr_group_hot hot;
+  uint64_t *bases;    /* of each page: the number of its first key, and how many it has; NULL: nobody wants to know */
+  uint32_t is_first;  /* keys are not mixed yet */
+  uint32_t key_bytes; /* for the host */
+} tsr_group_page;
+
+enum { TSR_GROUP_COMBINED = 4 };
+
+/* combine, gather: what becomes of one column of values. */
+typedef struct tsr_group_combine {
+  uint64_t n; /* items, if there is one page */
+  tsr_group_segments pages;
+  const uint64_t *bases;
+  const uint32_t *numbers; /* combine: of items, in the order of pages */
+  const uint16_t *places;  /* gather: of items, in the caller's order */
+  const void *values;      /* in the same order */
+  uint64_t room;           /* of each combined column, which is never written past it */
+  tsr_group_told *told;
+  uint32_t type, count, key_bytes; /* TSR_VALUES_; columns that are made */
+  uint32_t how[TSR_GROUP_COMBINED];
+  void *combined[TSR_GROUP_COMBINED];
+  uint64_t *hot_sums; /* TSR_GROUP_HOT for each column; zero before `gather` */
+} tsr_group_combine;
+
+TSR_STEPS(tsr_group_steps)
+
+#ifndef __CUDACC__
+#include "core/compose/backend.h"
+#include "core/tessera.h"
+
+/* A batch whose distinct keys are wanted. Arrays in device memory. */
+typedef struct tsr_groups {
+  uint64_t n; /* from 1 to TSR_GROUPS_MOST */
+  const void *keys;
+  uint32_t key_bytes; /* 4 or 8 */
+  uint64_t seed;
+  void *distinct; /* of the next two: NULL: not wanted */
+  uint64_t *counts;
+  uint64_t room;     /* of both */
+  uint32_t *numbers; /* n: keys[i] is distinct key number numbers[i]; NULL: not wanted */
+  const tsr_unique_column *columns;
+  uint32_t column_count;
+} tsr_groups;
+#define TSR_GROUPS_MOST (1ull << 30)
+
+/* Writes how many distinct keys there are to *found. Only a device with kernels has this (tsr_groups_are_made). Waits. */
+tsr_status tsr_groups_make(tsr_device *device, const tsr_groups *groups, void *stream, uint64_t *found,
+                           tsr_error *error) TSR_MUST_CHECK;
+#endif
+#endif
