@@ -200,10 +200,10 @@ std::string name_of(const testing::TestParamInfo<Race> &info) {
 }
 
 // Every layout x scheme, with the number of lanes and the policy taking turns; each has every pattern.
-std::vector<Race> races(bool is_small) {
+std::vector<Choice> tables_of_races(bool is_small) {
   const uint32_t shapes[][2] = {{4, 1}, {8, 4}, {16, 16}, {8, 8}, {1, 1}, {32, 2}};
   const char *const policies[] = {"first", "min", "replace", "add", "max"};
-  std::vector<Race> all;
+  std::vector<Choice> all;
   uint32_t turn = 0;
   for (const std::string &layout : choices::plugins_of("layout"))
     for (const std::string &probing : choices::plugins_of("probing"))
@@ -221,26 +221,30 @@ std::vector<Race> races(bool is_small) {
                            widths.value_bits,
                            device::sm(),
                            turn % 4 == 3 ? 64u : 0u};
-          if (!device::accepts(choice)) continue;
-          for (uint32_t pattern = 0; pattern < PATTERNS; pattern++) all.push_back({choice, (Pattern)pattern, is_small});
+          if (device::accepts(choice)) all.push_back(choice);
         }
   // and with all operations free to overlap, where that is possible
   for (const std::string &layout : choices::plugins_of("layout"))
     for (const std::string &probing : choices::plugins_of("probing")) {
       Choice choice = {layout, probing, "murmur3", "min", "mixed", "no", 4, 1, 32, 32, device::sm(), 0};
-      if (!device::accepts(choice)) continue;
-      for (uint32_t pattern = 0; pattern < PATTERNS; pattern++) all.push_back({choice, (Pattern)pattern, is_small});
+      if (device::accepts(choice)) all.push_back(choice);
     }
-  return tessera_test::drawn(all, [](const Race &r) -> tessera_test::Options {
-    const Choice &c = r.choice;
-    return {c.layout + " " + c.probing, // each of these has code of its own to win a slot
+  return tessera_test::drawn(all, [](const Choice &c) -> tessera_test::Options {
+    return {c.layout,
+            c.probing,
             std::to_string(c.key_bits) + " " + std::to_string(c.value_bits),
             std::to_string(c.bucket_slots) + " " + std::to_string(c.tile_lanes),
             c.duplicates,
             c.concurrency,
-            std::to_string(c.stash),
-            kPatternNames[r.pattern]};
+            std::to_string(c.stash)};
   });
+}
+
+std::vector<Race> races(bool is_small) {
+  std::vector<Race> all;
+  for (const Choice &choice : tables_of_races(is_small))
+    for (uint32_t pattern = 0; pattern < PATTERNS; pattern++) all.push_back({choice, (Pattern)pattern, is_small});
+  return all;
 }
 
 class OneBatch : public testing::TestWithParam<Race> {};

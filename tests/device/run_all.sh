@@ -132,7 +132,7 @@ list_jobs() {
       shards=$((cases / 16 + 1))
       [[ ! $suite =~ ^(histories|races_without_guard)$ ]] || shards=$((cases / 50 + 1))
       [[ ! $suite =~ ^(endurance|group) ]] || shards=$((cases / 5 + 1))
-      for ((i = 0; i < shards; i++)); do echo "$suite $i $shards */* $tool"; done
+      for ((i = 0; i < shards; i++)); do echo "$suite $i $shards */*${tool:+ $tool}"; done
     done
   done
 }
