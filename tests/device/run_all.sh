@@ -82,7 +82,7 @@ link_job() { # SUITE SHARD SHARDS
 # The result file of a job is NAME.xml. A job for which there is no time leaves nothing. end: in seconds since 1970.
 run_job() { # SUITE SHARD SHARDS FILTER TOOL
   local suite=$1 name=$1.$2.$3.${5:-alone} status=0 left=$((end - $(date +%s))) tool=()
-  [[ $3 != 1 ]] || name=$1.$4
+  [[ $4 == '*/*' ]] || name=$1.$4
   ((left > 0)) || return 0
   [[ ! ${5:-} ]] || tool=("$sanitizer" --tool "$5" --error-exitcode 9)
   # shellcheck disable=SC2086

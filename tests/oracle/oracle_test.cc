@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/oracle/chance.h"
+#include "tests/oracle/draw.h"
 #include "tests/oracle/exercise.h"
 
 namespace {
@@ -348,6 +349,27 @@ TEST(MultiOracle, KeepsEveryPair) {
   EXPECT_EQ(filled().erase_pairs(answered({1, 1}, {TSR_MISSING, TSR_ERASED}, {10, 10})), "");
   EXPECT_NE(filled().erase_pairs(answered({1, 1}, {TSR_ERASED, TSR_ERASED}, {10, 10})), "");
   EXPECT_NE(filled().erase_pairs(answered({1}, {TSR_ERASED}, {30})), "");
+}
+
+// Of 4 x 3 x 5 cases without those that nobody accepts: fewer, and every pair of options that is in them.
+TEST(Draw, CoversAllPairs) {
+  std::vector<tessera_test::Options> all;
+  for (int a = 0; a < 4; a++)
+    for (int b = 0; b < 3; b++)
+      for (int c = 0; c < 5; c++)
+        if (a != 2 || b != 1) all.push_back({std::to_string(a), std::to_string(b), std::to_string(c)});
+  for (uint64_t seed : {1u, 2u}) {
+    const std::vector<size_t> drawn = tessera_test::draw(all, seed);
+    EXPECT_LT(drawn.size(), all.size() / 2);
+    EXPECT_EQ(drawn, tessera_test::draw(all, seed));
+    for (const tessera_test::Options &one : all)
+      for (size_t b = 0; b < 3; b++)
+        for (size_t a = 0; a < b; a++)
+          EXPECT_TRUE(std::any_of(drawn.begin(), drawn.end(),
+                                  [&](size_t i) { return all[i][a] == one[a] && all[i][b] == one[b]; }))
+              << one[a] << " " << one[b];
+  }
+  EXPECT_NE(tessera_test::draw(all, 1), tessera_test::draw(all, 2));
 }
 
 } // namespace

@@ -37,6 +37,7 @@ static const meaning variables[] = {
      "From how many items of an operation per thread that compiler is used; 262144. What it made before is used "
      "from an eighth of that on. 0: calls wait for it."},
     {"XDG_CACHE_HOME", "Linked and compiled code is kept in its folder tessera; otherwise in ~/.cache/tessera."},
+    {"TESSERA_CACHE_MB", "How many MiB of linked and compiled code are kept; 256."},
     {"COLUMNS", "The width of help texts; otherwise that of the terminal, or 80."},
     {NULL, NULL}};
 
