@@ -137,12 +137,21 @@ static inline void answer(const search *s, uint64_t i, uint32_t found) {
   if (s->present) s->present[i] = found != 0;
 }
 
+static inline void search_each(const search *s, uint64_t begin, uint64_t end, bool is_wide) {
+  const tsr_key_column_set *set = &s->column->sets[0];
+  for (uint64_t i = begin; i < end; i++) {
+    if (i + TSR_KEY_COLUMN_AHEAD < end)
+      tsr_key_column_ask(set, tsr_key_column_key(s->keys, i + TSR_KEY_COLUMN_AHEAD, is_wide));
+    answer(s, i, sought(s, 0, tsr_key_column_key(s->keys, i, is_wide)));
+  }
+}
+
 static void search_rows(void *argument, uint64_t begin, uint64_t end) {
   const search *s = argument;
   if (s->column->key_bytes == sizeof(uint64_t))
-    for (uint64_t i = begin; i < end; i++) answer(s, i, sought(s, 0, tsr_key_column_key(s->keys, i, true)));
+    search_each(s, begin, end, true);
   else
-    for (uint64_t i = begin; i < end; i++) answer(s, i, sought(s, 0, tsr_key_column_key(s->keys, i, false)));
+    search_each(s, begin, end, false);
 }
 
 static inline void search_run(const search *s, uint64_t part, uint64_t begin, uint64_t end, bool is_wide) {

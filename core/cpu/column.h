@@ -5,7 +5,7 @@
  * Chunks of rows bring their keys into the order of parts, by the first bits of a hash, each within its own memory. Then each
  * part numbers its keys by a set that fits the caches. At last each chunk reads these numbers in the order of its rows: the
  * first row of a key gets the next number of the column. So numbers do not depend on threads. A column of few distinct keys
- * has no parts: each of its ranges of rows has a set, and these are united. Why: ../design/0035-columns.md.
+ * has no parts: each of its ranges of rows has a set, and these are united.
  */
 #ifndef TSR_CPU_COLUMN_H
 #define TSR_CPU_COLUMN_H
@@ -19,7 +19,11 @@ enum {
   TSR_KEY_COLUMN_PARTS_LOG2 =
       10, /* the most: with more, what a chunk has of a part would be shorter than a few lines */
   TSR_KEY_COLUMN_PARTS = 1 << TSR_KEY_COLUMN_PARTS_LOG2,
-  TSR_KEY_COLUMN_PART_KEYS = 1 << 13 /* distinct keys of a part: their set takes a quarter of a megabyte */
+  TSR_KEY_COLUMN_PART_KEYS = 1 << 15, /* distinct keys of a part */
+  /* With at most this many distinct keys a column has no parts: one thread alone asks for slots ahead, and parts would be two more
+   * passes; several threads would unite sets one after the other. */
+  TSR_KEY_COLUMN_ALONE_KEYS = 1 << 21,
+  TSR_KEY_COLUMN_RANGE_KEYS = 1 << 14
 };
 
 typedef struct tsr_key_column_slot {
@@ -61,6 +65,7 @@ struct tsr_key_column {
   uint32_t *firsts;           /* the first row of each key of the column */
   bool is_numbered;           /* numbers and firsts are written */
   uint64_t size;              /* distinct keys */
+  uint64_t likely;            /* about how many distinct keys a sample tells of */
   uint64_t *begins;           /* size + 1: where the rows of a key begin in `rows`; NULL: not asked for yet */
   uint32_t *rows;             /* the rows of each key, ascending */
 };
@@ -95,6 +100,17 @@ void *tsr_key_column_memory(uint64_t bytes);
 /* Brings n keys into the order of 1 << log2 parts. False: no memory. */
 bool tsr_key_column_split(tsr_key_column_parts *parts, const void *keys, uint64_t n, uint32_t key_bytes, uint32_t log2);
 void tsr_key_column_parts_free(tsr_key_column_parts *parts);
+
+/* How many keys a set has room for before it grows: slots may be three quarters full. */
+static inline uint32_t tsr_key_column_set_room(const tsr_key_column_set *set) {
+  return (uint32_t)(3 * (1ull << set->bits) / 4);
+}
+
+/* Asks for the slot at which a key is sought first. */
+static inline void tsr_key_column_ask(const tsr_key_column_set *set, uint64_t key) {
+  __builtin_prefetch(&set->slots[tsr_key_column_home(set, tsr_key_column_hash(key))]);
+}
+enum { TSR_KEY_COLUMN_AHEAD = 16 }; /* rows between asking for a slot and looking at it */
 
 /* An empty set with room for some keys. */
 bool tsr_key_column_set_make(tsr_key_column_set *set, uint64_t keys, uint32_t skip);

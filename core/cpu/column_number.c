@@ -4,32 +4,29 @@
  */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/cpu/column.h"
 #include "core/cpu/parallel.h"
 
 /* ---- How many distinct keys there are -------------------------------------------------------- */
 
-enum { SAMPLE = 1 << 12, REPEATED = 24 }; /* with fewer repeated keys a sample does not tell */
+enum { SAMPLE = 1 << 14, REPEATED = 24 }; /* with fewer repeated keys a sample does not tell */
 
 /* About, and rather too many: the number whose sample is expected to show as many as this one. */
 static uint64_t likely_distinct(const tsr_key_column *c) {
   const bool is_wide = c->key_bytes == sizeof(uint64_t);
-  const uint64_t stride = c->n / SAMPLE;
-  uint32_t number;
-  uint32_t rows[SAMPLE + SAMPLE / 2]; /* of the set: not read */
+  const uint64_t size = c->n >> 7 < SAMPLE ? c->n >> 7 : SAMPLE;
+  uint32_t number, rows[SAMPLE]; /* which nobody reads */
   tsr_key_column_set set = {.firsts = rows};
-  if (c->n <= 4 * SAMPLE || !tsr_key_column_set_make(&set, 2 * SAMPLE, 0)) return c->n;
-  set.firsts = rows;
-  for (uint64_t i = 0; i < SAMPLE; i++)
-    if (!tsr_key_column_set_add(&set, tsr_key_column_key(c->keys, i * stride, is_wide), 0, 1, &number)) break;
+  if (size < 2 * REPEATED || !tsr_key_column_set_make(&set, 2 * SAMPLE, 0)) return c->n;
+  for (uint64_t i = 0; i < size; i++)
+    if (!tsr_key_column_set_add(&set, tsr_key_column_key(c->keys, i * (c->n / size), is_wide), 0, 1, &number)) break;
   free(set.slots);
-  if (SAMPLE - set.size < REPEATED) return c->n;
+  if (size - set.size < REPEATED) return c->n;
   double low = set.size, high = (double)c->n;
   while (high > 1.05 * low) {
     const double middle = sqrt(low * high);
-    if (middle * -expm1(-SAMPLE / middle) < set.size)
+    if (middle * -expm1(-(double)size / middle) < set.size)
       low = middle;
     else
       high = middle;
@@ -51,7 +48,7 @@ static void number_part(job *j, uint64_t part) {
   const tsr_key_column_parts *parts = &c->parts;
   const uint64_t count = 1ull << parts->log2;
   tsr_key_column_set *set = &c->sets[part];
-  bool is_made = tsr_key_column_set_make(set, 0, parts->log2);
+  bool is_made = tsr_key_column_set_make(set, c->likely >> parts->log2, parts->log2);
   c->seen[part] = 0;
   for (uint64_t chunk = 0; chunk < parts->chunks && is_made; chunk++) {
     const uint64_t cell = chunk * count + part, first = chunk * TSR_KEY_COLUMN_CHUNK;
@@ -108,9 +105,8 @@ static void number_range(void *argument, uint64_t begin, uint64_t end) {
   for (uint64_t r = begin; r < end; r++) {
     tsr_key_column_set *set = &c->sets[r];
     const uint64_t row = r * c->range, left = c->n - row;
-    enum { FIRSTS = 48 }; /* what the least set has room for */
-    set->firsts = malloc(FIRSTS * sizeof *set->firsts);
-    if (!set->firsts || !tsr_key_column_set_make(set, 0, 0) ||
+    if (!tsr_key_column_set_make(set, c->likely, 0) ||
+        !(set->firsts = malloc(tsr_key_column_set_room(set) * sizeof *set->firsts)) ||
         !tsr_key_column_set_number(set, &(tsr_key_column_run){.keys = (const char *)c->keys + row * c->key_bytes,
                                                               .ids = c->ids + row,
                                                               .n = left < c->range ? left : c->range,
@@ -162,8 +158,10 @@ static bool by_ranges(tsr_key_column *c) {
 }
 
 bool tsr_key_column_number(tsr_key_column *c) {
-  const uint64_t distinct = likely_distinct(c);
+  const uint64_t most = tsr_parallel_threads() == 1 ? TSR_KEY_COLUMN_ALONE_KEYS : TSR_KEY_COLUMN_RANGE_KEYS;
   uint32_t log2 = 0;
-  while (log2 < TSR_KEY_COLUMN_PARTS_LOG2 && distinct >> log2 > TSR_KEY_COLUMN_PART_KEYS) log2++;
-  return log2 ? by_parts(c, log2) : by_ranges(c);
+  c->likely = likely_distinct(c);
+  if (c->likely <= most) return by_ranges(c);
+  while (log2 < TSR_KEY_COLUMN_PARTS_LOG2 && c->likely >> log2 > TSR_KEY_COLUMN_PART_KEYS) log2++;
+  return by_parts(c, log2);
 }

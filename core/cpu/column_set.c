@@ -7,13 +7,10 @@
 
 #include "core/cpu/column.h"
 
-/* Slots may be three quarters full. */
-static uint32_t room_of(uint32_t bits) { return (uint32_t)(3 * (1ull << bits) / 4); }
-
 bool tsr_key_column_set_make(tsr_key_column_set *set, uint64_t keys, uint32_t skip) {
   enum { LEAST = 6 };
   *set = (tsr_key_column_set){.bits = LEAST, .skip = skip, .firsts = set->firsts};
-  while (room_of(set->bits) < keys) set->bits++;
+  while (tsr_key_column_set_room(set) < keys) set->bits++;
   const uint64_t bytes = sizeof *set->slots << set->bits;
   set->slots = tsr_key_column_memory(bytes);
   if (set->slots) memset(set->slots, 0, bytes);
@@ -27,7 +24,7 @@ void tsr_key_column_set_free(tsr_key_column_set *set) {
 
 static bool grow(tsr_key_column_set *set) {
   const tsr_key_column_set old = *set;
-  if (!tsr_key_column_set_make(set, 2 * (uint64_t)room_of(old.bits), old.skip)) {
+  if (!tsr_key_column_set_make(set, 2 * (uint64_t)tsr_key_column_set_room(&old), old.skip)) {
     *set = old;
     return false;
   }
@@ -41,7 +38,7 @@ static bool grow(tsr_key_column_set *set) {
   set->size = old.size;
   free(old.slots);
   if (!set->firsts) return true;
-  uint32_t *firsts = realloc(set->firsts, room_of(set->bits) * sizeof *firsts);
+  uint32_t *firsts = realloc(set->firsts, tsr_key_column_set_room(set) * sizeof *firsts);
   if (firsts) set->firsts = firsts;
   return firsts != NULL;
 }
@@ -50,8 +47,10 @@ static bool grow(tsr_key_column_set *set) {
 static inline bool number(tsr_key_column_set *set, const tsr_key_column_run *run, bool is_wide, bool has_wide_ids) {
   tsr_key_column_set own = *set;
   bool is_made = true;
-  uint32_t room = room_of(own.bits);
+  uint32_t room = tsr_key_column_set_room(&own);
   for (uint64_t i = 0; i < run->n && is_made; i++) {
+    if (i + TSR_KEY_COLUMN_AHEAD < run->n)
+      tsr_key_column_ask(&own, tsr_key_column_key(run->keys, i + TSR_KEY_COLUMN_AHEAD, is_wide));
     const uint64_t key = tsr_key_column_key(run->keys, i, is_wide), mask = (1ull << own.bits) - 1;
     uint64_t at = tsr_key_column_home(&own, tsr_key_column_hash(key));
     while (own.slots[at].number && own.slots[at].key != key) at = (at + 1) & mask;
@@ -69,7 +68,7 @@ static inline bool number(tsr_key_column_set *set, const tsr_key_column_run *run
       ((uint32_t *)run->ids)[i] = id - 1;
     if (own.size >= room) {
       is_made = grow(&own);
-      room = room_of(own.bits);
+      room = tsr_key_column_set_room(&own);
     }
   }
   *set = own;
@@ -93,5 +92,5 @@ bool tsr_key_column_set_add(tsr_key_column_set *set, uint64_t key, uint32_t row,
   }
   slot->count += count;
   *number_of_key = slot->number - 1;
-  return set->size < room_of(set->bits) || grow(set);
+  return set->size < tsr_key_column_set_room(set) || grow(set);
 }
