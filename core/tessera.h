@@ -8,9 +8,9 @@
  * tessera_tools.h has what fewer programs need; tessera_devices.h and tessera_kernels.h build on it.
  *
  * Arrays: an array parameter has n items unless its comment gives another size. It is in host or in device memory, each
- * array on its own. Keys are uint32_t or uint64_t, by the spec's key_bits. Values are uint32_t or uint64_t, by value_bits.
- * A counter's values are its counts; counts of 8 and 16 bits are uint32_t. With value_bytes a value is a row of that many
- * bytes. A set or multiset has no values.
+ * array on its own. Keys are uint32_t, uint64_t or 16 bytes (the lower half first), by the spec's key_bits. Values are
+ * uint32_t or uint64_t, by value_bits. A counter's values are its counts; counts of 8 and 16 bits are uint32_t. With
+ * value_bytes a value is a row of that many bytes. A set or multiset has no values.
  * Ownership: the caller owns all arrays. What a call makes is freed by the _free or _destroy function next to it.
  * Errors: a call that can fail returns a tsr_status, and writes one sentence to *error unless error is NULL. It writes its
  * outputs on success only. The library never prints, exits or changes signal handlers.
@@ -111,7 +111,8 @@ enum {
   TSR_NOT_PLACED = 5, /* insert: no room; exactly one pair was handed back at this index (unplaced_keys) */
   TSR_FOUND = 6,
   TSR_MISSING = 7,
-  TSR_ERASED = 8
+  TSR_ERASED = 8,
+  TSR_EVICTED = 32 /* insert into a cache: as TSR_INSERTED, and the pair given up is handed back at this index */
 };
 
 /* Optional parts of an operation: NULL or all zero = none. Each array has n items, in host or device memory.
@@ -128,6 +129,11 @@ typedef struct tsr_call {
   uint64_t missing; /* find: the value for absent keys; with value_bytes these 8 bytes are repeated */
   uint64_t *times;  /* tsr_apply: 2 n times in ns of one clock; item i began at [2 i] and ended at [2 i + 1] */
   uint8_t *present; /* find, erase, erase_pairs: 1 for a key that was present, otherwise 0. results must be NULL */
+  /* kind = cache. scores: what the eviction part takes as given, per key of an insert or find. now: the clock of the call; 0:
+   * one more than at the call before. peek: tsr_find counts no use, as tsr_contains does. Other tables: TSR_UNSUPPORTED. */
+  const uint32_t *scores;
+  uint64_t now;
+  bool peek;
 } tsr_call;
 
 /* Inserts n pairs. The spec's `duplicates` decides what happens to a present key; a multiset or multimap keeps every pair.
@@ -176,6 +182,31 @@ TSR_API tsr_status tsr_evicted(tsr_table *table, uint64_t room, void *keys, uint
  * key has are passed over, 0xFFFFFFFF too. TSR_UNSUPPORTED for another table. */
 TSR_API tsr_status tsr_touch(tsr_table *table, uint64_t n, const uint32_t *numbers, void *stream, tsr_error *error);
 
+/* kind = cache: pairs whose scores are from lowest to highest, both included. A score is what the eviction part stores: with ttl
+ * the clock at which the pair expires. */
+typedef struct tsr_scored {
+  size_t size;
+  uint32_t lowest, highest;
+  void *keys, *values; /* tsr_export_if: in host or device memory, of `room` items each; NULL = not wanted */
+  uint32_t *scores;
+  uint64_t room;
+} tsr_scored;
+/* Erases them, and writes to *erased how many there were, unless it is NULL. Waits. TSR_UNSUPPORTED for another kind. */
+TSR_API tsr_status tsr_erase_if(tsr_table *table, const tsr_scored *pairs, uint64_t *erased, tsr_error *error);
+/* Writes them to the arrays, in no order, and their number to *count. TSR_BAD_ARGUMENT if `room` is too small; then only *count
+ * is written. Without arrays it only counts. Waits. TSR_UNSUPPORTED for another kind. */
+TSR_API tsr_status tsr_export_if(tsr_table *table, const tsr_scored *pairs, uint64_t *count, tsr_error *error);
+
+/* What the values of a column become for each distinct key. Sums of whole numbers have 64 bits and wrap, sums of floating
+ * point are of doubles; the least and the largest value have the type of the column. */
+enum { TSR_COMBINE_SUM, TSR_COMBINE_MIN, TSR_COMBINE_MAX };
+enum { TSR_VALUES_U32, TSR_VALUES_I32, TSR_VALUES_F32, TSR_VALUES_U64, TSR_VALUES_I64, TSR_VALUES_F64 };
+typedef struct tsr_unique_column {
+  const void *values; /* n */
+  void *combined;     /* as many as keys */
+  uint32_t type, how; /* TSR_VALUES_, TSR_COMBINE_ */
+} tsr_unique_column;
+
 typedef struct tsr_unique_arrays { /* in host or device memory; NULL = not wanted */
   size_t size;
   void *stream;
@@ -184,6 +215,8 @@ typedef struct tsr_unique_arrays { /* in host or device memory; NULL = not wante
   uint64_t *counts;  /* how often each distinct key occurs */
   uint64_t room;     /* of keys and counts */
   uint32_t keep;     /* 1: the table has the keys afterwards, with their numbers; 0: it is empty afterwards */
+  uint32_t column_count;
+  const tsr_unique_column *columns; /* column_count, or NULL; columns with the same values are best next to each other */
 } tsr_unique_arrays;
 /* kind = index: clears the table, numbers the keys, and writes how many are distinct to *count. On a GPU with numbering = any
  * and keep = 0 the batch is worked on without the table, which may then be of any size: that is several times as fast. It
@@ -320,7 +353,7 @@ typedef struct tsr_report { /* since the table was created or tsr_table_report_r
   uint64_t overflows;
   uint64_t zoned;   /* keys of finds and erases that were sorted by zones first (find_batch) */
   uint64_t ungrown; /* a part of not_placed: memory ended growth = double, and these calls returned TSR_NO_MEMORY */
-  uint64_t evicted; /* keys that an index with eviction gave up */
+  uint64_t evicted; /* keys that an index with eviction gave up, and pairs that a cache gave up */
 } tsr_report;
 
 /* Waits for the table's work and reads its counters. */

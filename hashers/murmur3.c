@@ -12,7 +12,8 @@ static tsr_status murmur3_plan(const void *config, const tsr_shape *shape, tsr_p
   return TSR_OK;
 }
 
-TSR_PLUGIN(murmur3_plan,
-           "MurmurHash3's finalizer, 32 or 64 bits. The usual choice: it mixes, so keys of any pattern fill buckets "
-           "evenly, and no other one that mixes is cheaper on a GPU. Invertible.",
-           "A. Appleby, MurmurHash3; the default of WarpCore's and BGHT's code");
+TSR_PLUGIN(
+    murmur3_plan,
+    "MurmurHash3's finalizer, of keys of 32, 64 or 128 bits. The usual choice: it mixes, so keys of any pattern fill "
+    "buckets evenly, and no other one that mixes is cheaper on a GPU. Invertible up to 64 bits.",
+    "A. Appleby, MurmurHash3; the default of WarpCore's and BGHT's code");

@@ -1,11 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * hasher murmur3: the finalizer of MurmurHash3 (fmix32, fmix64; A. Appleby, public domain) over the key xor a member's
- * constant. WarpCore's and BGHT's default.
+ * constant. WarpCore's and BGHT's default. Of 128-bit keys: of the upper half, and then of that hash xor the lower one.
  */
 #define TSR_PARAMETERS(P)
 
+#define TSR_KEYS_128 0
+
 #include "plugins/hasher.cuh"
+
+#if TSR_KEY_BITS == 128
+
+TSR_INLINE uint64_t murmur3_finalize(uint64_t h) {
+  h ^= h >> 33;
+  h *= 0xFF51AFD7ED558CCDu;
+  h ^= h >> 33;
+  h *= 0xC4CEB9FE1A85EC53u;
+  return h ^ h >> 33;
+}
+
+TSR_DEVICE tsr_hash TSR_PART(hash)(const tsr_ctx *c, tsr_key key, uint32_t i) {
+  const uint64_t high = (uint64_t)(key >> 64) ^ (TSR_WORD(c, 0) + i * 0x9E3779B97F4A7C15u);
+  return murmur3_finalize(murmur3_finalize(high) ^ (uint64_t)key);
+}
+
+TSR_PART_FUNCTIONS(.hash = TSR_PART(hash));
+
+#else
 
 TSR_DEVICE tsr_hash TSR_PART(hash)(const tsr_ctx *c, tsr_key key, uint32_t i) {
   uint64_t seed = TSR_WORD(c, 0);
@@ -44,3 +65,5 @@ TSR_DEVICE tsr_key TSR_PART(unhash)(const tsr_ctx *c, tsr_hash h) {
 }
 
 TSR_PART_FUNCTIONS(.hash = TSR_PART(hash), .unhash = TSR_PART(unhash));
+
+#endif

@@ -12,7 +12,8 @@ static tsr_status murmur3_full_plan(const void *config, const tsr_shape *shape, 
   return TSR_OK;
 }
 
-TSR_PLUGIN(murmur3_full_plan,
-           "MurmurHash3 of the key's bytes: x86_32, for 64-bit keys the first half of x64_128. For hashes that other "
-           "programs compute too.",
-           "A. Appleby, MurmurHash3; HashGraph 5; multi-GPU HashGraph 4.2");
+TSR_PLUGIN(
+    murmur3_full_plan,
+    "MurmurHash3 of the key's bytes: x86_32, for keys of 64 and 128 bits the first half of x64_128. For hashes that "
+    "other programs compute too.",
+    "A. Appleby, MurmurHash3; HashGraph 5; multi-GPU HashGraph 4.2");

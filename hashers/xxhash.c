@@ -12,6 +12,7 @@ static tsr_status xxhash_plan(const void *config, const tsr_shape *shape, tsr_pl
   return TSR_OK;
 }
 
-TSR_PLUGIN(xxhash_plan,
-           "XXH32 of a 32-bit key's bytes, XXH64 of a 64-bit key's. For hashes that other programs compute too.",
-           "Y. Collet, xxHash; the default of cuCollections");
+TSR_PLUGIN(
+    xxhash_plan,
+    "XXH32 of a 32-bit key's bytes, XXH64 of a 64- or 128-bit key's. For hashes that other programs compute too.",
+    "Y. Collet, xxHash; the default of cuCollections");

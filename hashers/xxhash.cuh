@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * hasher xxhash: xxHash (Y. Collet, "xxHash fast digest algorithm", the specification) of the key's bytes, low byte
- * first: XXH32 for 32-bit keys, XXH64 for 64-bit keys. Member i has the seed word + i times the golden ratio, so member
+ * first: XXH32 for 32-bit keys, XXH64 for 64- and 128-bit keys. Member i has the seed word + i times the golden ratio, so member
  * 0 of a word s is the published function with seed s.
  */
 #define TSR_PARAMETERS(P)
 
+#define TSR_KEYS_128 0
+
 #include "plugins/hasher.cuh"
 
-#if TSR_KEY_BITS == 64
+#if TSR_KEY_BITS >= 64
 
 #define XXHASH_PRIME_1 0x9E3779B185EBCA87u
 #define XXHASH_PRIME_2 0xC2B2AE3D27D4EB4Fu
@@ -16,11 +18,19 @@
 #define XXHASH_PRIME_4 0x85EBCA77C2B2AE63u
 #define XXHASH_PRIME_5 0x27D4EB2F165667C5u
 
+/* The hash so far, and the next 8 bytes. */
+TSR_INLINE uint64_t xxhash_round(uint64_t h, uint64_t bytes) {
+  uint64_t lane = bytes * XXHASH_PRIME_2;
+  h ^= (lane << 31 | lane >> 33) * XXHASH_PRIME_1;
+  return (h << 27 | h >> 37) * XXHASH_PRIME_1 + XXHASH_PRIME_4;
+}
+
 TSR_DEVICE tsr_hash TSR_PART(hash)(const tsr_ctx *c, tsr_key key, uint32_t i) {
-  uint64_t lane = key * XXHASH_PRIME_2;
-  lane = (lane << 31 | lane >> 33) * XXHASH_PRIME_1;
-  uint64_t h = (TSR_WORD(c, 0) + i * 0x9E3779B97F4A7C15u + XXHASH_PRIME_5 + sizeof key) ^ lane;
-  h = (h << 27 | h >> 37) * XXHASH_PRIME_1 + XXHASH_PRIME_4;
+  uint64_t h = TSR_WORD(c, 0) + i * 0x9E3779B97F4A7C15u + XXHASH_PRIME_5 + sizeof key;
+  h = xxhash_round(h, (uint64_t)key);
+#if TSR_KEY_BITS == 128
+  h = xxhash_round(h, (uint64_t)(key >> 64));
+#endif
   h ^= h >> 33;
   h *= XXHASH_PRIME_2;
   h ^= h >> 29;

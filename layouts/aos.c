@@ -21,6 +21,7 @@ static tsr_status aos_plan(const void *config, const tsr_shape *shape, tsr_plan 
 }
 
 TSR_PLUGIN(aos_plan,
-           "Key and value next to each other (array of structs), read by one load. For any widths. An insert writes "
+           "Key and value next to each other (array of structs), read by one load. For any widths, 128-bit keys in "
+           "sets only. An insert writes "
            "the value after the key, so finds must not overlap inserts, and schemes that move pairs take sets only.",
            "WarpCore IV-B1");

@@ -11,6 +11,8 @@
   P(uint32_t, tile_lanes, 1, 1, 32,                                                                                    \
     "GPU threads (lanes of a warp) that read a bucket together: a power of two, at most bucket_slots.")
 
+#define TSR_KEYS_128 0
+
 #include "plugins/layout.cuh"
 
 /* C's own layout: 8 bytes for 32 + 32 bits, 16 for wider pairs, and no half crosses 8 bytes. */
@@ -24,12 +26,16 @@ typedef struct aos_slot {
 /* AOS_UNIT: what is read atomically, so that neither half is torn. */
 enum {
   AOS_WORDS = sizeof(aos_slot) / 4,
-  AOS_UNIT = sizeof(aos_slot) == 16 || TSR_KEY_BITS == 64 ? 8 : 4,
+  AOS_UNIT = TSR_KEY_BITS == 128                            ? 16
+             : sizeof(aos_slot) == 16 || TSR_KEY_BITS == 64 ? 8
+                                                            : 4,
   AOS_PAYLOAD_WORD = AOS_WORDS / 2
 };
 
 TSR_INLINE tsr_key aos_key(const tsr_bucket *b, uint32_t j) {
-#if TSR_KEY_BITS == 64
+#if TSR_KEY_BITS == 128
+  return tsr_key_of_words(b->word + AOS_WORDS * j);
+#elif TSR_KEY_BITS == 64
   return (tsr_key)b->word[AOS_WORDS * j + 1] << 32 | b->word[AOS_WORDS * j];
 #else
   return b->word[AOS_WORDS * j];

@@ -19,7 +19,9 @@ static tsr_status packed_plan(const void *config, const tsr_shape *shape, tsr_pl
   return TSR_OK;
 }
 
-TSR_PLUGIN(packed_plan,
-           "Key and value in one word of 32, 64 or 128 bits, written by one atomic operation. Works with every probing "
-           "scheme but slab_list, and finds may overlap inserts. Pairs over 64 bits need compute capability 9.0.",
-           "WarpCore IV-B1");
+TSR_PLUGIN(
+    packed_plan,
+    "Key and value in one word of 32, 64 or 128 bits, written by one atomic operation. Works with every probing "
+    "scheme but slab_list, and finds may overlap inserts. Pairs over 64 bits need compute capability 9.0. Keys of "
+    "128 bits fill the word: sets only.",
+    "WarpCore IV-B1");

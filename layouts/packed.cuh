@@ -8,6 +8,8 @@
   P(uint32_t, tile_lanes, 1, 1, 32,                                                                                    \
     "GPU threads (lanes of a warp) that read a bucket together: a power of two, at most bucket_slots.")
 
+#define TSR_KEYS_128 0
+
 #include "plugins/pair.cuh"
 
 TSR_INLINE tsr_pair *packed_words(const tsr_ctx *c, uint64_t ref) {

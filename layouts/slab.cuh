@@ -9,6 +9,8 @@
   P(uint32_t, tile_lanes, 1, 1, 32,                                                                                    \
     "GPU threads (lanes of a warp) that read a slab together: a power of two, at most one per word of the slab.")
 
+#define TSR_KEYS_128 0
+
 #include "plugins/allocator.cuh"
 #include "plugins/pair.cuh"
 

@@ -24,5 +24,6 @@ static tsr_status soa_plan(const void *config, const tsr_shape *shape, tsr_plan 
 
 TSR_PLUGIN(soa_plan,
            "Keys in one array, values in another (struct of arrays). A probe reads keys only, and a hit reads its "
-           "value apart. For any widths. Finds must not overlap inserts, and schemes that move pairs take sets only.",
+           "value apart. For any widths, 128-bit keys included. Finds must not overlap inserts, and schemes that move "
+           "pairs take sets only.",
            "WarpCore IV-B1");

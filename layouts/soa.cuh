@@ -11,12 +11,16 @@
   P(uint32_t, tile_lanes, 1, 1, 32,                                                                                    \
     "GPU threads (lanes of a warp) that read a bucket together: a power of two, at most bucket_slots.")
 
+#define TSR_KEYS_128 0, 32, 64
+
 #include "plugins/layout.cuh"
 
 enum { SOA_KEYS, SOA_PAYLOADS };
 
 TSR_INLINE tsr_key soa_seen(const tsr_bucket *b, uint32_t j) {
-#if TSR_KEY_BITS == 64
+#if TSR_KEY_BITS == 128
+  return tsr_key_of_words(b->word + 4 * j);
+#elif TSR_KEY_BITS == 64
   return (tsr_key)b->word[2 * j + 1] << 32 | b->word[2 * j];
 #else
   return b->word[j];

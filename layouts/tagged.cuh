@@ -13,6 +13,8 @@
 #define TSR_PARAMETERS(P)                                                                                              \
   P(uint32_t, bucket_bytes, 128, 64, 128, "Bytes per bucket, 64 or 128. The tags are among them.")
 
+#define TSR_KEYS_128 0
+
 #include "plugins/pair.cuh"
 
 /* A tag of 0xFF is an empty slot's, as the region is filled. */
@@ -23,8 +25,8 @@ enum { TAGGED_SLOTS_MAX = 28, TAGGED_HAS_TAGS = TSR_BUCKET_WORDS - 1 };
 
 TSR_INLINE uint32_t tagged_tag(tsr_key key) {
   if (key >= TSR_ERASED_KEY) return TAGGED_ERASED | (key == TSR_EMPTY_KEY);
-#if TSR_KEY_BITS == 64
-  uint32_t tag = (uint32_t)(key * 0x9E3779B97F4A7C15u >> 56);
+#if TSR_KEY_BITS >= 64
+  uint32_t tag = (uint32_t)(tsr_key_word(key) * 0x9E3779B97F4A7C15u >> 56);
 #else
   uint32_t tag = key * 0x9E3779B1u >> 24;
 #endif

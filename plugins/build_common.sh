@@ -11,25 +11,35 @@ fail() {
   exit 1
 }
 
-# One line `KEY_BITS PAYLOAD_BITS SUFFIX` per width; `any` where a part does not depend on that width.
+# One line `KEY_BITS PAYLOAD_BITS SUFFIX` per width; `any` where a part does not depend on that width. After the kind of
+# widths come those of payloads for which there is code of 128-bit keys.
 list_widths() {
-  local key payload
-  case $1 in
+  local kind=$1 key payload
+  shift
+  case $kind in
     key_payload)
       for key in 32 64; do
         for payload in 0 32 64; do
           echo "$key $payload _k${key}c${payload}"
         done
       done
+      for payload in "$@"; do
+        echo "128 $payload _k128c${payload}"
+      done
       ;;
     key)
-      for key in 32 64; do
+      for key in 32 64 ${1:+128}; do
         echo "$key any _k${key}"
       done
       ;;
     none) echo "any any" ;;
-    *) fail "--widths $1: allowed are key_payload, key and none" ;;
+    *) fail "--widths $kind: allowed are key_payload, key and none" ;;
   esac
+}
+
+# The payload widths of a source's code for 128-bit keys: its line `#define TSR_KEYS_128 0, 32, 64`. Without it there is none.
+widths_of_128() {
+  sed -n 's/^#define TSR_KEYS_128 \([0-9, ]*\)$/\1/p' "$1" | tr -d ','
 }
 
 # The -D flags of a width.

@@ -39,7 +39,8 @@ while (($#)); do
 done
 [[ $widths && $symbol && $out && $device_source ]] ||
   fail "--widths, --symbol, --out and a source are required"
-width_rows=$(list_widths "$widths")
+# shellcheck disable=SC2046
+width_rows=$(list_widths "$widths" $(widths_of_128 "$device_source"))
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

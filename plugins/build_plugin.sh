@@ -8,8 +8,8 @@
 #                   --out ROLE_NAME.so NAME.c NAME.cuh
 #
 # --tsan: for `tessera conform --tsan`: by clang, with ThreadSanitizer, whose runtime is the kit's; no device code.
-# layouts and probing schemes depend on key_payload, hashers on key, allocators on none. The SDK root is the folder
-# that contains plugins/. Also read: CC (gcc), TSR_CFLAGS and TSR_LDFLAGS (more flags), TSR_JOBS (compilers at a
+# layouts and probing schemes depend on key_payload, hashers on key, allocators and eviction parts on none. The SDK
+# root is the folder that contains plugins/. Also read: CC (gcc), TSR_CFLAGS and TSR_LDFLAGS (more flags), TSR_JOBS (compilers at a
 # time, 2). Read next: plugin.h (what a plugin is), build_images.sh (device code).
 
 # shellcheck source=build_common.sh
@@ -42,14 +42,15 @@ while (($#)); do
 done
 [[ $role && $name && $widths && $out && $host_source && $device_source ]] ||
   fail "--role, --name, --widths, --out, a .c and a .cuh are required"
-[[ $role =~ ^(layout|probing|hasher|allocator)$ ]] ||
-  fail "--role $role: allowed are layout, probing, hasher and allocator"
+[[ $role =~ ^(layout|probing|hasher|allocator|eviction)$ ]] ||
+  fail "--role $role: allowed are layout, probing, hasher, allocator and eviction"
 [[ $name =~ ^[a-z][a-z0-9_]{0,23}$ ]] ||
   fail "--name $name: a name is 1 to 24 of a-z, 0-9 and _, and starts with a letter"
 for file in "$host_source" "$device_source" "$sdk_root/plugins/plugin.h"; do
   [[ -f $file ]] || fail "$file: no such file"
 done
-width_rows=$(list_widths "$widths")
+# shellcheck disable=SC2046
+width_rows=$(list_widths "$widths" $(widths_of_128 "$device_source"))
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

@@ -7,7 +7,8 @@
  * The same source is compiled four ways: by nvcc to LTO-IR (device), by the C compiler into a plugin's function table
  * (the cpu backend: a tile is one lane, atomics are real), by NVRTC as part of the glue, and with TSR_FUSED by the C
  * compiler at run time, in one unit with the glue and all parts of a table (core/design/0013-cpu-fused.md). Widths are macros:
- * TSR_KEY_BITS (32, 64) and TSR_PAYLOAD_BITS (0, 32, 64); authors write tsr_key, tsr_hash and tsr_payload.
+ * TSR_KEY_BITS (32, 64, and 128 in parts that say so by TSR_KEYS_128) and TSR_PAYLOAD_BITS (0, 32, 64); authors write
+ * tsr_key, tsr_hash and tsr_payload.
  *
  * Collective functions must be reached by all lanes of the tile (or, where said, of the warp) together.
  * Read next: probing.cuh, the shortest role.
@@ -78,8 +79,13 @@
 
 /* ---- Widths ---------------------------------------------------------------------------------- */
 
+typedef unsigned __int128 tsr_u128;
+
 #ifdef TSR_KEY_BITS
-#if TSR_KEY_BITS == 64
+#if TSR_KEY_BITS == 128
+typedef tsr_u128 tsr_key;
+typedef uint64_t tsr_hash; /* no table has more buckets than 64 bits name */
+#elif TSR_KEY_BITS == 64
 typedef uint64_t tsr_key;
 typedef uint64_t tsr_hash;
 #else
@@ -90,6 +96,15 @@ typedef uint32_t tsr_hash;
  * reserved for the user and no part ever sees them as a key. */
 #define TSR_EMPTY_KEY ((tsr_key) ~(tsr_key)0)
 #define TSR_ERASED_KEY ((tsr_key) ~(tsr_key)1)
+
+/* A key as one word, for what needs a few mixed bits and is no hasher. Of 128 bits both halves count. */
+TSR_INLINE uint64_t tsr_key_word(tsr_key key) {
+#if TSR_KEY_BITS == 128
+  return (uint64_t)key ^ (uint64_t)(key >> 64) * 0x9E3779B97F4A7C15u;
+#else
+  return key;
+#endif
+}
 #endif
 
 #ifdef TSR_PAYLOAD_BITS
@@ -99,8 +114,6 @@ typedef uint64_t tsr_payload;
 typedef uint32_t tsr_payload; /* at 0 bits always 0 and never stored */
 #endif
 #endif
-
-typedef unsigned __int128 tsr_u128;
 
 /* ---- The one argument ------------------------------------------------------------------------ */
 
@@ -288,7 +301,10 @@ TSR_INLINE uint64_t tsr_shuffle64(const tsr_ctx *c, uint64_t value, uint32_t fro
 
 #ifdef TSR_KEY_BITS
 TSR_INLINE tsr_key tsr_shuffle_key(const tsr_ctx *c, tsr_key value, uint32_t from) {
-#if TSR_KEY_BITS == 64
+#if TSR_KEY_BITS == 128
+  const uint64_t low = tsr_shuffle64(c, (uint64_t)value, from);
+  return (tsr_key)tsr_shuffle64(c, (uint64_t)(value >> 64), from) << 64 | low;
+#elif TSR_KEY_BITS == 64
   return tsr_shuffle64(c, value, from);
 #else
   return tsr_shuffle32(c, value, from);
@@ -879,7 +895,9 @@ TSR_INLINE uint64_t tsr_exchange64(uint64_t *address, uint64_t desired) {
 /* Each is the function of the key's or the payload's width. */
 #ifdef TSR_KEY_BITS
 TSR_INLINE tsr_key tsr_cas_key(tsr_key *address, tsr_key expected, tsr_key desired) {
-#if TSR_KEY_BITS == 64
+#if TSR_KEY_BITS == 128
+  return tsr_cas128(address, expected, desired);
+#elif TSR_KEY_BITS == 64
   return tsr_cas64(address, expected, desired);
 #else
   return tsr_cas32(address, expected, desired);
@@ -887,7 +905,9 @@ TSR_INLINE tsr_key tsr_cas_key(tsr_key *address, tsr_key expected, tsr_key desir
 }
 
 TSR_INLINE tsr_key tsr_exchange_key(tsr_key *address, tsr_key desired) {
-#if TSR_KEY_BITS == 64
+#if TSR_KEY_BITS == 128
+  return tsr_exchange128(address, desired);
+#elif TSR_KEY_BITS == 64
   return tsr_exchange64(address, desired);
 #else
   return tsr_exchange32(address, desired);
@@ -895,7 +915,9 @@ TSR_INLINE tsr_key tsr_exchange_key(tsr_key *address, tsr_key desired) {
 }
 
 TSR_INLINE void tsr_store_key(tsr_key *address, tsr_key key) {
-#if TSR_KEY_BITS == 64
+#if TSR_KEY_BITS == 128
+  tsr_store128(address, key);
+#elif TSR_KEY_BITS == 64
   tsr_store64(address, key);
 #else
   tsr_store32(address, key);
@@ -1070,7 +1092,7 @@ TSR_INLINE void tsr_combine_at(const tsr_ctx *c, tsr_payload *address, uint32_t 
 #ifdef TSR_KEY_BITS
 /* The lock that guards a key. Different keys may share one. */
 TSR_INLINE uint32_t tsr_lock_of(const tsr_ctx *c, tsr_key key) {
-  return (uint32_t)(((uint64_t)key + 1u) * 0x9E3779B97F4A7C15u >> c->t->lock_shift);
+  return (uint32_t)((tsr_key_word(key) + 1u) * 0x9E3779B97F4A7C15u >> c->t->lock_shift);
 }
 #endif
 

@@ -2,8 +2,9 @@
  *
  * The hasher role: a seeded family of hash functions over keys. Widths: key only.
  *
- *   hash(c, key, i)   returns the hash by the i-th member of the family, for any i, in as many bits as the key has. All
- *                     bits are used: tsr_reduce takes the top. It depends on (key, i, state) only: no lane, no memory.
+ *   hash(c, key, i)   returns the hash by the i-th member of the family, for any i, in as many bits as the key has, but at
+ *                     most 64. All bits are used: tsr_reduce takes the top. It depends on (key, i, state) only: no
+ *                     lane, no memory.
  *   unhash(c, hash)   returns the key whose hash by member 0 this is, if that member is a bijection. Optional: for layouts
  *                     that store a part of the hash in place of the key (fact short_keys).
  *

@@ -92,6 +92,14 @@ typedef struct tsr_layout_functions {
 TSR_LAYOUT_FUNCTIONS(TSR_ENTRY_F, TSR_ENTRY_O)
 #endif
 
+#if defined(TSR_KEY_BITS) && TSR_KEY_BITS == 128
+/* The key in four words of a loaded bucket, the low one first. */
+TSR_INLINE tsr_key tsr_key_of_words(const uint32_t *word) {
+  const uint64_t low = (uint64_t)word[1] << 32 | word[0], high = (uint64_t)word[3] << 32 | word[2];
+  return (tsr_key)high << 64 | low;
+}
+#endif
+
 /* Services for layouts: the mapping of slots to lanes that they share. Slot s belongs to lane s % tile_lanes, as that
  * lane's slot number s / tile_lanes. In memory a lane's slots are in pieces of 16 bytes, or one piece of less: first
  * all lanes' first pieces, then their second ones, as tsr_load reads them. A bucket's places are its slots and what the

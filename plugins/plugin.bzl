@@ -18,7 +18,7 @@ def tsr_plugin(name, role, widths, visibility = None):
 
     Args:
       name: the plugin's name, that of its files.
-      role: layout, probing, hasher or allocator.
+      role: layout, probing, hasher, allocator or eviction.
       widths: what its code depends on: key_payload, key or none.
       visibility: of the target.
     """

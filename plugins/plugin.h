@@ -22,7 +22,8 @@ extern "C" {
 
 /* ---- Facts: what is known of a composition. Each has one writer. ----------------------------- */
 
-/* The facts that plan() writes into tsr_plan: of a layout, an allocator, a probing scheme; a hasher has none. The core
+/* The facts that plan() writes into tsr_plan: of a layout, an allocator, a probing scheme, an eviction part; a hasher has
+ * none. The core
  * copies them to the shape, where the parts that plan later read them. F(type, name).
  * bucket_places: how many times the size of a slot fits in a bucket, a power of two up to 32. Places that are not slots are
  * private to the layout, such as a link or tags. */
@@ -52,6 +53,7 @@ extern "C" {
  * that were not empty, and a claim takes the lowest vacant slot of its bucket.
  * choices: 0, or a new pair goes to the least loaded of this many buckets of its walk, the first of equal ones. With
  * first_slots these are the buckets after the first one, and they are used once that has first_slots pairs.
+ * walk_max: 0, or the most buckets that the walk of a key has.
  * counts_slots: a promise: a new pair may go into any bucket of its walk with room, if those before have none. place() is
  * then called only for pairs that find none. */
 #define TSR_PROBING_FACTS(F)                                                                                           \
@@ -66,7 +68,14 @@ extern "C" {
   F(uint32_t, counts_slots)  /* see above */                                                                           \
   F(uint32_t, asks_for_room) /* 1: place() uses nothing of a bucket but has_room */                                    \
   F(uint32_t, choices)       /* see above */                                                                           \
+  F(uint64_t, walk_max)      /* see above */                                                                           \
   F(uint32_t, has_notes)     /* 1: next() reads notes (tsr_note) */
+
+/* weighs_new: a new pair that would be worth less than every candidate is not taken, and is handed back itself. */
+#define TSR_EVICTION_FACTS(F)                                                                                          \
+  F(uint32_t, score_bits)   /* of the score that is stored for a slot: 8, 16 or 32 */                                  \
+  F(uint32_t, weighs_new)   /* see above */                                                                            \
+  F(uint32_t, index_scores) /* TSR_SCORES_: how an index keeps such scores */
 
 #define TSR_FACT_MEMBER(type, name) type name;
 typedef struct tsr_layout_facts {
@@ -78,6 +87,9 @@ typedef struct tsr_allocator_facts {
 typedef struct tsr_probing_facts {
   TSR_PROBING_FACTS(TSR_FACT_MEMBER)
 } tsr_probing_facts;
+typedef struct tsr_eviction_facts {
+  TSR_EVICTION_FACTS(TSR_FACT_MEMBER)
+} tsr_eviction_facts;
 
 /* All facts, as plan() reads them; 0 before their writer has planned. */
 typedef struct tsr_shape {
@@ -102,6 +114,7 @@ typedef struct tsr_shape {
                          whatever their hashes; else one for each of buckets_min; of a pool what was asked for */
   TSR_ALLOCATOR_FACTS(TSR_FACT_MEMBER)
   TSR_PROBING_FACTS(TSR_FACT_MEMBER)
+  TSR_EVICTION_FACTS(TSR_FACT_MEMBER)
   /* from the core, after all plan() calls: for services of the SDK */
   uint32_t guard;     /* TSR_GUARD_ */
   uint32_t is_mixed;  /* 1: operations of all kinds overlap, so every load must be coherent */
@@ -135,6 +148,7 @@ typedef struct tsr_plan {
     tsr_layout_facts layout;
     tsr_allocator_facts allocator;
     tsr_probing_facts probing;
+    tsr_eviction_facts eviction;
   };
   tsr_region regions[TSR_REGIONS_MAX];
   tsr_slot_column keys, payloads;  /* of a layout; optional */
@@ -206,8 +220,8 @@ static inline uint64_t tsr_next_prime(uint64_t n) {
 }
 
 /* For schemes whose walk visits every bucket unless max_probes bounds it. Writes the number of buckets that it visits to
- * *limit (max_probes = 0: all), and refuses 2^32 buckets or more. scheme: the plugin's name. */
-static inline tsr_status tsr_plan_walk(const tsr_plan *plan, const char *scheme, uint32_t max_probes, uint64_t *limit,
+ * *limit (max_probes = 0: all) and to walk_max, and refuses 2^32 buckets or more. scheme: the plugin's name. */
+static inline tsr_status tsr_plan_walk(tsr_plan *plan, const char *scheme, uint32_t max_probes, uint64_t *limit,
                                        tsr_error *error) {
   const uint64_t buckets = plan->probing.buckets;
   if (buckets > 0xFFFFFFFFu)
@@ -215,7 +229,7 @@ static inline tsr_status tsr_plan_walk(const tsr_plan *plan, const char *scheme,
                     "probing = %s counts at most 2^32 - 1 buckets, and this capacity needs %llu: raise [layout] "
                     "bucket_slots",
                     scheme, (unsigned long long)buckets);
-  *limit = max_probes && max_probes < buckets ? max_probes : buckets;
+  *limit = plan->probing.walk_max = max_probes && max_probes < buckets ? max_probes : buckets;
   return TSR_OK;
 }
 
@@ -235,11 +249,21 @@ static inline uint32_t tsr_plan_unit_bytes(const tsr_shape *shape, uint32_t unit
   return unit_bytes ? unit_bytes : shape->has_link ? shape->bucket_bytes : 128;
 }
 
+/* For layouts: refuses keys that the device cannot swap atomically. */
+static inline tsr_status tsr_plan_keys(const tsr_shape *shape, tsr_error *error) {
+  if (shape->key_bits <= 64 || !shape->sm || shape->sm >= 90) return TSR_OK;
+  return tsr_fail(error, TSR_INCOMPATIBLE,
+                  "key_bits = %u: a slot's key is claimed by a 128-bit atomic operation. That needs compute capability "
+                  "9.0, and this device has %u.%u: use backend = cpu, or key_bits = 64 with a hash of the key",
+                  shape->key_bits, shape->sm / 10, shape->sm % 10);
+}
+
 /* For layouts of whole pairs: refuses words that the device cannot swap atomically. slot_bytes: of the word. layout: the
  * plugin's name. */
 static inline tsr_status tsr_plan_pairs(const tsr_shape *shape, uint32_t slot_bytes, const char *layout,
                                         tsr_error *error) {
   if (slot_bytes < 16 || !shape->sm || shape->sm >= 90) return TSR_OK;
+  if (shape->key_bits > 64) return tsr_plan_keys(shape, error);
   return tsr_fail(
       error, TSR_INCOMPATIBLE,
       "layout = %s: key_bits = %u and value_bits = %u need 128-bit atomics. They need compute capability 9.0, and this "
@@ -254,6 +278,8 @@ static inline tsr_status tsr_plan_buckets(const tsr_shape *shape, uint32_t bucke
                                           uint32_t loaded_bytes, tsr_plan *plan, tsr_error *error) {
   tsr_layout_facts *facts = &plan->layout;
   uint32_t lanes = shape->sm ? tile_lanes : 1, bucket_bytes = bucket_slots * loaded_bytes;
+  tsr_status status = tsr_plan_keys(shape, error);
+  if (status) return status;
   if (bucket_slots & (bucket_slots - 1))
     return tsr_fail(error, TSR_INCOMPATIBLE, "[layout] bucket_slots = %u: must be a power of two from 1 to 32",
                     bucket_slots);
@@ -278,6 +304,13 @@ static inline tsr_status tsr_plan_buckets(const tsr_shape *shape, uint32_t bucke
    * shuffles than the requests they save, and the lanes of a wider tile touch whole sectors by themselves */
   if (shape->sm && lanes == 1 && (bucket_bytes == 32 || bucket_bytes == 64)) facts->share_lanes = bucket_bytes / 16;
   return TSR_OK;
+}
+
+/* For eviction parts: refuses scores that are not of 8, 16 or 32 bits. */
+static inline tsr_status tsr_plan_scores(tsr_plan *plan, uint32_t score_bits, tsr_error *error) {
+  plan->eviction.score_bits = score_bits;
+  if (score_bits == 8 || score_bits == 16 || score_bits == 32) return TSR_OK;
+  return tsr_fail(error, TSR_INCOMPATIBLE, "[eviction] score_bits = %u: must be 8, 16 or 32", score_bits);
 }
 
 /* ---- What a .c file uses --------------------------------------------------------------------- */

@@ -125,7 +125,7 @@ TSR_INLINE uint64_t tsr_bucket_of(const tsr_ctx *c, tsr_key key, uint32_t i) {
 
 /* The bulk list of a key (fact lists). The two reserved keys have one each, behind all others. */
 TSR_INLINE uint64_t tsr_list_of(const tsr_ctx *c, tsr_key key) {
-  if (key >= TSR_ERASED_KEY) return c->t->lists + (tsr_key)(key - TSR_ERASED_KEY);
+  if (key >= TSR_ERASED_KEY) return c->t->lists + (uint64_t)(tsr_key)(key - TSR_ERASED_KEY);
   return tsr_reduce(hasher_hash(c, key, 0), c->t->lists);
 }
 
@@ -158,7 +158,7 @@ TSR_PROBING_FUNCTIONS(TSR_ENTRY_F, TSR_ENTRY_O)
 /* A random slot, by the pair in hand and the number of turns so far, so that each turn gets another one. */
 TSR_INLINE uint32_t tsr_random_slot(const tsr_ctx *c, tsr_key key, const tsr_placing *placing) {
   uint32_t turn = placing->passed + placing->lost + 1u;
-  uint32_t random = ((uint32_t)key + turn * 0x9E3779B9u) * 0x85EBCA6Bu;
+  uint32_t random = ((uint32_t)tsr_key_word(key) + turn * 0x9E3779B9u) * 0x85EBCA6Bu;
   return (uint32_t)((uint64_t)random * TSR_FACT(c, bucket_slots) >> 32);
 }
 

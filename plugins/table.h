@@ -21,13 +21,22 @@ typedef unsigned long uint64_t;
 #define TSR_TEXT_(a) #a
 #define TSR_TEXT(a) TSR_TEXT_(a)
 
-/* In the order in which the parts plan. */
-enum { TSR_ROLE_HASHER, TSR_ROLE_LAYOUT, TSR_ROLE_ALLOCATOR, TSR_ROLE_PROBING, TSR_ROLES };
+/* In the order in which the parts plan. Those before TSR_STATE_ROLES have state and regions. */
+enum {
+  TSR_ROLE_HASHER,
+  TSR_ROLE_LAYOUT,
+  TSR_ROLE_ALLOCATOR,
+  TSR_ROLE_PROBING,
+  TSR_ROLE_EVICTION,
+  TSR_ROLES,
+  TSR_STATE_ROLES = TSR_ROLE_EVICTION
+};
 
 #define TSR_ROLE_OF_hasher TSR_ROLE_HASHER
 #define TSR_ROLE_OF_layout TSR_ROLE_LAYOUT
 #define TSR_ROLE_OF_allocator TSR_ROLE_ALLOCATOR
 #define TSR_ROLE_OF_probing TSR_ROLE_PROBING
+#define TSR_ROLE_OF_eviction TSR_ROLE_EVICTION
 
 /* What the table means. */
 enum { TSR_KIND_SET, TSR_KIND_MAP, TSR_KIND_MULTISET, TSR_KIND_MULTIMAP, TSR_KIND_COUNTER, TSR_KIND_FILTER, TSR_KINDS };
@@ -74,8 +83,13 @@ enum {
   TSR_RESULT_FOUND,
   TSR_RESULT_MISSING,
   TSR_RESULT_ERASED,
-  TSR_RESULTS
+  TSR_RESULTS,
+  TSR_RESULT_EVICTED = 32 /* insert: another pair was given up for this one, and handed back at this index */
 };
+
+/* How an index can keep the scores of an eviction part, by its fact index_scores: not at all, as the clock of a key's last
+ * use, or as the number of its uses. */
+enum { TSR_SCORES_NONE, TSR_SCORES_CLOCK, TSR_SCORES_USES };
 
 /* The facts of a composition (plugin.h says who writes each) that parts and the kit may read in device code, where they
  * are constants: TSR_FACT(c, tile_lanes) (device.cuh), and a line of the glue module. */
@@ -134,7 +148,7 @@ typedef struct tsr_state {
   uint64_t has_erased;    /* 1: slots were erased since the table was cleared */
   uint32_t *locks;        /* bit array of key locks, NULL without guard */
   uint64_t lock_shift;    /* a key's lock is the top 64 - lock_shift bits of its mix */
-  tsr_part_state part[TSR_ROLES];
+  tsr_part_state part[TSR_STATE_ROLES];
 } tsr_state;
 
 #endif

@@ -20,6 +20,7 @@ static tsr_status cuckoo_plan(const void *config, const tsr_shape *shape, tsr_pl
   plan->probing.counts_slots = !own->least_loaded;
   plan->probing.ends_at_empty = !own->least_loaded;
   plan->probing.choices = own->least_loaded ? own->hash_functions : 0;
+  plan->probing.walk_max = own->hash_functions;
   plan->probing.first_slots = own->least_loaded ? 0 : shape->bucket_slots;
   uint64_t chain = 0; /* 7 log2(slots) */
   for (uint64_t slots = plan->probing.buckets * shape->bucket_slots; slots > 1; slots >>= 1) chain += 7;

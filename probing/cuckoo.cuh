@@ -14,6 +14,8 @@
     "Where a key's second and fourth bucket are. 0: anywhere. 1: next to the bucket before.")                          \
   P(uint32_t, least_loaded, 0, 0, 1, "Where a new pair goes. 0: to its first bucket. 1: to its least loaded one.")
 
+#define TSR_KEYS_128 0, 32, 64
+
 #include "plugins/probing.cuh"
 
 enum { CUCKOO_MAX_CHAIN }; /* state word: the bound in force */

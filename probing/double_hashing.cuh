@@ -9,6 +9,8 @@
   P(uint32_t, window_buckets, 4, 1, 64, "Consecutive buckets that are probed before the next jump.")                   \
   P(uint32_t, max_probes, 0, 0, 4294967295u, "Limit on the buckets that an insert or a find visits. 0: all.")
 
+#define TSR_KEYS_128 0, 32, 64
+
 #include "plugins/probing.cuh"
 
 enum { DOUBLE_HASHING_WINDOWS, DOUBLE_HASHING_LIMIT }; /* state words: number of windows (prime), buckets to visit */

@@ -8,6 +8,7 @@ static tsr_status iceberg_plan(const void *config, const tsr_shape *shape, tsr_p
   const tsr_config *own = config;
   uint32_t first = shape->bucket_slots * own->threshold / 100;
   plan->probing.first_slots = first ? first : 1;
+  plan->probing.walk_max = 3;
   plan->probing.choices = 2;
   return tsr_plan_two_buckets(shape, "iceberg", error);
 }

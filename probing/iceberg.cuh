@@ -11,6 +11,8 @@
 #define TSR_PARAMETERS(P)                                                                                              \
   P(uint32_t, threshold, 80, 1, 100, "Load of the first bucket, in percent, above which a new pair goes to the others.")
 
+#define TSR_KEYS_128 0, 32, 64
+
 #include "plugins/probing.cuh"
 
 TSR_INLINE uint64_t iceberg_bucket(const tsr_ctx *c, tsr_key key, uint32_t i) { return tsr_bucket_of(c, key, i); }

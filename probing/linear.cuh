@@ -7,6 +7,8 @@
 #define TSR_PARAMETERS(P)                                                                                              \
   P(uint32_t, max_probes, 0, 0, 4294967295u, "Limit on the buckets that an insert or a find visits. 0: all.")
 
+#define TSR_KEYS_128 0, 32, 64
+
 #include "plugins/probing.cuh"
 
 enum { LINEAR_LIMIT }; /* state word: buckets to visit */

@@ -12,6 +12,8 @@
 #define TSR_PARAMETERS(P)                                                                                              \
   P(uint32_t, max_age, 255, 1, 255, "How many buckets a pair may be stored after its first one.")
 
+#define TSR_KEYS_128 0, 32, 64
+
 #include "plugins/probing.cuh"
 
 enum { ROBIN_HOOD_NOTES }; /* region: for each home the highest age of its pairs */

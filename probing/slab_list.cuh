@@ -5,6 +5,8 @@
  */
 #define TSR_PARAMETERS(P)
 
+#define TSR_KEYS_128 0, 32, 64
+
 #include "plugins/probing.cuh"
 
 TSR_DEVICE bool TSR_PART(next)(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {

@@ -6,6 +6,7 @@
 
 static tsr_status two_choice_plan(const void *config, const tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
   (void)config, (void)plan; /* works with every layout, promises nothing */
+  plan->probing.walk_max = 2;
   plan->probing.choices = 2;
   return tsr_plan_two_buckets(shape, "two_choice", error);
 }

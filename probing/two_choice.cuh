@@ -7,6 +7,8 @@
  */
 #define TSR_PARAMETERS(P)
 
+#define TSR_KEYS_128 0, 32, 64
+
 #include "plugins/probing.cuh"
 
 TSR_INLINE uint64_t two_choice_bucket(const tsr_ctx *c, tsr_key key, uint32_t i) { return tsr_bucket_of(c, key, i); }

@@ -5,6 +5,7 @@
 # The plugins of all folders.
 PLUGINS = [
     "//allocators:plugins",
+    "//eviction:plugins",
     "//hashers:plugins",
     "//layouts:plugins",
     "//probing:plugins",

@@ -52,6 +52,7 @@ device tsr_pool_images none core/kernels/pool.cu
 device tsr_pool_system_images none core/kernels/pool.cu -DTSR_POOL_SYSTEM=1
 device tsr_roofline_images none core/kernels/roofline.cu
 device tsr_scan_images none core/kernels/scan.cu
+device tsr_aggregate_images none core/kernels/aggregate.cu
 device tsr_group_images none core/batch/groups.cu
 device tsr_split_images none core/batch/split.cu
 device tsr_wide_images none core/kernels/wide.cu
@@ -61,7 +62,7 @@ finish "the program: a compiler failed"
 "${CC:-gcc}" -fopenmp -rdynamic -o "$out/bin/tessera" "$scratch"/*.o -linih -lz -lbz2 -llzma -lzstd -ldl -lm -lpthread -latomic ||
   fail "the program: linking failed"
 
-for room in layout:layouts:key_payload probing:probing:key_payload hasher:hashers:key allocator:allocators:none; do
+for room in layout:layouts:key_payload probing:probing:key_payload hasher:hashers:key allocator:allocators:none eviction:eviction:none; do
   IFS=: read -r role folder widths <<<"$room"
   for source in "$folder"/*.c; do
     name=$(basename "$source" .c)

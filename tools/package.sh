@@ -41,7 +41,7 @@ put_file() {
     */transports/*.sh) put 755 "$file" "share/tessera/transports/$name" ;;
     */transports/*) put 644 "$file" "share/tessera/transports/$name" ;;
     */specs/*) put 644 "$file" "share/tessera/specs/${file#*specs/}" ;;
-    */layout_*.so | */probing_*.so | */hasher_*.so | */allocator_*.so) put 755 "$file" "lib/tessera/$name" ;;
+    */layout_*.so | */probing_*.so | */hasher_*.so | */allocator_*.so | */eviction_*.so) put 755 "$file" "lib/tessera/$name" ;;
     /LICENSE | /README.md) put 644 "$file" "$name" ;;
     *) fail "$file: has no place in a package" ;;
   esac

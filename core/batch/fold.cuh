@@ -49,8 +49,23 @@ static __device__ __forceinline__ bool fold_combines(const tsr_fold *f) {
   return f->values && f->policy != TSR_DUPLICATES_FIRST && f->policy != TSR_DUPLICATES_REPLACE;
 }
 
+/* tsr_fold_two, in words of the value's width. */
+static __device__ __forceinline__ unsigned long long fold_two(const tsr_fold *f, unsigned long long present,
+                                                              unsigned long long offered, uint32_t *overflows) {
+  return tsr_fold_two(f->policy, f->most, present, offered, overflows);
+}
+static __device__ __forceinline__ uint32_t fold_two(const tsr_fold *f, uint32_t present, uint32_t offered,
+                                                    uint32_t *overflows) {
+  const uint32_t sum = present + offered, most = (uint32_t)f->most;
+  if (f->policy == TSR_DUPLICATES_MIN) return offered < present ? offered : present;
+  if (f->policy == TSR_DUPLICATES_MAX) return offered > present ? offered : present;
+  const uint32_t passes = sum < present || sum > most;
+  *overflows += passes;
+  return passes && f->policy != TSR_DUPLICATES_ADD ? most : sum;
+}
+
 /* What the lanes in `same` offer. In each round a lane takes over from the next one that is left, and then every second one
- * leaves. Collective over the warp. */
+ * leaves. Sums of lanes that have left are not counted. Collective over the warp. */
 template <class value_word>
 static __device__ __forceinline__ value_word fold_lanes(const tsr_fold *f, value_word own, uint32_t same,
                                                         uint32_t *overflows) {
@@ -59,9 +74,12 @@ static __device__ __forceinline__ value_word fold_lanes(const tsr_fold *f, value
   while (__any_sync(FOLD_WARP, later != 0)) { /* at most 5 rounds */
     const uint32_t next = later ? __ffs((int)later) - 1 : lane;
     const value_word other = __shfl_sync(FOLD_WARP, own, (int)next);
-    if (later) own = (value_word)tsr_fold_two(f->policy, f->most, own, other, overflows);
+    uint32_t passes = 0;
+    if (later) own = fold_two(f, own, other, &passes);
+    if (rank & 1u) passes = later = 0;
     later &= ~__ballot_sync(FOLD_WARP, rank & 1u);
-    rank >>= 1;
+    *overflows += passes;
+    rank = rank & 1u ? 0 : rank >> 1;
   }
   return own;
 }
@@ -80,7 +98,7 @@ static __device__ __forceinline__ void fold_into(const tsr_fold *f, value_word *
   } else {
     for (value_word seen = *(volatile value_word *)sum;;) {
       uint32_t stops = 0;
-      const value_word next = (value_word)tsr_fold_two(f->policy, f->most, seen, offered, &stops);
+      const value_word next = fold_two(f, seen, offered, &stops);
       const value_word found = atomicCAS(sum, seen, next);
       if (found == seen) {
         *overflows += stops;

@@ -22,6 +22,17 @@ static void fit_page(const tsr_shape *table, const void *argument, tsr_grid *gri
   grid->shared_bytes = (TSR_GROUP_SLOTS(key_bytes) + 16 / key_bytes) * key_bytes;
 }
 
+static void fit_column(const tsr_shape *table, const void *argument, tsr_grid *grid) {
+  const tsr_group_pass *pass = argument;
+  (void)table;
+  grid->shared_bytes = pass->room * pass->column_bytes;
+}
+
+static void fit_combined(const tsr_shape *table, const void *argument, tsr_grid *grid) {
+  (void)table;
+  grid->shared_bytes = TSR_GROUP_IN_HAND(((const tsr_group_combine *)argument)->key_bytes) * (uint32_t)sizeof(uint64_t);
+}
+
 /* With counts of all places. */
 static void fit_large(const tsr_shape *table, const void *argument, tsr_grid *grid) {
   fit_page(table, argument, grid);
@@ -44,6 +55,13 @@ enum {
   SEEDS = 4             /* that are tried */
 };
 
+/* Memory in the orders of pages and of passes, in turns, and what frequent keys' values become. */
+typedef struct scratch {
+  uint32_t *numbers[2];
+  void *values[2];
+  uint64_t *hot_sums;
+} scratch;
+
 typedef struct job {
   tsr_device *device;
   const tsr_groups *groups;
@@ -59,14 +77,18 @@ typedef struct job {
   uint64_t bins[TSR_GROUP_PASSES],
       items[TSR_GROUP_PASSES + 1]; /* of a pass: bins; items that its segments have room for */
   tsr_group_page page;
-  uint32_t *numbers[2]; /* in the order of pages and of passes, in turns */
+  scratch scratch;
 } job;
+
+static bool tells_places(const job *j) { return j->groups->numbers || j->groups->column_count; }
+
+static tsr_status run_any(const job *j, uint32_t step, const void *argument, uint64_t n) {
+  return j->device->backend->step(j->device, NULL, &tsr_group_steps.step[step], argument, n, j->stream, j->error);
+}
 
 /* The step for these keys: in the list that for keys of 64 bits follows. */
 static tsr_status run(const job *j, uint32_t step, const void *argument, uint64_t n) {
-  const uint32_t of_width = step > TSR_GROUP_tiles && j->groups->key_bytes == sizeof(uint64_t);
-  return j->device->backend->step(j->device, NULL, &tsr_group_steps.step[step + of_width], argument, n, j->stream,
-                                  j->error);
+  return run_any(j, step + (j->groups->key_bytes == sizeof(uint64_t)), argument, n);
 }
 
 static tsr_status read_told(job *j) {
@@ -121,7 +143,7 @@ static uint32_t room_of(const job *j, double expected) {
 
 static void plan(job *j) {
   const uint32_t key_bytes = j->groups->key_bytes, expected = TSR_GROUP_EXPECTED(key_bytes);
-  uint32_t bits = 0, done = 0;
+  uint32_t bits = j->groups->column_count ? 1 : 0, done = 0; /* values are combined by pages */
   while ((j->groups->n - 1) >> bits >= expected) bits++;
   j->passes = (bits + TSR_GROUP_BINS_LOG2 - 1) / TSR_GROUP_BINS_LOG2;
   j->items[0] = j->groups->n;
@@ -150,7 +172,7 @@ static void lay_out_pass(job *j, uint32_t p, char *memory, uint64_t *used) {
   pass->bin_begins = tsr_work_take(memory, used, (j->bins[p] + 1) * sizeof *pass->bin_begins);
   pass->cursors = tsr_work_take(memory, used, j->bins[p] * sizeof *pass->cursors);
   pass->segments.tiles = tsr_work_take(memory, used, (pass->segments.count + 1ull) * sizeof *pass->segments.tiles);
-  if (j->groups->numbers) {
+  if (tells_places(j)) {
     pass->runs = tsr_work_take(memory, used, (tiles_of(j, p) << pass->bins_log2) * sizeof *pass->runs);
     pass->places = tsr_work_take(memory, used, j->items[p] * sizeof *pass->places);
   }
@@ -166,14 +188,21 @@ static uint64_t lay_out(job *j, char *memory) {
   const tsr_group_pass *last = &j->pass[j->passes - 1];
   for (uint32_t p = 0; p < j->passes; p++) lay_out_pass(j, p, memory, &used);
   for (uint32_t p = 1; p <= j->passes; p++) most = j->items[p] > most ? j->items[p] : most;
-  for (uint32_t i = 0; j->groups->numbers && i < 2; i++)
-    j->numbers[i] = tsr_work_take(memory, &used, most * sizeof **j->numbers);
+  for (uint32_t i = 0; i < (j->groups->numbers ? 2 : j->groups->column_count ? 1 : 0); i++)
+    j->scratch.numbers[i] = tsr_work_take(memory, &used, most * sizeof **j->scratch.numbers);
+  if (j->groups->column_count) {
+    const uint64_t page_count = j->bins[j->passes - 1];
+    for (uint32_t i = 0; i < 2; i++) j->scratch.values[i] = tsr_work_take(memory, &used, most * sizeof(uint64_t));
+    j->scratch.hot_sums =
+        tsr_work_take(memory, &used, TSR_GROUP_COMBINED * TSR_GROUP_HOT * sizeof *j->scratch.hot_sums);
+    j->page.bases = tsr_work_take(memory, &used, 2 * page_count * sizeof *j->page.bases);
+  }
   j->page.larges = tsr_work_take(memory, &used, j->bins[j->passes - 1] * sizeof *j->page.larges);
   j->page.from = last->to;
   j->page.pages.begins = last->bin_begins;
   j->page.pages.ends = last->cursors;
   j->page.is_first = 0;
-  if (j->groups->numbers) j->page.numbers = j->numbers[0];
+  if (tells_places(j)) j->page.numbers = j->scratch.numbers[0];
   return used;
 }
 
@@ -194,22 +223,71 @@ static tsr_status order_keys(const job *j, uint32_t p) {
   if (p) {
     small.n = pass->segments.count;
     small.room = TSR_GROUP_TILE(j->groups->key_bytes);
-    status = run(j, TSR_GROUP_tiles, &small, small.n);
+    status = run_any(j, TSR_GROUP_tiles, &small, small.n);
     if (status == TSR_OK)
       status = tsr_prefix_sum(j->device, pass->segments.tiles, pass->segments.count, j->stream, j->error);
   }
   if (status == TSR_OK && !pass->room) status = count_bins(j, p);
   small.n = j->bins[p] + 1;
   small.room = pass->room;
-  if (status == TSR_OK) status = run(j, TSR_GROUP_begin, &small, small.n);
+  if (status == TSR_OK) status = run_any(j, TSR_GROUP_begin, &small, small.n);
   return status ? status : run(j, pass->hot.keys ? TSR_GROUP_sift_32 : TSR_GROUP_order_32, pass, tiles_of(j, p));
+}
+
+/* Combines `count` columns that are made of the same values. */
+static tsr_status combine(const job *j, const tsr_unique_column *columns, uint32_t count) {
+  const uint32_t last = j->passes - 1;
+  tsr_group_combine made = {.n = j->groups->n,
+                            .pages = j->page.pages,
+                            .bases = j->page.bases,
+                            .numbers = j->scratch.numbers[0],
+                            .places = j->pass[0].places,
+                            .values = columns->values,
+                            .room = j->groups->room,
+                            .told = j->page.told,
+                            .type = columns->type,
+                            .count = count,
+                            .key_bytes = j->groups->key_bytes,
+                            .hot_sums = j->scratch.hot_sums};
+  tsr_status status = TSR_OK;
+  for (uint32_t c = 0; c < count; c++) {
+    made.how[c] = columns[c].how;
+    made.combined[c] = columns[c].combined;
+  }
+  if (j->is_sampled) {
+    status =
+        j->device->backend->fill(j->device, j->scratch.hot_sums, 0,
+                                 TSR_GROUP_COMBINED * TSR_GROUP_HOT * sizeof *j->scratch.hot_sums, j->stream, j->error);
+    if (status == TSR_OK) status = run_any(j, TSR_GROUP_gather, &made, j->groups->n);
+  }
+  for (uint32_t p = 0; status == TSR_OK && p < j->passes; p++) {
+    tsr_group_pass move = j->pass[p];
+    move.from = p ? j->scratch.values[(p - 1) % 2] : columns->values;
+    move.to = j->scratch.values[p % 2];
+    move.room = TSR_GROUP_TILE(j->groups->key_bytes);
+    move.column_bytes = tsr_aggregate_bytes(columns->type);
+    status = run(j, TSR_GROUP_move_32, &move, tiles_of(j, p));
+  }
+  made.values = j->scratch.values[last % 2];
+  return status ? status : run(j, TSR_GROUP_combine_32, &made, j->bins[last]);
+}
+
+static tsr_status combine_all(const job *j) {
+  const tsr_unique_column *columns = j->groups->columns;
+  tsr_status status = TSR_OK;
+  for (uint32_t c = 0, count; status == TSR_OK && c < j->groups->column_count; c += count) {
+    for (count = 1; c + count < j->groups->column_count && count < TSR_GROUP_COMBINED; count++)
+      if (columns[c + count].values != columns[c].values || columns[c + count].type != columns[c].type) break;
+    status = combine(j, &columns[c], count);
+  }
+  return status;
 }
 
 static tsr_status bring_back(const job *j, uint32_t p) {
   const uint32_t turn = (j->passes - 1 - p) % 2;
   tsr_group_pass back = j->pass[p];
-  back.from = j->numbers[turn];
-  back.to = p ? j->numbers[!turn] : j->groups->numbers;
+  back.from = j->scratch.numbers[turn];
+  back.to = p ? j->scratch.numbers[!turn] : j->groups->numbers;
   return run(j, TSR_GROUP_back_32, &back, tiles_of(j, p));
 }
 
@@ -218,6 +296,7 @@ static tsr_status run_passes(job *j) {
   for (uint32_t p = 0; status == TSR_OK && p < j->passes; p++) status = order_keys(j, p);
   if (status == TSR_OK) status = run(j, TSR_GROUP_page_32, &j->page, j->bins[j->passes - 1]);
   if (status == TSR_OK) status = run(j, TSR_GROUP_large_32, &j->page, 1);
+  if (status == TSR_OK) status = combine_all(j); /* before numbers go back, for which the same memory is used */
   for (uint32_t p = j->passes; status == TSR_OK && j->groups->numbers && p-- > 0;) status = bring_back(j, p);
   return status;
 }

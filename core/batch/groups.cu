@@ -319,7 +319,8 @@ static __device__ __forceinline__ void back_tile(const tsr_group_pass &a) {
     const uint32_t i = r * TSR_GROUP_THREADS + threadIdx.x;
     const uint32_t place = places[r / 2] >> r % 2 * 16 & 0xFFFFu;
     if (i < t.count)
-      __stcs((uint32_t *)a.to + t.begin + i, place >= TSR_GROUP_HOT_PLACE ? place - TSR_GROUP_HOT_PLACE : room[place]);
+      __stcs((uint32_t *)a.to + t.begin + i,
+             place >= TSR_GROUP_HOT_PLACE ? place - TSR_GROUP_HOT_PLACE : room[place] & ~TSR_GROUP_LEADS);
   }
 }
 KERNEL(back_32, tsr_group_pass, TSR_GROUP_THREADS, 3) { back_tile<uint32_t>(a); }
@@ -451,9 +452,14 @@ static __device__ __forceinline__ void elect_leaders(K *set, in_hand<K> *own) {
 
 enum { PAGE_WARPS = TSR_GROUP_THREADS / 32 };
 struct page_sums {
-  uint32_t of_warp[PAGE_WARPS];
+  uint32_t of_warp[PAGE_WARPS], all;
   uint64_t base;
 };
+
+static __device__ __forceinline__ void tell_base(const tsr_group_page &a, uint64_t page, const page_sums *sums) {
+  a.bases[2 * page] = sums->base;
+  a.bases[2 * page + 1] = sums->all;
+}
 
 static __device__ __forceinline__ uint32_t lanes_before(uint32_t lanes) {
   return __popc(lanes & ((1u << threadIdx.x % 32) - 1));
@@ -474,6 +480,7 @@ static __device__ __forceinline__ uint32_t take_numbers(uint32_t own, page_sums 
       if (threadIdx.x >= d) before += lower;
     }
     if (threadIdx.x < PAGE_WARPS) sums->of_warp[threadIdx.x] = before - mine;
+    if (threadIdx.x == 31) sums->all = before;
     if (threadIdx.x == 31)
       sums->base = found && before ? atomicAdd((unsigned long long *)found, (unsigned long long)before) : 0;
   }
@@ -541,8 +548,13 @@ static __device__ __forceinline__ void make_page(const tsr_group_page &a) {
     const uint64_t to = sums.base + number;
     if (a.keys && to < a.room) __stcs((K *)a.keys + to, unmix(own.key[r], a.seed));
   });
-  if (a.numbers) EACH_ROW(r, own.there)
-  __stcs(a.numbers + begin + r * TSR_GROUP_THREADS + threadIdx.x, (uint32_t)sums.base + own.at[r]);
+  if (a.bases && threadIdx.x == 0) tell_base(a, blockIdx.x, &sums);
+  if (a.numbers) {
+    EACH_ROW(r, own.there) {
+      const uint32_t leads = a.bases && own.leads >> r & 1u ? TSR_GROUP_LEADS : 0;
+      __stcs(a.numbers + begin + r * TSR_GROUP_THREADS + threadIdx.x, leads | ((uint32_t)sums.base + own.at[r]));
+    }
+  }
   if (!a.counts) return;
   const uint32_t *counts = count_items(set, &own);
   EACH_ROW(r, own.leads) {
@@ -626,8 +638,9 @@ static __device__ __forceinline__ void each_slot(const K *set, Got got) {
 
 /* A page in pieces. A place that is taken is not written again. */
 template <class K>
-static __device__ __forceinline__ void make_large(const tsr_group_page &a, uint64_t begin, uint64_t end) {
+static __device__ __forceinline__ void make_large(const tsr_group_page &a, uint32_t which) {
   typedef page_of<K> page;
+  const uint64_t begin = a.pages.begins[which], end = end_of(a.pages, which);
   __shared__ page_sums sums;
   K *set = (K *)group_room, key[page::ROWS];
   uint32_t *counts = (uint32_t *)(set + page::SLOTS + 16 / sizeof(K)), slot[page::ROWS], own = 0;
@@ -650,6 +663,7 @@ static __device__ __forceinline__ void make_large(const tsr_group_page &a, uint6
   __syncthreads();
   each_slot<K>(set, [&](uint32_t at, K k) { own += at == page::SLOTS ? k == 0 : k != free_key<K>(); });
   uint32_t number = take_numbers(own, &sums, &a.told->found);
+  if (a.bases && threadIdx.x == 0) tell_base(a, which, &sums);
   each_slot<K>(set, [&](uint32_t at, K k) {
     const bool is_key = at == page::SLOTS ? k == 0 : k != free_key<K>();
     const uint32_t all = __ballot_sync(~0u, is_key);
@@ -674,10 +688,146 @@ static __device__ __forceinline__ void make_large_pages(const tsr_group_page &a)
     if (a.counts && id < a.room) a.counts[id] = a.hot.counts[id];
   }
   const uint32_t larges = a.told->fails ? 0 : a.told->larges;
-  for (uint32_t i = blockIdx.x; i < larges; i += gridDim.x) {
-    const uint32_t page = a.larges[i];
-    make_large<K>(a, a.pages.begins[page], end_of(a.pages, page));
-  }
+  for (uint32_t i = blockIdx.x; i < larges; i += gridDim.x) make_large<K>(a, a.larges[i]);
 }
 KERNEL(large_32, tsr_group_page, TSR_GROUP_THREADS, 2) { make_large_pages<uint32_t>(a); }
 KERNEL(large_64, tsr_group_page, TSR_GROUP_THREADS, 2) { make_large_pages<wide_key>(a); }
+
+/* ---- Values ---------------------------------------------------------------------------------- */
+
+/* A column of values goes the way that its keys went. */
+template <class K, class word>
+static __device__ __forceinline__ void move_tile(const tsr_group_pass &a) {
+  enum { ROUNDS = TSR_GROUP_TILE(sizeof(K)) / TSR_GROUP_THREADS, WARPS = TSR_GROUP_THREADS / 32 };
+  __shared__ uint64_t runs[TSR_GROUP_BINS];
+  word *room = (word *)group_room;
+  tile t;
+  if (a.told->fails || !find_tile<K>(a, &t)) return;
+  const uint32_t bins = 1u << a.bins_log2;
+  if (threadIdx.x < bins) runs[threadIdx.x] = a.runs[(uint64_t)blockIdx.x * bins + threadIdx.x];
+#pragma unroll
+  for (uint32_t r = 0; r < ROUNDS; r++) {
+    const uint32_t i = r * TSR_GROUP_THREADS + threadIdx.x;
+    if (i >= t.count) break;
+    const uint32_t place = __ldcs(a.places + t.begin + i);
+    const word value = __ldcs((const word *)a.from + t.begin + i);
+    if (place < TSR_GROUP_HOT_PLACE) room[place] = value;
+  }
+  __syncthreads();
+  for (uint32_t bin = threadIdx.x / 32; bin < bins; bin += WARPS) {
+    const uint32_t first = (uint32_t)(runs[bin] >> 32) & 0xFFFFu, count = (uint32_t)(runs[bin] >> 48);
+    word *run = (word *)a.to + (uint32_t)runs[bin];
+    for (uint32_t k = threadIdx.x % 32; k < count; k += 32) run[k] = room[first + k];
+  }
+}
+template <class K>
+static __device__ __forceinline__ void move_any(const tsr_group_pass &a) {
+  if (a.column_bytes == sizeof(wide_key))
+    move_tile<K, wide_key>(a);
+  else
+    move_tile<K, uint32_t>(a);
+}
+KERNEL(move_32, tsr_group_pass, TSR_GROUP_THREADS, 3) { move_any<uint32_t>(a); }
+KERNEL(move_64, tsr_group_pass, TSR_GROUP_THREADS, 3) { move_any<wide_key>(a); }
+
+/* Column `which` of what is made of the values. */
+static __device__ __forceinline__ tsr_aggregate column_of(const tsr_group_combine &a, uint32_t which) {
+  const tsr_aggregate column = {a.values, a.combined[which], a.type, a.how[which]};
+  return column;
+}
+
+/* As tsr_aggregate_at, in the block's memory, which has no addition of 64 bits but a loop: the halves are added by
+ * themselves, and who sees the lower one pass its end carries. */
+static __device__ __forceinline__ void combine_at(const tsr_aggregate &made, uint64_t *to, uint64_t offer) {
+  if (made.how == TSR_AGGREGATE_SUM && !tsr_aggregate_is_floating(made.type)) {
+    uint32_t *halves = (uint32_t *)to;
+    const uint32_t low = (uint32_t)offer, before = atomicAdd(&halves[0], low);
+    const uint32_t high = (uint32_t)(offer >> 32) + (before + low < low);
+    if (high) atomicAdd(&halves[1], high);
+  } else if (made.how == TSR_AGGREGATE_SUM || load(to) < offer) { /* the largest never falls */
+    tsr_aggregate_at(&made, to, offer);
+  }
+}
+
+/* Some keys of a page, and the items of these: those whose numbers in the page are from `first` to before `first + keys`.
+ * Leaders write their values, and others combine theirs with these. A page that came in pieces has no leaders. */
+static __device__ __forceinline__ void combine_keys(const tsr_group_combine &a, uint64_t begin, uint64_t end,
+                                                    uint64_t base, uint32_t keys, uint32_t column) {
+  uint64_t *sums = (uint64_t *)group_room;
+  const tsr_aggregate made = column_of(a, column);
+  for (uint32_t k = threadIdx.x; k < keys; k += TSR_GROUP_THREADS) sums[k] = 0;
+  __syncthreads();
+  for (uint64_t i = begin + threadIdx.x; i < end; i += TSR_GROUP_THREADS) {
+    const uint32_t number = a.numbers[i], own = number - TSR_GROUP_LEADS - (uint32_t)base;
+    if (number & TSR_GROUP_LEADS && own < keys) sums[own] = tsr_aggregate_offer(&made, i);
+  }
+  __syncthreads();
+  for (uint64_t i = begin + threadIdx.x; i < end; i += TSR_GROUP_THREADS) {
+    const uint32_t number = a.numbers[i], own = number - (uint32_t)base;
+    if (!(number & TSR_GROUP_LEADS) && own < keys) combine_at(made, &sums[own], tsr_aggregate_offer(&made, i));
+  }
+  __syncthreads();
+  for (uint32_t k = threadIdx.x; k < keys; k += TSR_GROUP_THREADS)
+    if (base + k < a.room) tsr_aggregate_put(&made, base + k, sums[k]);
+  __syncthreads();
+}
+
+/* The frequent keys' sums were made by `gather`. */
+static __device__ __forceinline__ void put_hot_combined(const tsr_group_combine &a) {
+  const uint32_t hot = a.told->hot < a.room ? a.told->hot : (uint32_t)a.room;
+  for (uint32_t column = 0; column < a.count; column++) {
+    const tsr_aggregate made = column_of(a, column);
+    for (uint32_t id = threadIdx.x; id < hot; id += TSR_GROUP_THREADS)
+      tsr_aggregate_put(&made, id, a.hot_sums[column * TSR_GROUP_HOT + id]);
+  }
+}
+
+template <class K>
+static __device__ __forceinline__ void combine_page(const tsr_group_combine &a) {
+  enum { KEYS = TSR_GROUP_IN_HAND(sizeof(K)) };
+  const uint64_t page = blockIdx.x, begin = a.pages.begins[page], end = end_of(a.pages, page);
+  if (a.told->fails) return;
+  if (page == 0) put_hot_combined(a);
+  if (begin == end) return;
+  const uint64_t base = a.bases[2 * page], keys = a.bases[2 * page + 1];
+  for (uint32_t first = 0; first < keys; first += KEYS)
+    for (uint32_t column = 0; column < a.count; column++)
+      combine_keys(a, begin, end, base + first, keys - first < KEYS ? (uint32_t)(keys - first) : (uint32_t)KEYS,
+                   column);
+}
+KERNEL(combine_32, tsr_group_combine, TSR_GROUP_THREADS, 3) { combine_page<uint32_t>(a); }
+KERNEL(combine_64, tsr_group_combine, TSR_GROUP_THREADS, 3) { combine_page<wide_key>(a); }
+
+/* The items of frequent keys. Lanes that all have one key combine their values first. */
+static __device__ __forceinline__ void gather_column(const tsr_group_combine &a, const tsr_aggregate &made,
+                                                     uint64_t *sums) {
+  const uint64_t stride = (uint64_t)gridDim.x * TSR_GROUP_THREADS;
+  for (uint64_t first = (uint64_t)blockIdx.x * TSR_GROUP_THREADS; first < a.n; first += stride) {
+    const uint64_t i = first + threadIdx.x;
+    const uint32_t place = i < a.n ? a.places[i] : 0;
+    const uint32_t id = place >= TSR_GROUP_HOT_PLACE ? place - TSR_GROUP_HOT_PLACE : NOT_HOT;
+    uint64_t offer = id == NOT_HOT ? 0 : tsr_aggregate_offer(&made, i);
+    if (__all_sync(~0u, id == __shfl_sync(~0u, id, 0))) {
+      if (id == NOT_HOT) continue;
+      for (uint32_t d = 16; d; d /= 2) offer = tsr_aggregate_of(&made, offer, __shfl_xor_sync(~0u, offer, d));
+      if (threadIdx.x % 32 == 0) combine_at(made, &sums[id], offer);
+    } else if (id != NOT_HOT) {
+      combine_at(made, &sums[id], offer);
+    }
+  }
+}
+
+KERNEL(gather, tsr_group_combine, TSR_GROUP_THREADS, 3) {
+  __shared__ uint64_t sums[TSR_GROUP_HOT];
+  if (a.told->fails || !a.told->hot) return;
+  for (uint32_t column = 0; column < a.count; column++) {
+    const tsr_aggregate made = column_of(a, column);
+    sums[threadIdx.x] = 0;
+    __syncthreads();
+    gather_column(a, made, sums);
+    __syncthreads();
+    if (threadIdx.x < a.told->hot)
+      tsr_aggregate_at(&made, &a.hot_sums[column * TSR_GROUP_HOT + threadIdx.x], sums[threadIdx.x]);
+  }
+}
+static_assert(TSR_GROUP_HOT == TSR_GROUP_THREADS, "a thread has a frequent key");

@@ -12,7 +12,7 @@
 #ifndef TSR_BATCH_GROUPS_H
 #define TSR_BATCH_GROUPS_H
 
-#include "core/kernels/steps.h"
+#include "core/kernels/aggregate.h"
 
 enum {
   TSR_GROUP_THREADS = 512,
@@ -22,8 +22,9 @@ enum {
   TSR_GROUP_PASSES = 3,
   TSR_GROUP_PAGE_BYTES = 1 << 15, /* of the first level of a page's set; at most half as many keys are expected */
   TSR_GROUP_LAST = 512,           /* keys of the last level */
-  TSR_GROUP_LARGE_BLOCKS = 264,   /* two on each multiprocessor of a large GPU */
-  TSR_GROUP_HOT = 512,            /* the most frequent keys, which take another way, */
+  TSR_GROUP_LARGE_BLOCKS = 264,
+  TSR_GROUP_HOT_BLOCKS = 1056, /* two on each multiprocessor of a large GPU */
+  TSR_GROUP_HOT = 512,         /* the most frequent keys, which take another way, */
   TSR_GROUP_HOT_SLOTS = 2 * TSR_GROUP_HOT,
   TSR_GROUP_HOT_LEAST = 4 /* ... and how often each must be in the sample */
 };
@@ -44,7 +45,10 @@ enum {
  * sift     the same, of the first pass, but frequent keys are counted and go nowhere
  * page     the distinct keys of each page; those of too many items are listed
  * large    the distinct keys of the pages that were listed; and the frequent ones
- * back     numbers go back, from the order after a pass to the order before it */
+ * back     numbers go back, from the order after a pass to the order before it
+ * move     values go the way of their keys
+ * combine  the values of each key become one, page by page
+ * gather   the same for frequent keys */
 #define TSR_GROUP_TILED .grid = {.threads = TSR_GROUP_THREADS, .block_items = 1}
 #define TSR_GROUP_STEPS(F)                                                                                             \
   F(begin, .fit = NULL)                                                                                                \
@@ -62,9 +66,17 @@ enum {
   F(large_32, .grid = {.threads = TSR_GROUP_THREADS, .blocks = TSR_GROUP_LARGE_BLOCKS}, .fit = fit_large)              \
   F(large_64, .grid = {.threads = TSR_GROUP_THREADS, .blocks = TSR_GROUP_LARGE_BLOCKS}, .fit = fit_large)              \
   F(back_32, TSR_GROUP_TILED, .fit = fit_tile)                                                                         \
-  F(back_64, TSR_GROUP_TILED, .fit = fit_tile)
+  F(back_64, TSR_GROUP_TILED, .fit = fit_tile)                                                                         \
+  F(move_32, TSR_GROUP_TILED, .fit = fit_column)                                                                       \
+  F(move_64, TSR_GROUP_TILED, .fit = fit_column)                                                                       \
+  F(combine_32, TSR_GROUP_TILED, .fit = fit_combined)                                                                  \
+  F(combine_64, TSR_GROUP_TILED, .fit = fit_combined)                                                                  \
+  F(gather, .grid = {.threads = TSR_GROUP_THREADS, .blocks_max = TSR_GROUP_HOT_BLOCKS})
 #define TSR_GROUP_ENUM(step, ...) TSR_GROUP_##step,
 enum { TSR_GROUP_STEPS(TSR_GROUP_ENUM) TSR_GROUP_STEP_COUNT };
+
+/* Added to the number of an item that leads its key's, in the order of pages, where values are to be combined. */
+#define TSR_GROUP_LEADS 0x80000000u
 
 /* What the device and the host tell each other. */
 typedef struct tsr_group_told {
@@ -104,13 +116,14 @@ typedef struct tsr_group_pass {
   const void *from; /* keys; of the first pass they are not mixed; back: numbers in the order after the pass */
   void *to;         /* mixed keys; back: numbers in the order before it */
   tsr_group_segments segments;
-  uint64_t *bin_begins; /* bins of all segments + 1; count: how many keys; then their prefix sum */
-  uint32_t *cursors;    /* of each bin: where its next key goes; then where it ends */
-  uint64_t *runs;       /* of each tile and bin: the tile's run (TSR_GROUP_RUN); NULL: nobody wants to know */
-  uint16_t *places;     /* of each item, its place in the tile in the order of bins */
+  uint64_t *bin_begins;  /* bins of all segments + 1; count: how many keys; then their prefix sum */
+  uint32_t *cursors;     /* of each bin: where its next key goes; then where it ends */
+  uint64_t *runs;        /* of each tile and bin: the tile's run (TSR_GROUP_RUN); NULL: nobody wants to know */
+  uint16_t *places;      /* of each item, its place in the tile in the order of bins */
+  uint32_t column_bytes; /* move: 4 or 8; from and to are values */
   tsr_group_told *told;
   tsr_group_hot hot;         /* keys NULL: there are none, or they were taken out before */
-  uint32_t room;             /* begin: of each bin, 0: bin_begins are known; tiles: items of a tile */
+  uint32_t room;             /* begin: of each bin, 0: bin_begins are known; tiles, move: items of a tile */
   uint16_t shift, bins_log2; /* a mixed key's bin: these bits of it */
 } tsr_group_pass;
 
@@ -127,14 +140,34 @@ typedef struct tsr_group_page {
   uint32_t *larges;  /* which pages are listed */
   tsr_group_told *told;
   tsr_group_hot hot;
+  uint64_t *bases;    /* of each page: the number of its first key, and how many it has; NULL: nobody wants to know */
   uint32_t is_first;  /* keys are not mixed yet */
   uint32_t key_bytes; /* for the host */
 } tsr_group_page;
+
+enum { TSR_GROUP_COMBINED = 4 };
+
+/* combine, gather: what becomes of one column of values. */
+typedef struct tsr_group_combine {
+  uint64_t n; /* items, if there is one page */
+  tsr_group_segments pages;
+  const uint64_t *bases;
+  const uint32_t *numbers; /* combine: of items, in the order of pages */
+  const uint16_t *places;  /* gather: of items, in the caller's order */
+  const void *values;      /* in the same order */
+  uint64_t room;           /* of each combined column, which is never written past it */
+  tsr_group_told *told;
+  uint32_t type, count, key_bytes; /* TSR_VALUES_; columns that are made */
+  uint32_t how[TSR_GROUP_COMBINED];
+  void *combined[TSR_GROUP_COMBINED];
+  uint64_t *hot_sums; /* TSR_GROUP_HOT for each column; zero before `gather` */
+} tsr_group_combine;
 
 TSR_STEPS(tsr_group_steps)
 
 #ifndef __CUDACC__
 #include "core/compose/backend.h"
+#include "core/tessera.h"
 
 /* A batch whose distinct keys are wanted. Arrays in device memory. */
 typedef struct tsr_groups {
@@ -146,6 +179,8 @@ typedef struct tsr_groups {
   uint64_t *counts;
   uint64_t room;     /* of both */
   uint32_t *numbers; /* n: keys[i] is distinct key number numbers[i]; NULL: not wanted */
+  const tsr_unique_column *columns;
+  uint32_t column_count;
 } tsr_groups;
 #define TSR_GROUPS_MOST (1ull << 30)
 

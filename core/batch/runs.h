@@ -17,7 +17,7 @@ enum {
   TSR_RUNS_THREADS = 512,
   TSR_RUNS_TILE = 16 * TSR_RUNS_THREADS, /* items; places have 16 bits */
   TSR_RUNS_BINS = 256,                   /* the most: more would make runs shorter than a line of the cache */
-  TSR_RUNS_SPAN_TILES = 4,               /* of a span whose items were folded (fold.h) */
+  TSR_RUNS_SPAN_TILES = 2,               /* of a span whose items were folded (fold.h) */
   TSR_RUNS_SPAN = TSR_RUNS_SPAN_TILES * TSR_RUNS_TILE
 };
 #define TSR_RUNS_TILES(n) (((n) + TSR_RUNS_TILE - 1) / TSR_RUNS_TILE)

@@ -55,7 +55,20 @@
   R(COMBINES, NO_VALUES, MEANING, "a set has no values to combine", "use first or promise_unique")                     \
   R(NUMBERING, NO_INDEX, MEANING, "only an index numbers its keys", "remove the line")                                 \
   R(REUSE, NO_INDEX, MEANING, "only an index numbers its keys", "remove the line")                                     \
-  R(EVICTION, NO_INDEX, MEANING, "only an index gives up keys", "remove the line")                                     \
+  R(EVICTION, KEEPS_KEYS, MEANING, "only a cache and an index give up keys", "remove the line")                        \
+  R(CACHE, EVICTS_NOTHING, MEANING, "a cache gives up a pair for a new one, and a part says which",                    \
+    "add `eviction = NAME`; `tessera list eviction` shows them")                                                       \
+  R(GROWTH, CACHE, MEANING, "a cache gives up pairs and stays as large as it is", "use growth = none")                 \
+  R(PROMISE, CACHE, ONCE, "a key may come again when it was given up", "use replace or first")                         \
+  R(NUMBERS, CACHE, NOT_BUILT, "values of a cache are not combined", "use replace or first")                           \
+  R(VALUE_BYTES, CACHE, NOT_BUILT, "the values of a cache are in its slots",                                           \
+    "use value_bits, or kind = index and arrays of your own")                                                          \
+  R(MIXED, CACHE, NOT_BUILT, "a find could come between the swap of a score and that of its pair", "use phased")       \
+  R(DEVICES, CACHE, NOT_BUILT, "a cache is on one device", "use device")                                               \
+  R(DEVICE_BYTES, CACHE, NOT_BUILT, "a cache is on the device, all of it", "remove the line")                          \
+  R(PAGES, CACHE, NOT_BUILT, "its pairs are inserted by random access", "remove the line")                             \
+  R(STASH, CACHE, MEANING, "a pair that finds no room takes the place of another", "remove the line")                  \
+  R(BEFORE, CACHE, NOT_BUILT, "the filter would keep the bits of keys that were given up", "remove the line")          \
   R(EVICTS, KEEPS_NUMBERS, MEANING, "a new key takes the number of the one that is given up", "use reuse = yes")       \
   R(GROWTH, EVICTS, MEANING, "a table that gives up keys stays as large as it is",                                     \
     "use growth = none, or eviction = none")                                                                           \
@@ -66,6 +79,10 @@
   R(DEVICES, INDEX, NOT_BUILT, "the free numbers are on one device", "use device")                                     \
   R(DEVICE_BYTES, INDEX, NOT_BUILT, "numbers are written to slots that are on the device", "remove one")               \
   R(PAGES, INDEX, NOT_BUILT, "its keys are inserted by random access", "remove the line")                              \
+  R(CACHE, WIDE_KEYS, NOT_BUILT, "keys of a cache have at most 64 bits", "use key_bits = 64 with a hash of the key")   \
+  R(PAGES, WIDE_KEYS, NOT_BUILT, "batches are put in order by keys of at most 64 bits", "remove the line")             \
+  R(DEVICES, WIDE_KEYS, NOT_BUILT, "keys of at most 64 bits are dealt to several devices", "use device")               \
+  R(BUCKETS, WIDE_KEYS, NOT_BUILT, "lists of values are found by keys of at most 64 bits", "use values = inline")      \
   R(DEVICE, DEVICES, MEANING, "both say where the table is", "remove one")                                             \
   R(INDEPENDENT, LOOKS, ONCE, "a key could be on two devices",                                                         \
     "use hash, a multiset or multimap, or duplicates = promise_unique")                                                \
@@ -83,6 +100,17 @@
 #define PART_ROWS(R)                                                                                                   \
   R(ONE_WAY, SHORT_KEYS, ONCE, "the key cannot be restored from its hash",                                             \
     "use a hasher that can be undone (hashers/README.md), or another layout")                                          \
+  R(CACHE, LINKS, NOT_BUILT, "a list grows, and gives up no pair", "use a layout whose buckets do not link")           \
+  R(CACHE, FLAGS, NOT_BUILT, "no flag is raised for a pair that takes a full bucket's slot", "use another layout")     \
+  R(CACHE, NO_EXCHANGE, WHOLE, "a pair is given up and taken in one step",                                             \
+    "use a layout that exchanges pairs (`tessera list layout`)")                                                       \
+  R(CACHE, ALL_REGIONS, NOT_BUILT, "scores need a region", "use another layout")                                       \
+  R(CACHE, NOTES, NOT_BUILT, "no note is made for a pair that takes a full bucket's slot", "use another scheme")       \
+  R(CACHE, LISTS, NOT_BUILT, "it makes lists of whole batches", "use another scheme")                                  \
+  R(CACHE, LONG_WALK, NOT_BUILT, "a full cache looks at every bucket of a key's walk",                                 \
+    "set [probing] max_probes = 2, or use a scheme of few buckets")                                                    \
+  R(INDEX, OTHER_SCORES, NOT_BUILT, "an index keeps the time of a key's last use, or counts its uses",                 \
+    "use another part (`tessera list eviction`), or kind = cache")                                                     \
   R(NO_ALLOCATOR, BUCKETS, MEANING, "lists of values are made of an allocator's units",                                \
     "add `allocator = NAME`; `tessera list allocator` shows them")                                                     \
   R(LINKS, BUCKETS, NOT_BUILT, "both would take the allocator's units",                                                \
@@ -138,8 +166,11 @@
   R(CALL_FIND_OR_INSERT, KEEPS_ALL, MEANING, "it keeps every pair, so that no key counts as present",                  \
     "use tsr_insert, or kind = set or map")                                                                            \
   R(CALL_NUMBER, NO_INDEX, MEANING, "its keys have no numbers", "make a table of kind = index")                        \
-  R(CALL_EVICTED, NO_INDEX, MEANING, "it gives up no keys", "make a table of kind = index with eviction = lru")        \
-  R(CALL_EVICTED, EVICTS_NOTHING, MEANING, "it gives up no keys", "use eviction = lru or lfu")                         \
+  R(CALL_EVICTED, CACHE, MEANING, "it hands the pairs that it gives up back at once", "use tsr_call.unplaced_keys")    \
+  R(CALL_EVICTED, NO_INDEX, MEANING, "it gives up no keys", "make a table of kind = index with an eviction part")      \
+  R(CALL_SCORES, NO_CACHE, MEANING, "its pairs have no scores", "make a table of kind = cache")                        \
+  R(CALL_REHASH, CACHE, NOT_BUILT, "scores stay with their slots", "export the pairs, and insert them into another")   \
+  R(CALL_EVICTED, EVICTS_NOTHING, MEANING, "it gives up no keys", "add `eviction = NAME`")                             \
   R(CALL_ERASE_PAIRS, BUCKETS, NOT_BUILT, "a key's values are erased together", "use tsr_erase, or values = inline")   \
   R(CALL_ERASE_VALUES, VALUE_BYTES, BYTES, "no two rows are compared",                                                 \
     "pass values = NULL, which erases any one pair of a key, or use tsr_erase")                                        \
@@ -152,6 +183,8 @@
     "use tsr_rehash, which drops erased slots too")                                                                    \
   R(CALL_FLUSH, NO_EXCHANGE, WHOLE, "a list gets shorter by exchanging pairs",                                         \
     "use tsr_rehash, which drops erased slots too")                                                                    \
+  R(CALL_JOIN, WIDE_KEYS, NOT_BUILT, "rows are matched by keys of at most 64 bits",                                    \
+    "export one table and find its keys in the other")                                                                 \
   R(CALL_AGGREGATE, VALUE_BYTES, BYTES, "bytes are not added up or compared",                                          \
     "use an inner join and combine what the rows mean, or count")                                                      \
   R(CALL_CAPTURED, DEVICES, NOT_BUILT, "they work in streams of their own", "use one device")                          \
@@ -162,11 +195,16 @@
   R(CALL_CAPTURED, HOST_PAGES, NOT_BUILT, "the host copies the pages", "use a table that the device holds")            \
   R(CALL_CAPTURED, KEEPS_NUMBERS, NO_WAIT, "the host counts numbers that never come back", "use reuse = yes")          \
   R(CALL_CAPTURED, EVICTS, NO_WAIT, "the host counts the keys that have to go", "use eviction = none")                 \
+  R(CALL_GROUP, CACHE, NOT_BUILT, "a cache is on one device", "use one cache for each process")                        \
   R(CALL_GROUP, INDEX, NOT_BUILT, "the free numbers are on one device", "number the keys in one process")              \
+  R(CALL_GROUP, WIDE_KEYS, NOT_BUILT, "keys of at most 64 bits are dealt to several devices",                          \
+    "make a table in each process")                                                                                    \
   R(CALL_GROUP, SEVERAL_DEVICES, NOT_BUILT, "each process of a group has one device", "name one")                      \
   R(CALL_GROUP, INDEPENDENT, NOT_BUILT, "pairs of a group are dealt by their keys", "use split = hash")                \
   R(CALL_GROUP, REPLICATED, NOT_BUILT, "pairs of a group are dealt by their keys", "use split = hash")                 \
   R(CALL_KERNEL, DEVICES, NOT_BUILT, "a kernel runs on one device", "use device in place of [table] devices")          \
+  R(CALL_KERNEL, WIDE_KEYS, NOT_BUILT, "the functions of a kernel take keys of at most 64 bits",                       \
+    "use the calls of the library, or a 64-bit hash as the key")                                                       \
   R(CALL_KERNEL, HOST_PAGES, NOT_BUILT, "a kernel needs all of the table on the device",                               \
     "raise [table] device_bytes, or use a smaller capacity")                                                           \
   R(CALL_KERNEL, BUCKETS, NOT_BUILT, "a kernel of a user's own does not reach lists of values",                        \
@@ -178,6 +216,7 @@
   R(KERNEL_INSERTS, REPLACES_LATE, NOT_BUILT, "a kernel could write a row that another one has not named yet",         \
     "use a layout that stores pairs whole, or duplicates = first")                                                     \
   R(KERNEL_INSERTS, INDEX, NOT_BUILT, "a single insert takes no number", "use tsr_number")                             \
+  R(KERNEL_INSERTS, CACHE, NOT_BUILT, "a single insert gives up no pair", "use tsr_insert")                            \
   R(KERNEL_ERASES, INDEX, NOT_BUILT, "the number would not come back", "use tsr_erase")
 
 typedef struct feature {

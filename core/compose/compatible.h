@@ -25,10 +25,14 @@ extern "C" {
   F(NO_FILTER, "table", "kind", 0, "any kind but filter")                                                              \
   F(INDEX, "table", "kind", 0, "kind = index")                                                                         \
   F(NO_INDEX, "table", "kind", 0, "any kind but index")                                                                \
+  F(CACHE, "table", "kind", 0, "kind = cache")                                                                         \
+  F(NO_CACHE, "table", "kind", 0, "any kind but cache")                                                                \
+  F(KEEPS_KEYS, "table", "kind", 0, "any kind but index or cache")                                                     \
   F(NO_MULTIMAP, "table", "kind", 0, "any kind but multimap")                                                          \
   F(NO_MAP, "table", "kind", 0, "any kind but map or multimap")                                                        \
   F(NO_COUNTER, "table", "kind", 0, "any kind but counter")                                                            \
   F(SLOT_KEY, "table", "", 0, "any other key of [table]")                                                              \
+  F(WIDE_KEYS, "table", "key_bits", 0, "key_bits = 128")                                                               \
   F(VALUE_BITS, "table", "value_bits", 0, "value_bits")                                                                \
   F(NARROW, "table", "value_bits", 0, "value_bits = 8 or 16")                                                          \
   F(VALUE_BYTES, "table", "value_bytes", 0, "value_bytes")                                                             \
@@ -44,7 +48,7 @@ extern "C" {
   F(REUSE, "table", "reuse", 0, "reuse")                                                                               \
   F(KEEPS_NUMBERS, "table", "reuse", 0, "reuse = no")                                                                  \
   F(EVICTION, "table", "eviction", 0, "eviction")                                                                      \
-  F(EVICTS, "table", "eviction", 0, "eviction = lru or lfu")                                                           \
+  F(EVICTS, "table", "eviction", 0, "an index with eviction")                                                          \
   F(EVICTS_NOTHING, "table", "eviction", 0, "eviction = none")                                                         \
   F(MIXED, "table", "concurrency", 0, "concurrency = mixed")                                                           \
   F(PHASED, "table", "concurrency", 0, "concurrency = phased")                                                         \
@@ -83,6 +87,10 @@ extern "C" {
   F(TABLE_MEMORY, "table", "layout", 1, "a layout with memory that belongs to no bucket")                              \
   F(ALL_REGIONS, "table", "layout", 1, "a layout with most regions of memory that there can be")                       \
   F(TILES, "layout", "tile_lanes", 1, "tiles of several lanes")                                                        \
+  F(FLAGS, "table", "layout", 1, "a layout with flags that end a search")                                              \
+  F(OTHER_SCORES, "table", "eviction", 1, "a part whose scores an index cannot keep")                                  \
+  F(LONG_WALK, "table", "probing", 1, "a scheme whose walks are not bounded to 8 buckets")                             \
+  F(NOTES, "table", "probing", 1, "a scheme that keeps notes of its buckets")                                          \
   F(NO_EXCHANGE, "table", "layout", 1, "a layout that cannot exchange pairs")                                          \
   F(ONE_WAY, "table", "hasher", 1, "a hasher that cannot be undone")                                                   \
   F(FEW_BUCKETS, "table", "probing", 1, "a scheme that gives a key few buckets, and values = inline")                  \
@@ -100,10 +108,13 @@ extern "C" {
   F(CALL_FIND_OR_INSERT, "", "", 0, "tsr_find_or_insert")                                                              \
   F(CALL_NUMBER, "", "", 1, "a call for an index")                                                                     \
   F(CALL_EVICTED, "", "", 1, "a call for an index that evicts")                                                        \
+  F(CALL_SCORES, "", "", 1, "a call for a cache")                                                                      \
+  F(CALL_REHASH, "", "", 0, "tsr_rehash")                                                                              \
   F(CALL_ERASE_PAIRS, "", "", 0, "tsr_erase_pairs")                                                                    \
   F(CALL_ERASE_VALUES, "", "", 1, "a call that erases pairs by value")                                                 \
   F(CALL_APPLY, "", "", 0, "tsr_apply")                                                                                \
   F(CALL_FLUSH, "", "", 0, "tsr_flush")                                                                                \
+  F(CALL_JOIN, "", "", 0, "tsr_join")                                                                                  \
   F(CALL_AGGREGATE, "", "", 1, "a call that combines right values")                                                    \
   F(CALL_CAPTURED, "", "", 0, "a call that is captured into a CUDA graph")                                             \
   F(CALL_GROUP, "", "", 1, "a table of a group of processes")                                                          \

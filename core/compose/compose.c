@@ -15,7 +15,7 @@
 #include "core/compose/reach.h"
 #include "core/compose/registry.h"
 #include "core/compose/value_list.h"
-#include "core/kernels/bulk.h"
+#include "core/kernels/cache.h"
 #include "core/tessera_tools.h"
 #include "plugins/probing.cuh"
 
@@ -106,6 +106,7 @@ static tsr_status take_facts(tsr_shape *s, const tsr_plugin *plugin, const tsr_p
 #define TAKE_LAYOUT(type, name) TAKE(layout, name)
 #define TAKE_ALLOCATOR(type, name) TAKE(allocator, name)
 #define TAKE_PROBING(type, name) TAKE(probing, name)
+#define TAKE_EVICTION(type, name) TAKE(eviction, name)
   switch (plugin->role) {
   case TSR_ROLE_LAYOUT:
     status = check_layout(&plan->layout, plugin, error);
@@ -123,10 +124,38 @@ static tsr_status take_facts(tsr_shape *s, const tsr_plugin *plugin, const tsr_p
     else if (s->lists && plan->regions[0].bytes < (s->lists + 1 + TSR_TAIL_RESERVED) * sizeof(uint32_t))
       status = out_of_range(plugin, "lists", s->lists, "less than its first region has numbers of 32 bits", error);
     break;
+  case TSR_ROLE_EVICTION:
+    TSR_EVICTION_FACTS(TAKE_EVICTION)
+    if (s->score_bits != 8 && s->score_bits != 16 && s->score_bits != 32)
+      status = out_of_range(plugin, "score_bits", s->score_bits, "8, 16 or 32", error);
+    else if (s->index_scores > TSR_SCORES_USES)
+      status = out_of_range(plugin, "index_scores", s->index_scores, "a TSR_SCORES_", error);
+    else if (plan->regions[0].name)
+      status = tsr_fail(error, TSR_BAD_PLUGIN,
+                        "%s/%s: P-14: its plan() asked for region %s: an eviction part has no memory; correct plan()",
+                        tsr_role_names[plugin->role], plugin->name, plan->regions[0].name);
+    break;
   default:
     break;
   }
   return status;
+}
+
+/* A part has code for wide keys where its author says so (TSR_KEYS_128): for all widths of values, or for some. */
+static tsr_status refuse_width(const tsr_composition *t, const tsr_spec *spec, uint32_t role, tsr_error *error) {
+  const tsr_plugin *plugin = t->part[role].plugin;
+  bool has_some = false;
+  for (const tsr_image *image = plugin->images; image->functions; image++)
+    has_some |= image->key_bits == t->shape.key_bits;
+  if (has_some)
+    return tsr_spec_refuse(spec, "table", tsr_role_names[role], error,
+                           "it stores keys of %u bits without values of %u bits: use a %s that stores key and value "
+                           "apart (`tessera list %s`), or kind = set",
+                           t->shape.key_bits, t->shape.payload_bits, tsr_role_names[role], tsr_role_names[role]);
+  return tsr_spec_refuse(spec, "table", tsr_role_names[role], error,
+                         "it has no code for key_bits = %u: use a %s that has it (`tessera list %s`), or key_bits = 64 "
+                         "with a hash of the key",
+                         t->shape.key_bits, tsr_role_names[role], tsr_role_names[role]);
 }
 
 static tsr_status plan_part(tsr_composition *t, const tsr_spec *spec, uint32_t role, tsr_error *error) {
@@ -145,6 +174,7 @@ static tsr_status plan_part(tsr_composition *t, const tsr_spec *spec, uint32_t r
   status = take_facts(&t->shape, part->plugin, &part->plan, error);
   if (status) return status;
   part->image = image_for(part->plugin, t->shape.key_bits, t->shape.payload_bits);
+  if (!part->image && t->shape.key_bits > 64) return refuse_width(t, spec, role, error);
   const char *missing = part->image ? tsr_entry_missing(role, part->image) : "code";
   if (missing)
     return tsr_fail(error, TSR_BAD_PLUGIN, "%s/%s: P-08: it has no %s for key_bits = %u, value_bits = %u",
@@ -239,11 +269,12 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
   const bool has_place = asks_scheme || s->choices;
   s->has_lists = s->lists != 0 && !t->is_as_saved;
   s->is_mixed = s->concurrency == TSR_CONCURRENCY_MIXED;
-  s->keys_stay = !s->is_mixed && !s->moves_pairs;
+  const bool is_cache = t->settings.kind == TSR_KIND_CACHE;
+  s->keys_stay = !s->is_mixed && !s->moves_pairs && !is_cache;
   s->warp_sync = s->sm && (s->tile_lanes > 1 || (s->is_mixed && s->share_lanes > 1));
   if (!TSR_POLICY_LOOKS(s->duplicates))
     s->guard = TSR_GUARD_NONE;
-  else if (s->moves_pairs || has_place || (s->is_mixed && tsr_has_value_lists(&t->settings)))
+  else if (s->moves_pairs || has_place || is_cache || (s->is_mixed && tsr_has_value_lists(&t->settings)))
     s->guard = TSR_GUARD_LOCK;
   else
     s->guard = TSR_GUARD_CLAIM;
@@ -265,8 +296,9 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
       .places_first = s->guard == TSR_GUARD_NONE && has_place,
       .combines_later = s->moves_pairs && s->payload_bits && TSR_POLICY_COMBINES(s->duplicates) &&
                         s->duplicates != TSR_DUPLICATES_REPLACE,
-      .makes_spans = s->sm && s->payload_bits && (TSR_POLICY_COMBINES(s->duplicates) || keeps_first) && !s->is_paged &&
-                     !s->has_lists && !s->is_mixed,
+      .makes_spans = s->sm && s->payload_bits && s->key_bits <= 64 &&
+                     (TSR_POLICY_COMBINES(s->duplicates) || keeps_first) && !s->is_paged && !s->has_lists &&
+                     !s->is_mixed,
       .falls_back_to_walk = has_stash || !s->can_exchange || s->duplicates == TSR_DUPLICATES_KEEP,
       .first_look_cached =
           s->tile_lanes == 1 && !s->is_mixed && (s->guard != TSR_GUARD_CLAIM || s->has_lists || s->bucket_bytes > 32),
@@ -380,6 +412,18 @@ static void furnish_filter(tsr_composition *t) {
       (tsr_region){.name = "filter", .bytes = (bits + BLOCK_BITS - 1) / BLOCK_BITS * TSR_FILTER_BLOCK_BYTES};
 }
 
+/* ---- A cache --------------------------------------------------------------------------------- */
+
+/* Scores are another of the layout's regions, so that each layout carries them. */
+static void furnish_cache(tsr_composition *t) {
+  const uint32_t region = free_region(t), slot_bits = t->shape.bucket_slots * t->shape.score_bits;
+  t->facts.score_bits = t->shape.score_bits;
+  t->facts.score_region = region;
+  t->facts.weighs_new = t->shape.weighs_new;
+  t->part[TSR_ROLE_LAYOUT].plan.regions[region] = (tsr_region){
+      .name = "scores", .bytes = TSR_CACHE_HEAD_BYTES + TSR_CACHE_END_BYTES, .bytes_per_bucket = slot_bits / 8};
+}
+
 /* The bytes of all regions can be counted, so that what is allocated is what is filled. */
 static tsr_status check_regions(const tsr_composition *t, tsr_error *error) {
   uint64_t all = t->lock_bytes, bytes;
@@ -402,10 +446,16 @@ static tsr_status check_regions(const tsr_composition *t, tsr_error *error) {
  * warns. */
 enum { LOAD_STEPS = 20, LOAD_MIN = 5 /* of these steps */ };
 
+/* The kind that parts and walk see. */
+static uint32_t seen_kind(const tsr_settings *settings) {
+  if (settings->kind == TSR_KIND_CACHE && !settings->value_bits) return TSR_KIND_SET;
+  return settings->kind >= TSR_KINDS ? (uint32_t)TSR_KIND_MAP : (uint32_t)settings->kind;
+}
+
 static void fill_shape(tsr_composition *t, uint32_t sm) {
   const tsr_settings *settings = &t->settings;
   t->shape = (tsr_shape){
-      .kind = settings->kind == TSR_KIND_INDEX ? (uint32_t)TSR_KIND_MAP : (uint32_t)settings->kind,
+      .kind = seen_kind(settings),
       .key_bits = (uint32_t)settings->key_bits,
       .value_bits = (uint32_t)settings->value_bits,
       .payload_bits = tsr_has_value_lists(&t->settings) ? 0 : (uint32_t)settings->value_bits,
@@ -446,7 +496,9 @@ static tsr_status plan_parts(tsr_composition *t, const tsr_spec *spec, uint32_t 
                                              : plan_part(t, spec, TSR_ROLE_ALLOCATOR, error);
   if (status == TSR_OK)
     status = t->settings.pages.bytes ? plan_pages(t, spec, error) : plan_part(t, spec, TSR_ROLE_PROBING, error);
+  if (status == TSR_OK) status = plan_part(t, spec, TSR_ROLE_EVICTION, error);
   if (status) return status;
+  t->settings.numbers.scores = t->settings.kind == TSR_KIND_INDEX ? s->index_scores : TSR_SCORES_NONE;
   t->stash_buckets = (t->settings.stash + s->bucket_slots - 1) / s->bucket_slots;
   t->tail_buckets = TSR_TAIL_RESERVED + t->stash_buckets;
   const tsr_probing_functions *probing = t->part[TSR_ROLE_PROBING].image->functions;
@@ -456,6 +508,7 @@ static tsr_status plan_parts(tsr_composition *t, const tsr_spec *spec, uint32_t 
   if (status) return status;
   if (tsr_has_value_lists(&t->settings)) furnish_value_lists(t);
   if (t->settings.filter.before) furnish_filter(t);
+  if (t->settings.kind == TSR_KIND_CACHE) furnish_cache(t);
   furnish_meanings(t);
   furnish_as_saved(t);
   return check_regions(t, error);
@@ -487,7 +540,7 @@ static tsr_status plan_filter(tsr_composition *t, const tsr_spec *spec, tsr_erro
 
 /* Whether the table must be planned again, since the default load factor was more than its scheme reaches. */
 static bool lower_load(tsr_composition *t, const tsr_spec *spec) {
-  if (tsr_spec_get(spec, "table", "load_factor")) return false;
+  if (tsr_spec_get(spec, "table", "load_factor") || t->settings.kind == TSR_KIND_CACHE) return false;
   double load = floor(tsr_reached_load(&t->shape) * LOAD_STEPS);
   if (load < LOAD_MIN) load = LOAD_MIN;
   if (load / LOAD_STEPS >= t->settings.load_factor) return false;

@@ -40,7 +40,7 @@ tsr_state tsr_composition_state(const tsr_composition *t) {
                      .lists = t->shape.lists,
                      .stash_buckets = t->stash_buckets,
                      .lock_shift = t->lock_shift};
-  for (uint32_t role = 0; role < TSR_ROLES; role++)
+  for (uint32_t role = 0; role < TSR_STATE_ROLES; role++)
     memcpy(state.part[role].word, t->part[role].plan.state, sizeof state.part[role].word);
   return state;
 }
@@ -84,7 +84,7 @@ uint64_t tsr_composition_spares(const tsr_composition *t) {
 
 uint64_t tsr_composition_number_bytes_for(const tsr_composition *t, uint64_t room) {
   const uint64_t listed = 2 * sizeof(uint64_t) + room * sizeof(uint32_t);
-  if (t->settings.numbers.eviction == TSR_EVICTION_NONE) return listed;
+  if (t->settings.numbers.scores == TSR_SCORES_NONE) return listed;
   return (listed + 7) / 8 * 8 + (room + 1) * sizeof(uint64_t);
 }
 
@@ -131,6 +131,7 @@ uint64_t tsr_composition_clean_every(const tsr_composition *t) { return tsr_comp
 const char *tsr_composition_why_uncleaned(const tsr_composition *t) {
   if (t->settings.upkeep.clean == TSR_CLEAN_NO) return "clean = no";
   if (t->shape.kind == TSR_KIND_FILTER) return "nothing is erased from a filter";
+  if (t->settings.kind == TSR_KIND_CACHE) return "an insert takes erased slots again";
   if (t->shape.has_lists) return "every insert makes the lists anew, without erased pairs";
   if (t->window_pages) return "a rebuild needs all pairs on the device";
   return NULL;

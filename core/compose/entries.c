@@ -8,6 +8,7 @@
 
 #include "core/compose/registry.h"
 #include "plugins/allocator.cuh"
+#include "plugins/eviction.cuh"
 #include "plugins/probing.cuh"
 
 #define ENTRY_F(role, result, verb, parameters, arguments)                                                             \
@@ -15,7 +16,8 @@
 #define ENTRY_O(role, result, verb, parameters, arguments, absent)                                                     \
   {TSR_ROLE_OF_##role, #result, #verb, #parameters, #arguments, #absent, offsetof(tsr_##role##_functions, verb)},
 const tsr_entry tsr_entries[] = {TSR_HASHER_FUNCTIONS(ENTRY_F, ENTRY_O) TSR_LAYOUT_FUNCTIONS(ENTRY_F, ENTRY_O)
-                                     TSR_ALLOCATOR_FUNCTIONS(ENTRY_F, ENTRY_O) TSR_PROBING_FUNCTIONS(ENTRY_F, ENTRY_O)};
+                                     TSR_ALLOCATOR_FUNCTIONS(ENTRY_F, ENTRY_O) TSR_PROBING_FUNCTIONS(ENTRY_F, ENTRY_O)
+                                         TSR_EVICTION_FUNCTIONS(ENTRY_F, ENTRY_O)};
 const size_t tsr_entry_count = sizeof tsr_entries / sizeof tsr_entries[0];
 
 bool tsr_entry_is_there(const tsr_image *image, const tsr_entry *f) {

@@ -6,6 +6,7 @@
 #include "core/compose/fit.h"
 
 #include "core/compose/value_list.h"
+#include "core/kernels/cache.h"
 #include "plugins/hasher.cuh"
 #include "plugins/layout.cuh"
 
@@ -21,7 +22,8 @@ static bool has_table_memory(const tsr_plan *layout) {
 }
 
 static bool lacks_regions(const tsr_composition *t, const tsr_plan *layout) {
-  uint32_t taken = (tsr_has_value_lists(&t->settings) ? 1u : 0u) + (t->settings.filter.before ? 1u : 0u);
+  uint32_t taken = (tsr_has_value_lists(&t->settings) ? 1u : 0u) + (t->settings.filter.before ? 1u : 0u) +
+                   (t->settings.kind == TSR_KIND_CACHE ? 1u : 0u);
   for (uint32_t i = 0; i < TSR_REGIONS_MAX && layout->regions[i].name; i++) taken++;
   return taken > TSR_REGIONS_MAX;
 }
@@ -41,6 +43,7 @@ tsr_status tsr_fit_layout(tsr_composition *t, const tsr_spec *spec, tsr_error *e
   has[TSR_HAS_NO_PUT] = !((const tsr_layout_functions *)layout->image->functions)->put;
   has[TSR_HAS_TABLE_MEMORY] = has_table_memory(&layout->plan);
   has[TSR_HAS_ALL_REGIONS] = lacks_regions(t, &layout->plan);
+  has[TSR_HAS_FLAGS] = s->has_flag;
   has[TSR_HAS_NO_EXCHANGE] = !s->can_exchange;
   has[TSR_HAS_REPLACES_LATE] = has[TSR_HAS_REPLACES_LATE] && !s->whole_pairs;
   return check(t, spec, error);
@@ -83,6 +86,9 @@ tsr_status tsr_fit_parts(tsr_composition *t, const tsr_spec *spec, tsr_error *er
   has[TSR_HAS_MANY_BUCKETS] = !s->one_bucket;
   has[TSR_HAS_MOVES] = s->moves_pairs;
   has[TSR_HAS_LISTS] = s->has_lists;
+  has[TSR_HAS_NOTES] = s->has_notes;
+  has[TSR_HAS_LONG_WALK] = !s->walk_max || s->walk_max > TSR_CACHE_BUCKETS_MAX;
+  has[TSR_HAS_OTHER_SCORES] = t->part[TSR_ROLE_EVICTION].plugin && !s->index_scores;
   tsr_status status = check(t, spec, error);
   if (status == TSR_OK) status = check_units(t, spec, error);
   return status ? status : check_registers(t, spec, error);

@@ -138,6 +138,7 @@ static void print_head(FILE *out, const tsr_composition *leader) {
             "#include \"plugins/probing.cuh\"\n",
             leader->shape.key_bits, leader->shape.payload_bits);
   fprintf(out, "#include \"plugins/allocator.cuh\"\n");
+  if (leader->part[TSR_ROLE_EVICTION].plugin) fprintf(out, "#include \"plugins/eviction.cuh\"\n");
 }
 
 static void print_constants(FILE *out, const tsr_composition *const *tables, size_t count) {
@@ -205,7 +206,7 @@ static void print_expanded(FILE *out, const char *text, expansion *e) {
 /* A part's own text, with the names that the build gives it (plugins/build_plugin.sh). */
 static void print_part(FILE *out, const tsr_part *part, uint32_t role) {
   if (!part->plugin) return;
-  fprintf(out, "#undef TSR_ROLE\n#undef TSR_NAME\n#undef TSR_PARAMETERS\n#undef TSR_SUFFIX\n");
+  fprintf(out, "#undef TSR_ROLE\n#undef TSR_NAME\n#undef TSR_PARAMETERS\n#undef TSR_KEYS_128\n#undef TSR_SUFFIX\n");
   fprintf(out, "#define TSR_ROLE %s\n#define TSR_NAME %s\n#define TSR_SUFFIX ", tsr_role_names[role],
           part->plugin->name);
   print_suffix(out, part->image);

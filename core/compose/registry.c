@@ -22,10 +22,8 @@
 #include "core/tessera_tools.h"
 
 const char *const tsr_role_names[TSR_ROLES] = {
-    [TSR_ROLE_HASHER] = "hasher",
-    [TSR_ROLE_LAYOUT] = "layout",
-    [TSR_ROLE_ALLOCATOR] = "allocator",
-    [TSR_ROLE_PROBING] = "probing",
+    [TSR_ROLE_HASHER] = "hasher",   [TSR_ROLE_LAYOUT] = "layout",     [TSR_ROLE_ALLOCATOR] = "allocator",
+    [TSR_ROLE_PROBING] = "probing", [TSR_ROLE_EVICTION] = "eviction",
 };
 
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER; /* over dlopen and its dlerror */

@@ -37,12 +37,16 @@ enum { ROW_WORD_BYTES = 24 };
 /* R(key, values, default, doc, type, place, minimum, maximum): what is shown of a key, and then what it means. `values` of
  * a choice lists its words in the order of the enum of plugins/table.h. */
 #define SETTINGS(R)                                                                                                    \
-  R("kind", "set | map | multiset | multimap | counter | filter | index", NULL,                                        \
+  R("kind", "set | map | multiset | multimap | counter | filter | index | cache", NULL,                                \
     "What the table stores. set: keys. map: one value per key. multiset and multimap: every pair that is inserted. "   \
     "counter: how often each key was inserted. filter: a Bloom filter, see [filter]. index: a number for each key, "   \
-    "from 0 on.",                                                                                                      \
+    "from 0 on. cache: a set or map that gives up a pair for a new one when it is full.",                              \
     ROW_CHOICE, ROW(kind), 0, 0)                                                                                       \
-  R("key_bits", "32 | 64", NULL, "Width of a key in bits.", ROW_NUMBER, ROW(key_bits), 32, 64)                         \
+  R("key_bits", "32 | 64 | 128", NULL,                                                                                 \
+    "Width of a key in bits. A key of 128 bits is 16 bytes, the lower half first. A key of 96 bits is stored as one "  \
+    "of "                                                                                                              \
+    "128 whose upper bits are 0.",                                                                                     \
+    ROW_NUMBER, ROW(key_bits), 32, 128)                                                                                \
   R("value_bits", "8 | 16 | 32 | 64", "",                                                                              \
     "Width of a value in bits. A map or multimap needs 32 or 64 here, or value_bytes. A counter takes any of the "     \
     "four: its counts stop at the largest number, and counts of 8 and 16 bits take 32 bits of memory.",                \
@@ -114,10 +118,10 @@ enum { ROW_WORD_BYTES = 24 };
     "yes: an index gives the number of an erased key to a new one, so its numbers stay below its slots. no: a number " \
     "is given once, until the table is cleared.",                                                                      \
     ROW_CHOICE, ROW(numbers.reuse), 0, 0)                                                                              \
-  R("eviction", "none | lru | lfu", "none",                                                                            \
-    "What an index does when `capacity` keys have numbers. none: it fills its slots, then hands keys back. lru: it "   \
-    "gives up the keys that were used longest ago, and their numbers go to new ones. lfu: those used least often.",    \
-    ROW_CHOICE, ROW(numbers.eviction), 0, 0)                                                                           \
+  R("eviction", "none | an eviction part", "none",                                                                     \
+    "Which pair a full cache gives up, and which key an index of `capacity` keys; `tessera list eviction`. none, for " \
+    "an index: it fills its slots, then hands keys back.",                                                             \
+    ROW_PART, ROW_PART_OF(TSR_ROLE_EVICTION), 0, 0)                                                                    \
   R("concurrency", "phased | mixed", "phased",                                                                         \
     "Which operations on the table may overlap. phased: only those of one class (inserts, finds or erases). mixed: "   \
     "all, but in open addressing inserts and erases take turns.",                                                      \
@@ -330,7 +334,8 @@ static bool read_number(const row *r, const char *text, uint64_t *out) {
   if (read_word(r, text, out)) return true;
   if (!tsr_parse_u64(text, &value) || value > r->maximum) return false;
   if (value < r->minimum && !(value == 0 && r->type == ROW_PAGE)) return false;
-  if (r->type == ROW_NUMBER && r->maximum == 64 && (value & (value - 1))) return false; /* widths */
+  const bool is_width = r->type == ROW_NUMBER && (r->maximum == 64 || r->maximum == 128);
+  if (is_width && (value & (value - 1))) return false;
   *out = value;
   return true;
 }
@@ -356,7 +361,7 @@ static bool read_value(const known_section *section, size_t at, const tsr_spec_e
     *(double *)out = fraction;
     return true;
   case ROW_PART:
-    *(const char **)out = entry->value;
+    *(const char **)out = strncmp(values, "none", 4) == 0 && strcmp(entry->value, "none") == 0 ? NULL : entry->value;
     return true;
   case ROW_DEVICES:
     return read_devices(entry, out, rule);
@@ -437,9 +442,10 @@ static tsr_status check_section_names(const tsr_spec *spec, tsr_error *error) {
     if (section_number(section->name) < SECTIONS) continue;
     section_where(spec, section, where, sizeof where);
     const char *nearest = tsr_nearest(section->name, names, SECTIONS);
-    return tsr_fail(error, TSR_BAD_SPEC,
-                    "%s: sections are table, devices, filter, values, layout, probing, hasher and allocator%s%s%s",
-                    where, nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+    return tsr_fail(
+        error, TSR_BAD_SPEC,
+        "%s: sections are table, devices, filter, values, layout, probing, hasher, allocator and eviction%s%s%s", where,
+        nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
   }
   return TSR_OK;
 }
@@ -510,7 +516,9 @@ static void find_traits_of_kind(const tsr_spec *spec, const tsr_settings *read, 
   const uint64_t kind = read->kind, policy = read->policy.duplicates;
   bool *has = traits->has;
   const bool keeps_all = kind == TSR_KIND_MULTISET || kind == TSR_KIND_MULTIMAP;
-  has[TSR_HAS_NO_VALUES] = kind == TSR_KIND_SET || kind == TSR_KIND_MULTISET;
+  has[TSR_HAS_NO_VALUES] =
+      kind == TSR_KIND_SET || kind == TSR_KIND_MULTISET ||
+      (kind == TSR_KIND_CACHE && !is_written(spec, "table", "value_bits") && !is_written(spec, "table", "value_bytes"));
   has[TSR_HAS_KEEPS_ALL] = keeps_all;
   has[TSR_HAS_COUNTER] = kind == TSR_KIND_COUNTER;
   has[TSR_HAS_NO_COUNTER] = kind != TSR_KIND_COUNTER;
@@ -520,15 +528,19 @@ static void find_traits_of_kind(const tsr_spec *spec, const tsr_settings *read, 
   has[TSR_HAS_NO_INDEX] = kind != TSR_KIND_INDEX;
   has[TSR_HAS_NUMBERING] = is_written(spec, "table", "numbering");
   has[TSR_HAS_REUSE] = is_written(spec, "table", "reuse");
+  has[TSR_HAS_CACHE] = kind == TSR_KIND_CACHE;
+  has[TSR_HAS_NO_CACHE] = kind != TSR_KIND_CACHE;
+  has[TSR_HAS_KEEPS_KEYS] = kind != TSR_KIND_INDEX && kind != TSR_KIND_CACHE;
   has[TSR_HAS_EVICTION] = is_written(spec, "table", "eviction");
-  has[TSR_HAS_EVICTS] = read->numbers.eviction != TSR_EVICTION_NONE;
-  has[TSR_HAS_EVICTS_NOTHING] = !has[TSR_HAS_EVICTS];
+  has[TSR_HAS_EVICTS] = kind == TSR_KIND_INDEX && read->part[TSR_ROLE_EVICTION];
+  has[TSR_HAS_EVICTS_NOTHING] = !read->part[TSR_ROLE_EVICTION];
   has[TSR_HAS_KEEPS_NUMBERS] = kind == TSR_KIND_INDEX && read->numbers.reuse == TSR_REUSE_NO;
   has[TSR_HAS_NO_MULTIMAP] = kind != TSR_KIND_MULTIMAP;
-  has[TSR_HAS_NO_MAP] = kind != TSR_KIND_MAP && kind != TSR_KIND_MULTIMAP;
+  has[TSR_HAS_NO_MAP] = kind != TSR_KIND_MAP && kind != TSR_KIND_MULTIMAP && kind != TSR_KIND_CACHE;
   for (size_t i = 0; i < tsr_spec_count(spec); i++)
     if (strcmp(tsr_spec_at(spec, i)->section, "table") == 0 && !tsr_is_key_of_filter(tsr_spec_at(spec, i)->key))
       has[TSR_HAS_SLOT_KEY] = true;
+  has[TSR_HAS_WIDE_KEYS] = read->key_bits > 64;
   has[TSR_HAS_VALUE_BITS] = read->value_bits != 0;
   has[TSR_HAS_NARROW] = read->value_bits && read->value_bits < 32;
   has[TSR_HAS_VALUE_BYTES] = read->value_bytes != 0;
@@ -607,6 +619,8 @@ static tsr_status make_kind(const tsr_spec *spec, tsr_settings *read, tsr_error 
     read->policy.duplicates = read->values.kind == TSR_VALUES_BUCKETS ? TSR_DUPLICATES_FIRST : TSR_DUPLICATES_KEEP;
   if (counts) make_counter(read);
   if (read->kind == TSR_KIND_INDEX) make_index(read);
+  if (read->kind == TSR_KIND_CACHE && !is_written(spec, "table", "load_factor"))
+    read->load_factor = 1; /* it may be full */
   make_sums(read);
   return TSR_OK;
 }

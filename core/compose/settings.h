@@ -37,10 +37,9 @@ typedef struct tsr_devices {
 } tsr_devices;
 
 /* The kinds of the core's own: parts see another one (composition.h). */
-enum { TSR_KIND_INDEX = TSR_KINDS };
+enum { TSR_KIND_INDEX = TSR_KINDS, TSR_KIND_CACHE };
 enum { TSR_NUMBERING_ANY, TSR_NUMBERING_FIRST_SEEN };
 enum { TSR_REUSE_YES, TSR_REUSE_NO };
-enum { TSR_EVICTION_NONE, TSR_EVICTION_LRU, TSR_EVICTION_LFU };
 
 /* What inserting a present key does. */
 typedef struct tsr_policy_settings {
@@ -80,7 +79,8 @@ typedef struct tsr_value_settings {
 
 /* Of an index. */
 typedef struct tsr_number_settings {
-  uint64_t numbering, reuse, eviction;
+  uint64_t numbering, reuse;
+  uint64_t scores; /* TSR_SCORES_: from the eviction part, when it has planned */
 } tsr_number_settings;
 
 typedef struct tsr_settings {

@@ -5,8 +5,7 @@
 #ifndef TSR_CPU_BULK_H
 #define TSR_CPU_BULK_H
 
-#include "core/kernels/bulk.h"
-#include "core/kernels/steps.h"
+#include "core/kernels/cache.h"
 #include "plugins/device.cuh"
 
 #ifdef __cplusplus
@@ -35,6 +34,8 @@ typedef struct tsr_cpu_bulk {
   /* Puts pair i into slot slots[i - begin] of the table, but for those with TSR_CPU_NO_SLOT. */
   void (*put)(const tsr_cpu *cpu, const tsr_state *state, const void *keys, const void *values, uint64_t begin,
               uint64_t end, const uint64_t *slots);
+  /* The steps of a cache: their ranges. */
+  void (*cache[TSR_CACHE_STEP_COUNT])(const tsr_cpu *cpu, const tsr_cache_run *run, uint64_t begin, uint64_t end);
 } tsr_cpu_bulk;
 
 /* What steps of a table are given (../kernels/steps.h). */

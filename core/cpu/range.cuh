@@ -271,7 +271,7 @@ typedef struct cpu_hold {
 
 /* The place of a key, or a free one for it; NULL: there is none. */
 TSR_INLINE cpu_held *cpu_held_for(cpu_hold *hold, tsr_key key) {
-  const uint64_t hash = (uint64_t)key * 0x9E3779B97F4A7C15u >> 32;
+  const uint64_t hash = tsr_key_word(key) * 0x9E3779B97F4A7C15u >> 32;
   for (uint32_t tries = 0; tries < CPU_TRIES; tries++) {
     cpu_held *held = &hold->held[(hash + tries) % CPU_HELD];
     if (!held->items || held->key == key) return held;

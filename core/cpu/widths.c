@@ -5,7 +5,7 @@
 #include "core/compose/composition.h"
 #include "core/cpu/bulk.h"
 
-#define EACH_WIDTH(F) F(k32c0) F(k32c32) F(k32c64) F(k64c0) F(k64c32) F(k64c64)
+#define EACH_WIDTH(F) F(k32c0) F(k32c32) F(k32c64) F(k64c0) F(k64c32) F(k64c64) F(k128c0) F(k128c32) F(k128c64)
 
 #define DECLARE(widths) extern const tsr_cpu_bulk tsr_cpu_bulk_##widths;
 EACH_WIDTH(DECLARE)

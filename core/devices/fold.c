@@ -50,12 +50,14 @@ tsr_status tsr_fold_sample(const tsr_task *task, tsr_task_row *row) {
     if (task->parts[i].n < TSR_FOLD_SAMPLES * TSR_FOLD_SAMPLED) continue;
     status = place_sample(task, i, &split);
     if (status == TSR_OK) status = tsr_task_step(task, m, TSR_SPLIT_fold, &split, TSR_LEG_SPLIT);
-    if (status == TSR_OK) status = tsr_task_copy(task, m, made[i], split.fold.made, sizeof made[i], TSR_LEG_SPLIT);
   }
-  for (uint32_t i = 0; status == TSR_OK && i < task->x->here; i++) {
+  for (uint32_t i = 0; status == TSR_OK && i < task->x->here; i++) { /* when all are at it, since a copy waits */
     const tsr_member *m = &task->s->members[i];
     if (task->parts[i].n < TSR_FOLD_SAMPLES * TSR_FOLD_SAMPLED) continue;
-    status = tsr_device_of(m)->backend->synchronize(tsr_device_of(m), m->streams[TSR_LEG_SPLIT], task->error);
+    status = tsr_task_copy(task, m, made[i], m->sample.memory, sizeof made[i], TSR_LEG_SPLIT);
+    const tsr_status waited =
+        tsr_device_of(m)->backend->synchronize(tsr_device_of(m), m->streams[TSR_LEG_SPLIT], task->error);
+    if (status == TSR_OK) status = waited;
     for (uint32_t s = 0; s < TSR_FOLD_SAMPLES; s++) row->repeated += TSR_FOLD_SAMPLED - made[i][s];
     row->sampled += TSR_FOLD_SAMPLES * TSR_FOLD_SAMPLED;
   }

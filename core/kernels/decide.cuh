@@ -102,7 +102,8 @@ TSR_INLINE uint32_t claimable_slots(const tsr_ctx *c, const tsr_op *op, uint32_t
  * bucket, and the multiplication would cost them 2 % (core/design/0004-uniqueness.md). */
 TSR_INLINE uint32_t first_to_claim(const tsr_ctx *c, tsr_key key, uint32_t slots) {
   if (TSR_FACT(c, guard) != TSR_GUARD_CLAIM || TSR_FACT(c, has_link) || TSR_FACT(c, tile_lanes) > 1) return slots;
-  const uint32_t count = TSR_FACT(c, bucket_slots), mixed = (uint32_t)(key ^ (uint64_t)key >> 32) * 0x9E3779B1u;
+  const uint64_t word = tsr_key_word(key);
+  const uint32_t count = TSR_FACT(c, bucket_slots), mixed = (uint32_t)(word ^ word >> 32) * 0x9E3779B1u;
   const uint32_t start = (uint32_t)((uint64_t)mixed * count >> 32), later = slots >> start << start;
   return later ? later : slots;
 }

@@ -38,6 +38,9 @@
  *   has_meanings        what the substitute key 0 stands for is noted for each bucket or unit, so that reserved keys have
  *                       room beyond their tail buckets (walk.cuh)
  *   meanings_role, meanings_region   which region of which part has these notes
+ *   score_bits          of a cache: bits of the score that each slot has (cache.h)
+ *   score_region        which of the layout's regions has the scores
+ *   weighs_new          the eviction part's own (plugins/plugin.h)
  *   loops               in the links of pages: a thread works on one item after another, so it keeps an item's number */
 #define TSR_CORE_FACTS(F)                                                                                              \
   F(ends_at_empty)                                                                                                     \
@@ -72,6 +75,9 @@
   F(has_meanings)                                                                                                      \
   F(meanings_role)                                                                                                     \
   F(meanings_region)                                                                                                   \
+  F(score_bits)                                                                                                        \
+  F(score_region)                                                                                                      \
+  F(weighs_new)                                                                                                        \
   F(loops)
 
 enum { TSR_MEANINGS_OF_WORD = 16 };

@@ -21,7 +21,9 @@ typedef unsigned long long io_u64; /* the type that __ldcs knows */
 #define IO_ADD(pointer, value) __atomic_fetch_add(pointer, value, __ATOMIC_RELAXED) /* a count orders nothing */
 typedef uint64_t io_u64;
 #endif
-#if TSR_KEY_BITS == 64
+#if TSR_KEY_BITS == 128
+typedef tsr_key io_key;
+#elif TSR_KEY_BITS == 64
 typedef io_u64 io_key;
 #else
 typedef uint32_t io_key;
@@ -46,9 +48,34 @@ TSR_INLINE uint64_t io_item(uint64_t i) {
 #endif
 }
 
+#if TSR_KEY_BITS == 128
+/* On a GPU one vector of two words. On the CPU the array may begin at any address. */
+TSR_INLINE tsr_key io_key_at(const void *keys, uint64_t i, uint32_t mine) {
+  if (!mine) return 0;
+#ifdef __CUDACC__
+  const ulonglong2 words = __ldcs((const ulonglong2 *)keys + i);
+  return (tsr_key)words.y << 64 | words.x;
+#else
+  tsr_key key;
+  __builtin_memcpy(&key, (const char *)keys + i * sizeof key, sizeof key);
+  return key;
+#endif
+}
+
+TSR_INLINE void io_put_key(void *keys, uint64_t i, tsr_key key) {
+#ifdef __CUDACC__
+  __stcs((ulonglong2 *)keys + i, make_ulonglong2((unsigned long long)key, (unsigned long long)(key >> 64)));
+#else
+  __builtin_memcpy((char *)keys + i * sizeof key, &key, sizeof key);
+#endif
+}
+#else
 TSR_INLINE tsr_key io_key_at(const void *keys, uint64_t i, uint32_t mine) {
   return mine ? IO_READ((const io_key *)keys + i) : 0;
 }
+
+TSR_INLINE void io_put_key(void *keys, uint64_t i, tsr_key key) { IO_WRITE((io_key *)keys + i, key); }
+#endif
 
 /* 0 where there is none. */
 TSR_INLINE tsr_payload io_payload_at(const void *payloads, uint64_t i, uint32_t mine) {

@@ -3,6 +3,9 @@
  * The bulk operations as kernels: one thread per item, one launch per call. ops.cuh says what they do.
  */
 #define TSR_ONE_TABLE
+/* The build compiles this file for them as well (plugins/build_common.sh). */
+#define TSR_KEYS_128 0, 32, 64
+
 #include "core/kernels/context.cuh"
 #include "core/kernels/tally.cuh"
 

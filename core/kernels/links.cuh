@@ -22,7 +22,8 @@ TSR_INLINE uint32_t link_append(const tsr_ctx *c, tsr_key key, uint64_t ref) {
     link = waits ? found : link;
     if (tsr_warp_any(c, allocates)) {
       tsr_ctx allocating = tsr_masked(c, allocates);
-      uint32_t unit = allocator_allocate(&allocating, (uint32_t)(((uint64_t)key + 1u) * 0x9E3779B97F4A7C15u >> 32), 1);
+      uint32_t unit =
+          allocator_allocate(&allocating, (uint32_t)((tsr_key_word(key) + 1u) * 0x9E3779B97F4A7C15u >> 32), 1);
       walk_note_unit(&allocating, key, unit);
       unit = unit == TSR_NO_HANDLE ? WALK_LINK_CLOSED : unit;
       layout_relink(&allocating, ref, WALK_LINK_PENDING, unit);

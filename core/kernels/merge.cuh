@@ -29,8 +29,8 @@ TSR_INLINE tsr_payload merge_share(uint32_t policy, tsr_payload offered, tsr_pay
 /* In a page an atomic costs less than the vote, and its items do not have keys that would fill a warp (hot.cuh). */
 #define MERGES(c, policy) (TSR_POLICY_COMBINES(policy) && (TSR_FACT(c, warp_sync) || MERGES_ALONE) && !TSR_IN_PAGE)
 
-#if TSR_KEY_BITS == 64
-typedef unsigned long long merge_key;
+#if TSR_KEY_BITS >= 64
+typedef unsigned long long merge_key; /* of 128 bits one half */
 #else
 typedef uint32_t merge_key;
 #endif
@@ -47,7 +47,12 @@ TSR_INLINE uint32_t merge_lane(void) { return threadIdx.x % 32; }
 /* The lanes whose items have this lane's key. Collective over the warp. */
 TSR_INLINE uint32_t merge_group(tsr_key key, uint32_t mine) {
   const uint32_t present = __ballot_sync(MERGE_WARP, mine);
+#if TSR_KEY_BITS == 128
+  const uint32_t high = __match_any_sync(MERGE_WARP, (merge_key)(key >> 64));
+  return __match_any_sync(MERGE_WARP, (merge_key)key) & high & present;
+#else
   return __match_any_sync(MERGE_WARP, (merge_key)key) & present;
+#endif
 }
 
 /* The lowest of them. */
@@ -57,17 +62,18 @@ TSR_INLINE uint32_t merge_leader(tsr_key key, uint32_t mine) {
 }
 
 /* Combines into this lane's payload those of all lanes in `same`. In each round a lane takes over the payload of the
- * next one that is left, and then every second one leaves. c: NULL if the overflows were counted before. Collective
- * over the warp. */
+ * next one that is left, and then every second one leaves: it takes over no more, and counts no overflow. c: NULL if the
+ * overflows were counted before. Collective over the warp. */
 TSR_INLINE void merge_payloads_of(const tsr_ctx *c, uint32_t policy, tsr_payload *own, uint32_t mine, uint32_t same) {
   const uint32_t lane = merge_lane();
   uint32_t later = mine ? same & (~1u << lane) : 0, rank = tsr_count_bits(same & ((1u << lane) - 1u));
   while (__any_sync(MERGE_WARP, later != 0)) { /* at most 5 rounds */
     const uint32_t next = later ? tsr_lowest(later) : lane;
     const tsr_payload other = __shfl_sync(MERGE_WARP, (merge_payload)*own, (int)next);
-    if (later && c) tsr_tell_overflow(c, policy, *own, other);
+    if (later && c && !(rank & 1u)) tsr_tell_overflow(c, policy, *own, other);
     if (later) *own = tsr_combine(policy, *own, other);
-    later &= ~__ballot_sync(MERGE_WARP, rank & 1u);
+    const uint32_t leaving = __ballot_sync(MERGE_WARP, rank & 1u);
+    later = rank & 1u ? 0 : later & ~leaving;
     rank >>= 1;
   }
 }
@@ -87,7 +93,12 @@ TSR_INLINE uint32_t merge_any(uint32_t leader) { return __any_sync(MERGE_WARP, l
  * Returns whether this lane's own pair has no place. */
 TSR_INLINE uint32_t merge_results(tsr_item *own, tsr_key key, uint32_t leader) {
   const uint32_t result = __shfl_sync(MERGE_WARP, own->result, (int)leader);
+#if TSR_KEY_BITS == 128
+  const tsr_key high = __shfl_sync(MERGE_WARP, (merge_key)(own->key >> 64), (int)leader);
+  const tsr_key in_hand = high << 64 | __shfl_sync(MERGE_WARP, (merge_key)own->key, (int)leader);
+#else
   const tsr_key in_hand = __shfl_sync(MERGE_WARP, (merge_key)own->key, (int)leader);
+#endif
   const uint32_t is_unplaced = result == TSR_RESULT_NOT_PLACED && in_hand == key;
   if (merge_lane() != leader) own->result = is_unplaced ? result : result_for_present(own->policy);
   return is_unplaced;

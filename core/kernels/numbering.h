@@ -35,7 +35,8 @@
  * choose   marks the numbers below `limit`, and the first `from` ones with it. ranks: of level, summed
  * hand_out the keys of chosen numbers, and these, go to the list. ranks: of marked, summed
  * use      the items' numbers stay, and their scores say that they were used
- * touch    the scores of those of the items' numbers that have keys say so */
+ * touch    the scores of those of the items' numbers that have keys say so
+ * b128_..  the same as blank, place, meet and hand_out, for keys of 128 bits (tsr_numbering_for) */
 #define TSR_NUMBERING_STEPS(ITEM)                                                                                      \
   ITEM(offer)                                                                                                          \
   ITEM(first)                                                                                                          \
@@ -56,9 +57,23 @@
   ITEM(choose)                                                                                                         \
   ITEM(hand_out)                                                                                                       \
   ITEM(use)                                                                                                            \
-  ITEM(touch)
+  ITEM(touch)                                                                                                          \
+  ITEM(b128_blank)                                                                                                     \
+  ITEM(b128_place)                                                                                                     \
+  ITEM(b128_meet)                                                                                                      \
+  ITEM(b128_hand_out)
 #define TSR_NUMBERING_ENUM(step) TSR_NUMBERING_##step,
 enum { TSR_NUMBERING_STEPS(TSR_NUMBERING_ENUM) TSR_NUMBERING_STEP_COUNT };
+
+/* The step that does this for keys of that size. */
+static inline uint32_t tsr_numbering_for(uint32_t step, uint32_t key_bytes) {
+  if (key_bytes <= 8) return step;
+  return step == TSR_NUMBERING_blank      ? TSR_NUMBERING_b128_blank
+         : step == TSR_NUMBERING_place    ? TSR_NUMBERING_b128_place
+         : step == TSR_NUMBERING_meet     ? TSR_NUMBERING_b128_meet
+         : step == TSR_NUMBERING_hand_out ? TSR_NUMBERING_b128_hand_out
+                                          : step;
+}
 
 /* Which numbers are free, in device memory. The list of those that came back follows it: `spares` uint32_t. */
 typedef struct tsr_free_numbers {
@@ -299,6 +314,57 @@ TSR_STEP_FUNCTION void tsr_numbering_add_item(const tsr_numbering_run *r, uint64
 #else
   __atomic_fetch_add(&r->counts[at], 1, __ATOMIC_RELAXED);
 #endif
+}
+
+/* ---- Keys of 128 bits ------------------------------------------------------------------------ */
+
+/* Two words. The arrays are the table's own, or the caller's at addresses that are multiples of 16. */
+typedef struct tsr_numbering_b128 {
+  uint64_t low, high;
+} tsr_numbering_b128;
+
+TSR_STEP_FUNCTION tsr_numbering_b128 tsr_numbering_b128_key(const tsr_numbering_run *r, uint64_t i) {
+  return ((const tsr_numbering_b128 *)r->keys)[i];
+}
+
+/* Items that write one place have one key, so that its words may come from two of them. */
+TSR_STEP_FUNCTION void tsr_numbering_b128_write(const tsr_numbering_run *r, uint64_t at, tsr_numbering_b128 key) {
+  TSR_STEP_STORE((uint64_t *)r->keys_out + 2 * at, key.low);
+  TSR_STEP_STORE((uint64_t *)r->keys_out + 2 * at + 1, key.high);
+}
+
+TSR_STEP_FUNCTION void tsr_numbering_b128_blank_item(const tsr_numbering_run *r, uint64_t i) {
+  const tsr_numbering_b128 missing = {r->missing, 0};
+  tsr_numbering_b128_write(r, i, missing);
+  if (r->present) r->present[i] = 0;
+}
+
+TSR_STEP_FUNCTION void tsr_numbering_b128_place_item(const tsr_numbering_run *r, uint64_t i) {
+  uint64_t at;
+  if (!tsr_numbering_is_asked(r, i, &at)) return;
+  tsr_numbering_b128_write(r, at, tsr_numbering_b128_key(r, i));
+  if (r->present) TSR_STEP_STORE(&r->present[at], 1);
+}
+
+TSR_STEP_FUNCTION void tsr_numbering_b128_meet_item(const tsr_numbering_run *r, uint64_t i) {
+  r->ranks[i] = 0;
+  if (r->numbers[i] != TSR_NUMBER_NONE) return;
+  const tsr_numbering_b128 key = tsr_numbering_b128_key(r, i);
+  const uint64_t word = key.low ^ key.high * 0xC2B2AE3D27D4EB4Full;
+  for (uint64_t at = ((word ^ word >> 32) * 0x9E3779B97F4A7C15ull) >> 32;; at++) {
+    const uint32_t seen = tsr_numbering_meet_at(&r->first[at & (r->room - 1)], (uint32_t)i);
+    if (seen == TSR_NUMBER_NONE) r->ranks[i] = 1;
+    if (seen == TSR_NUMBER_NONE) return;
+    const tsr_numbering_b128 other = tsr_numbering_b128_key(r, seen);
+    if (other.low == key.low && other.high == key.high) return;
+  }
+}
+
+TSR_STEP_FUNCTION void tsr_numbering_b128_hand_out_item(const tsr_numbering_run *r, uint64_t i) {
+  const uint32_t number = r->numbers[i];
+  if (number >= r->room || r->marks[number] != TSR_NUMBER_GOES) return;
+  tsr_numbering_b128_write(r, r->ranks[number], tsr_numbering_b128_key(r, i));
+  r->first[r->ranks[number]] = number;
 }
 
 TSR_STEPS(tsr_numbering_steps)

@@ -87,7 +87,7 @@ TSR_INLINE void hand_back(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, const
   if (item->result != TSR_RESULT_NOT_PLACED) return;
   const uint32_t is_one = made_of(c, a, i) == TSR_AS_IT_CAME || io_key_at(a->spans.keys, i, 1) != item->key;
   IO_ADD(&a->tally->not_placed, is_one ? 1 : a->spans.counts[i]);
-  if (a->unplaced_keys) IO_WRITE((io_key *)a->unplaced_keys + i, item->key);
+  if (a->unplaced_keys) io_put_key(a->unplaced_keys, i, item->key);
   VALUE(c, put_unplaced, c, a, i, item);
 }
 

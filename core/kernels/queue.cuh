@@ -48,7 +48,11 @@ TSR_INLINE void take_item(const tsr_ctx *c, const tsr_item *own, uint32_t turn, 
  * which has one item, would compute before the queue where the walk begins, and keep that in registers to the end
  * (core/design/0008-tiles-in-step.md). */
 TSR_INLINE tsr_key beginning_key(tsr_key key) {
-#ifdef __CUDACC__
+#if defined(__CUDACC__) && TSR_KEY_BITS == 128
+  uint64_t low = (uint64_t)key, high = (uint64_t)(key >> 64);
+  asm volatile("" : "+l"(low), "+l"(high));
+  return (tsr_key)high << 64 | low;
+#elif defined(__CUDACC__)
   uint64_t bits = key;
   asm volatile("" : "+l"(bits));
   return (tsr_key)bits;

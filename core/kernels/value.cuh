@@ -90,7 +90,7 @@ TSR_INLINE void slot_value_export(const tsr_ctx *c, const tsr_bulk *a, tsr_bucke
     const tsr_key key = walk_user_key(c, ref, slot, layout_key(c, b, slot));
     const tsr_payload payload = layout_payload(c, b, slot);
     if (c->lane != 0 || !slots) continue;
-    IO_WRITE((io_key *)a->keys_out + at, key);
+    io_put_key(a->keys_out, at, key);
     io_put_payload(a->values_out, at, payload);
   }
 }
@@ -199,7 +199,7 @@ TSR_INLINE void list_value_export(const tsr_ctx *c, const tsr_bulk *a, tsr_bucke
     value_list_copy(&copying, list, a->values_out, at, ~(uint64_t)0);
     TSR_NO_UNROLL
     for (uint32_t i = c->lane; tsr_warp_any(c, i < value_list_count(list)); i += TSR_FACT(c, tile_lanes))
-      if (i < value_list_count(list)) IO_WRITE((io_key *)a->keys_out + at + i, key);
+      if (i < value_list_count(list)) io_put_key(a->keys_out, at + i, key);
   }
 }
 

@@ -36,8 +36,8 @@
 #define VALUE_LIST_LANES_MEET 0
 #endif
 #define VALUE_LIST_WARP 0xFFFFFFFFu
-#if TSR_KEY_BITS == 64
-typedef unsigned long long value_list_key; /* that __match_any_sync knows */
+#if TSR_KEY_BITS >= 64
+typedef unsigned long long value_list_key; /* that __match_any_sync knows; of 128 bits one half */
 #else
 typedef uint32_t value_list_key;
 #endif
@@ -132,7 +132,12 @@ TSR_INLINE value_list_group value_list_group_of(const tsr_ctx *c, tsr_key key, u
 #ifdef __CUDACC__
   if (VALUE_LIST_LANES_MEET) {
     const uint32_t present = __ballot_sync(VALUE_LIST_WARP, (int)mine);
+#if TSR_KEY_BITS == 128
+    const uint32_t high = __match_any_sync(VALUE_LIST_WARP, (value_list_key)(key >> 64));
+    const uint32_t same = __match_any_sync(VALUE_LIST_WARP, (value_list_key)key) & high & present;
+#else
     const uint32_t same = __match_any_sync(VALUE_LIST_WARP, (value_list_key)key) & present;
+#endif
     group.leader = mine ? tsr_lowest(same) : group.leader;
     group.rank = tsr_count_bits(same & ((1u << value_list_lane()) - 1u));
     group.lanes = tsr_count_bits(same);

@@ -42,7 +42,7 @@ TSR_INLINE uint64_t walk_tail(const tsr_ctx *c) {
 
 /* The bucket that is a reserved key's own. */
 TSR_INLINE uint64_t walk_reserved_bucket(const tsr_ctx *c, tsr_key key) {
-  return walk_tail(c) + (tsr_key)(key - TSR_ERASED_KEY);
+  return walk_tail(c) + (uint64_t)(tsr_key)(key - TSR_ERASED_KEY);
 }
 
 /* Where a list that is made in bulk begins. */

@@ -5,6 +5,7 @@
 #include "core/table/call.h"
 
 #include "core/batch/plan.h"
+#include "core/kernels/cache.h"
 #include "core/kernels/scan.h"
 #include "core/table/order.h"
 #include "core/table/stage.h"
@@ -72,8 +73,18 @@ static bool lacks_further_code(const tsr_table *t, uint32_t op) {
   return lacks;
 }
 
+static bool lacks_steps(const tsr_table *t, const tsr_step *const *steps, uint32_t count) {
+  bool lacks = false;
+  for (uint32_t i = 0; i < count; i++)
+    lacks = lacks || !t->backend->is_prepared(t->device, t->store.code->program, steps[i]);
+  return lacks;
+}
+
 /* Whether an operation that the request is made of has not been linked. */
 static bool lacks_code(const tsr_table *t, const tsr_request *r) {
+  const tsr_step *own[TSR_CACHE_STEPS_MAX];
+  const uint32_t count = tsr_cache_steps_of(t->store.composition->facts.score_bits != 0, r->op, own);
+  if (count) return lacks_steps(t, own, count);
   const bool combines = r->op == TSR_BULK_insert && t->store.composition->facts.combines_later;
   if (r->op >= TSR_BULKS) return false;
   bool (*is_prepared)(tsr_device *, tsr_program *, const tsr_step *) = t->backend->is_prepared;

@@ -16,6 +16,7 @@
 #include "core/compose/registry.h"
 #include "core/compose/value_list.h"
 #include "core/cuda/link.h"
+#include "core/kernels/cache.h"
 #include "core/kernels/pool.h"
 #include "core/sized.h"
 #include "core/spec/number.h"
@@ -502,6 +503,8 @@ tsr_status tsr_spec_link(const tsr_spec *spec, const tsr_options *options, uint3
   if (status == TSR_OK) status = tsr_cuda_link(tables, 1, &kernels, sm, use_cache, &ours, error);
   for (uint32_t step = 0; status == TSR_OK && step < TSR_PAGES_STEPS; step++)
     if (tsr_plan_has_step(t, step)) status = add_step(t, &tsr_pages_steps.step[step], use_cache, &ours, error);
+  for (uint32_t step = 0; status == TSR_OK && step < TSR_CACHE_STEP_COUNT && t->settings.kind == TSR_KIND_CACHE; step++)
+    status = add_step(t, &tsr_cache_steps.step[step], use_cache, &ours, error);
   if (status == TSR_OK && tsr_plan_marks(t, TSR_BULK_insert))
     status = add_step(t, TSR_BULK_STEP(TSR_BULK_mark), use_cache, &ours, error);
   if (status) tsr_link_free(&ours);

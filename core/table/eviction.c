@@ -177,7 +177,7 @@ tsr_status tsr_eviction_choose(const tsr_eviction *e, const tsr_numbering_run *i
 
 /* n uses more. Scores of both policies are at most the clock. */
 static void advance(tsr_table *t, tsr_numbering_run *run) {
-  run->adds_uses = t->store.composition->settings.numbers.eviction == TSR_EVICTION_LFU;
+  run->adds_uses = t->store.composition->settings.numbers.scores == TSR_SCORES_USES;
   t->numbering.clock += run->adds_uses ? run->n : 1;
   run->limit = t->numbering.clock;
 }

@@ -4,7 +4,7 @@
  */
 #include "core/table/free_numbers.h"
 
-bool tsr_evicts(const tsr_table *t) { return t->store.composition->settings.numbers.eviction != TSR_EVICTION_NONE; }
+bool tsr_evicts(const tsr_table *t) { return t->store.composition->settings.numbers.scores != TSR_SCORES_NONE; }
 
 /* Behind the list, where 64 bits are aligned, and behind the clock. */
 uint64_t *tsr_scores_in(const tsr_table *t, tsr_free_numbers *memory, uint64_t room) {
@@ -17,7 +17,8 @@ tsr_status tsr_numbering_step(const tsr_table *t, uint32_t which, const tsr_numb
   tsr_numbering_run whole = *run;
   whole.all = t->numbering.all;
   whole.scores = tsr_scores_in(t, whole.all, t->numbering.room);
-  return t->backend->step(t->device, NULL, &tsr_numbering_steps.step[which], &whole, run->n, stream, error);
+  return t->backend->step(t->device, NULL, &tsr_numbering_steps.step[tsr_numbering_for(which, run->key_bytes)], &whole,
+                          run->n, stream, error);
 }
 
 tsr_status tsr_read_free_numbers(tsr_table *t, tsr_free_numbers *numbers, void *stream, tsr_error *error) {

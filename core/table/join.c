@@ -272,6 +272,8 @@ tsr_status tsr_single_join(tsr_table *left, tsr_table *right, uint32_t kind, con
 static tsr_status check_tables(const tsr_table *left, const tsr_table *right, tsr_error *error) {
   tsr_status status = tsr_table_admits(left, TSR_HAS_CALL_KEYS, "tsr_join", error);
   if (status == TSR_OK) status = tsr_table_admits(right, TSR_HAS_CALL_KEYS, "tsr_join", error);
+  if (status == TSR_OK) status = tsr_table_admits(left, TSR_HAS_CALL_JOIN, "tsr_join", error);
+  if (status == TSR_OK) status = tsr_table_admits(right, TSR_HAS_CALL_JOIN, "tsr_join", error);
   if (status) return status;
   const tsr_shape *l = &left->store.composition->shape, *r = &right->store.composition->shape;
   if (l->key_bits != r->key_bits)

@@ -8,6 +8,7 @@
 #include "core/batch/group.h"
 #include "core/batch/order.h"
 #include "core/batch/sum.h"
+#include "core/table/cache.h"
 #include "core/table/call.h"
 #include "core/table/clean.h"
 #include "core/table/enlarge.h"
@@ -220,12 +221,13 @@ static tsr_status operate_narrow(tsr_table *t, const tsr_request *r, tsr_error *
 }
 
 static tsr_status operate_values(tsr_table *t, const tsr_request *r, tsr_error *error) {
+  if (tsr_is_cache(t)) return tsr_cache_operate(t, r, operate_narrow, error);
   return t->values->operate(t, r, operate_narrow, error);
 }
 
 /* A request of a call that has begun. */
 static tsr_status operate_begun(tsr_table *t, const tsr_request *r, tsr_error *error) {
-  if (t->values->operate) return tsr_operate_staged(t, r, operate_values, error);
+  if (t->values->operate || tsr_is_cache(t)) return tsr_operate_staged(t, r, operate_values, error);
   return grows(t, r) ? operate_narrow(t, r, error) : tsr_operate_staged(t, r, operate_narrow, error);
 }
 
@@ -255,6 +257,7 @@ tsr_request tsr_inserting(const tsr_table *t, uint32_t op, uint64_t n, const voi
                        .unplaced_values = has_values ? call->unplaced_values : NULL,
                        .results = call->results,
                        .missing = call->missing,
+                       .use = {.scores = call->scores, .now = call->now},
                        .call.stream = call->stream};
 }
 

@@ -33,7 +33,7 @@ tsr_status tsr_pieces_close(tsr_pieces *p, tsr_error *error) {
   ARRAY(back, sizeof *p->host.back)                                                                                    \
   ARRAY(next, sizeof *p->host.next)                                                                                    \
   ARRAY(undone, sizeof *p->host.undone)                                                                                \
-  ARRAY(keys, sizeof(uint64_t))                                                                                        \
+  ARRAY(keys, sizeof(tsr_piece_key))                                                                                   \
   ARRAY(values, sizeof(uint64_t))                                                                                      \
   ARRAY(old_values, sizeof(uint64_t))                                                                                  \
   ARRAY(codes, 1)                                                                                                      \
@@ -80,6 +80,12 @@ static uint64_t number_at(const void *numbers, uint64_t bytes, uint64_t i) {
   return number;
 }
 
+static tsr_piece_key key_at(const tsr_pieces *p, const void *keys, uint64_t i) {
+  tsr_piece_key key = 0;
+  memcpy(&key, (const char *)keys + i * p->key_bytes, p->key_bytes);
+  return key;
+}
+
 static tsr_status copy(const tsr_pieces *p, void *to, const void *from, uint64_t bytes, tsr_error *error) {
   return bytes ? p->growth.t->backend->copy(p->growth.t->device, to, from, bytes, p->growth.stream, error) : TSR_OK;
 }
@@ -102,21 +108,21 @@ static tsr_status send(tsr_pieces *p, uint64_t n, void *keys, void *values, tsr_
   return status ? status : wait(p, error);
 }
 
-static void put(tsr_pieces *p, uint64_t i, uint64_t key, uint64_t value) {
+static void put(tsr_pieces *p, uint64_t i, tsr_piece_key key, uint64_t value) {
   memcpy((char *)p->host.keys + i * p->key_bytes, &key, p->key_bytes);
   memcpy((char *)p->host.values + i * p->value_bytes, &value, p->value_bytes);
 }
 
 /* ---- Undoing --------------------------------------------------------------------------------- */
 
-static int compare(uint64_t a, uint64_t b) { return (a > b) - (a < b); }
+static int compare(tsr_piece_key a, tsr_piece_key b) { return (a > b) - (a < b); }
 
 static int by_key(const void *a, const void *b) {
   return compare(((const tsr_piece_item *)a)->key, ((const tsr_piece_item *)b)->key);
 }
 
 static int key_to_undone(const void *key, const void *member) {
-  return compare(*(const uint64_t *)key, ((const tsr_piece_undone *)member)->key);
+  return compare(*(const tsr_piece_key *)key, ((const tsr_piece_undone *)member)->key);
 }
 
 /* Makes the change that undoes what a launch of n inputs did to the keys that came back, and the list of their inputs,
@@ -136,7 +142,7 @@ static tsr_status plan_undoing(tsr_pieces *p, uint64_t n, const void *keys, cons
   if (status) return status;
   p->next_count = 0;
   for (uint64_t i = 0; i < n; i++) {
-    uint64_t key = number_at(p->host.keys, p->key_bytes, i);
+    tsr_piece_key key = key_at(p, p->host.keys, i);
     tsr_piece_undone *u = bsearch(&key, p->host.undone, count, sizeof *u, key_to_undone);
     if (!u) continue;
     u->was_there = p->host.were[i] == found;
@@ -156,7 +162,8 @@ static tsr_status plan_undoing(tsr_pieces *p, uint64_t n, const void *keys, cons
 /* Where the keys whose bits mark empty and erased slots have a bucket each, of the same size in every table, what a
  * multimap has too many of stays unplaced. */
 static bool growing_helps(const tsr_pieces *p) {
-  const uint64_t reserved = (p->key_bytes == 8 ? UINT64_MAX : UINT32_MAX) - (TSR_TAIL_RESERVED - 1);
+  const tsr_piece_key largest = ~(tsr_piece_key)0 >> 8 * (sizeof largest - p->key_bytes);
+  const tsr_piece_key reserved = largest - (TSR_TAIL_RESERVED - 1);
   if (p->growth.t->store.composition->facts.has_meanings) return true;
   for (uint64_t i = 0; i < p->back_count; i++)
     if (p->host.back[i].key < reserved) return true;
@@ -197,8 +204,8 @@ static tsr_status take_answers(tsr_pieces *p, uint64_t n, const tsr_piece_item *
     const uint64_t index = now ? now[i].index : i;
     p->host.codes[index] = p->host.answers[i];
     if (p->host.answers[i] == TSR_NOT_PLACED)
-      p->host.back[p->back_count++] = (tsr_piece_item){number_at(p->host.keys, p->key_bytes, i),
-                                                       number_at(p->host.values, p->value_bytes, i), index};
+      p->host.back[p->back_count++] =
+          (tsr_piece_item){key_at(p, p->host.keys, i), number_at(p->host.values, p->value_bytes, i), index};
   }
   return TSR_OK;
 }
@@ -260,7 +267,7 @@ static tsr_status write_unplaced(tsr_pieces *p, const tsr_piece *piece, void *ca
   if (status) return status;
   for (uint64_t i = 0; i < p->back_count; i++) {
     const tsr_piece_item *back = &p->host.back[i];
-    memcpy(ours + back->index * bytes, wants_keys ? &back->key : &back->value, bytes);
+    memcpy(ours + back->index * bytes, wants_keys ? (const void *)&back->key : &back->value, bytes);
   }
   status = copy(p, theirs, ours, piece->n * bytes, error);
   return status ? status : wait(p, error);
@@ -286,7 +293,7 @@ static tsr_status count_unplaced(tsr_pieces *p, const tsr_piece *piece, uint64_t
   *unplaced = 0;
   for (uint64_t i = 0; i < p->back_count; i++) {
     const tsr_piece_item *back = &p->host.back[i];
-    *unplaced += number_at(p->host.keys, p->key_bytes, back->index) == back->key ? counts[back->index] : 1;
+    *unplaced += key_at(p, p->host.keys, back->index) == back->key ? counts[back->index] : 1;
   }
   return TSR_OK;
 }

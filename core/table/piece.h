@@ -14,14 +14,19 @@
 
 #include "core/table/enlarge.h"
 
+/* A key of any width, with upper bits of 0. */
+typedef unsigned __int128 tsr_piece_key;
+
 /* A pair to insert, or that came back, and the input of the piece whose result it decides. */
 typedef struct tsr_piece_item {
-  uint64_t key, value, index;
+  tsr_piece_key key;
+  uint64_t value, index;
 } tsr_piece_item;
 
 /* A key that came back, and what the table held of it before the piece. */
 typedef struct tsr_piece_undone {
-  uint64_t key, value;
+  tsr_piece_key key;
+  uint64_t value;
   bool was_there;
 } tsr_piece_undone;
 

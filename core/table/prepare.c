@@ -11,6 +11,7 @@
 #include "core/cpu/compiler.h"
 #include "core/cpu/fuse.h"
 #include "core/cuda/link.h"
+#include "core/kernels/cache.h"
 #include "core/kernels/scan.h"
 #include "core/sized.h"
 #include "core/table/launch.h"
@@ -118,7 +119,12 @@ tsr_status tsr_single_prepare(tsr_table *t, uint32_t wanted, tsr_error *error) {
   tsr_status status = TSR_OK;
   expect_all(t, wanted);
   for (uint32_t i = 0; status == TSR_OK && i < CALLS; i++) {
+    const tsr_step *own[TSR_CACHE_STEPS_MAX];
     if (!(wanted & calls[i].bit)) continue;
+    const uint32_t steps = tsr_cache_steps_of(composition->facts.score_bits != 0, calls[i].operations[0], own);
+    for (uint32_t j = 0; status == TSR_OK && j < steps; j++)
+      status = t->backend->prepare(t->device, program, own[j], error);
+    if (steps) continue;
     /* lists that are made in bulk have no insert of a single pair: their steps are linked with the first batch */
     if (calls[i].bit == TSR_PREPARE_INSERT && t->store.composition->shape.has_lists) continue;
     for (uint32_t j = 0; status == TSR_OK && j < calls[i].count; j++)
@@ -152,7 +158,11 @@ static tsr_status link_step(const tsr_composition *t, const tsr_step *step, tsr_
 
 static tsr_status link_call(const tsr_composition *t, const call *c, tsr_code_cost *cost, tsr_error *error) {
   const bool inserts = c->bit == TSR_PREPARE_INSERT;
+  const tsr_step *own[TSR_CACHE_STEPS_MAX];
+  const uint32_t steps = tsr_cache_steps_of(t->facts.score_bits != 0, c->operations[0], own);
   tsr_status status = TSR_OK;
+  for (uint32_t j = 0; status == TSR_OK && j < steps; j++) status = link_step(t, own[j], cost, error);
+  if (status || steps) return status;
   for (uint32_t j = 0; status == TSR_OK && j < c->count && !(inserts && t->shape.has_lists); j++)
     status = link_step(t, TSR_BULK_STEP(c->operations[j]), cost, error);
   if (status == TSR_OK && c->bit == TSR_PREPARE_APPLY && TSR_TAKES_TURNS(&t->shape))

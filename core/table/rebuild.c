@@ -161,6 +161,7 @@ tsr_status tsr_rehash(tsr_table *t, const tsr_rehash_options *options, tsr_error
   tsr_rehash_options known;
   if (!t) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_rehash: the table is NULL");
   tsr_status status = tsr_table_admits(t, TSR_HAS_CALL_KEYS, "tsr_rehash", error);
+  if (status == TSR_OK) status = tsr_table_admits(t, TSR_HAS_CALL_REHASH, "tsr_rehash", error);
   if (status == TSR_OK) status = tsr_take_over("tsr_rehash", &known, options, sizeof known, error);
   return status ? status : t->methods->rehash(t, &known, error);
 }

@@ -140,11 +140,16 @@ static uint64_t number_at(const char *numbers, uint64_t i, uint64_t bytes) {
   return number;
 }
 
+/* Of a key of 128 bits a checksum. */
+static uint64_t key_at(const char *keys, uint64_t i, uint64_t bytes) {
+  return bytes > sizeof(uint64_t) ? tsr_save_checksum(0, keys + i * bytes, bytes) : number_at(keys, i, bytes);
+}
+
 /* In pieces that fit into the buffer, a half of it for each array. */
 static tsr_status sum_up(const stream *s, const tsr_save_head *h, const tsr_table *t, sample *taken) {
   const uint64_t key_bytes = t->store.composition->shape.key_bits / 8;
   const uint64_t value_bytes = t->store.composition->shape.value_bits / 8;
-  const uint64_t room = BUFFER_BYTES / 2 / sizeof(uint64_t);
+  const uint64_t room = BUFFER_BYTES / 2 / (2 * sizeof(uint64_t));
   char *keys = s->buffer, *values = s->buffer + BUFFER_BYTES / 2;
   tsr_status status = TSR_OK;
   for (uint64_t done = 0, step; status == TSR_OK && done < taken->pairs; done += step) {
@@ -153,7 +158,7 @@ static tsr_status sum_up(const stream *s, const tsr_save_head *h, const tsr_tabl
     if (status == TSR_OK && value_bytes)
       status = copy_between(t, values, (char *)taken->values + done * value_bytes, step * value_bytes, s->error);
     for (uint64_t i = 0; status == TSR_OK && i < step; i++)
-      taken->sum += tsr_save_pair(h, number_at(keys, i, key_bytes), number_at(values, i, value_bytes));
+      taken->sum += tsr_save_pair(h, key_at(keys, i, key_bytes), number_at(values, i, value_bytes));
   }
   return status;
 }

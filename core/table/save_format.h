@@ -38,10 +38,11 @@
 
 enum {
   TSR_SAVE_VERSION = 3,
-  TSR_SAVE_OLDEST = 2,         /* that is read */
-  TSR_SAVE_VALUES = TSR_ROLES, /* the role of what belongs to no part, behind all regions: rows of value_bytes, or which
+  TSR_SAVE_OLDEST = 2, /* that is read */
+  TSR_SAVE_VALUES =
+      TSR_STATE_ROLES, /* the role of what belongs to no part, behind all regions: rows of value_bytes, or which
                                   numbers of an index are free */
-  TSR_SAVE_REGIONS_MAX = TSR_ROLES * TSR_REGIONS_MAX + 1,
+  TSR_SAVE_REGIONS_MAX = TSR_STATE_ROLES * TSR_REGIONS_MAX + 1,
   TSR_SAVE_TEXT_MAX = 1 << 18,
   TSR_SAVE_SAMPLE_PAIRS = 4096
 };

@@ -50,8 +50,8 @@ tsr_status tsr_stage_out(const tsr_table *t, tsr_array *arrays, uint32_t count, 
 
 /* ---- Requests -------------------------------------------------------------------------------- */
 
-enum { KEYS, VALUES, VALUES_OUT, UNPLACED_KEYS, UNPLACED_VALUES, RESULTS, COUNTS, OPERATIONS, TIMES };
-_Static_assert(TIMES + 1 == TSR_REQUEST_ARRAYS, "every array of a request has its row");
+enum { KEYS, VALUES, VALUES_OUT, UNPLACED_KEYS, UNPLACED_VALUES, RESULTS, COUNTS, OPERATIONS, TIMES, SCORES };
+_Static_assert(SCORES + 1 == TSR_REQUEST_ARRAYS, "every array of a request has its row");
 
 void tsr_request_arrays(const tsr_table *t, const tsr_request *r, tsr_array arrays[TSR_REQUEST_ARRAYS]) {
   const tsr_composition *c = t->store.composition;
@@ -86,6 +86,10 @@ void tsr_request_arrays(const tsr_table *t, const tsr_request *r, tsr_array arra
                  .bytes = n * 2 * sizeof *r->times,
                  .word = sizeof(uint64_t),
                  .use = TSR_ARRAY_WRITTEN},
+      [SCORES] = {.callers = r->use.scores,
+                  .bytes = n * sizeof *r->use.scores,
+                  .word = sizeof(uint32_t),
+                  .use = TSR_ARRAY_READ},
   };
   memcpy(arrays, all, sizeof all);
 }
@@ -101,6 +105,7 @@ static tsr_request with_arrays(const tsr_request *r, const tsr_array *arrays) {
   reached.counts = arrays[COUNTS].devices;
   reached.operations = arrays[OPERATIONS].devices;
   reached.times = arrays[TIMES].devices;
+  reached.use.scores = arrays[SCORES].devices;
   reached.is_reached = true;
   return reached;
 }

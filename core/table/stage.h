@@ -32,7 +32,7 @@ tsr_status tsr_stage_out(const tsr_table *table, tsr_array *arrays, uint32_t cou
                          tsr_error *error) TSR_MUST_CHECK;
 
 /* The arrays of a request. */
-enum { TSR_REQUEST_ARRAYS = 9 };
+enum { TSR_REQUEST_ARRAYS = 10 };
 void tsr_request_arrays(const tsr_table *table, const tsr_request *request, tsr_array arrays[TSR_REQUEST_ARRAYS]);
 
 /* What works on a request. */

@@ -242,7 +242,7 @@ tsr_status tsr_store_reseed(const tsr_table *t, const tsr_spec *spec, uint64_t s
   }
   other.state = tsr_composition_state(other.composition);
   other.state.locks = store->state.locks;
-  for (uint32_t role = 0; role < TSR_ROLES; role++)
+  for (uint32_t role = 0; role < TSR_STATE_ROLES; role++)
     memcpy(other.state.part[role].region, store->state.part[role].region, sizeof other.state.part[role].region);
   drop_composition(store);
   *store = other;
@@ -259,7 +259,7 @@ void tsr_store_release(const tsr_table *t, void *memory, uint64_t bytes, void *s
 void tsr_store_free(const tsr_table *t, tsr_store *store, void *stream) {
   const tsr_work work = tsr_work_on(t, store, NULL, NULL);
   tsr_windows_free(&work, store->windows);
-  for (uint32_t role = 0; role < TSR_ROLES; role++)
+  for (uint32_t role = 0; role < TSR_STATE_ROLES; role++)
     for (uint32_t i = 0; i < TSR_REGIONS_MAX; i++) {
       void *memory = store->state.part[role].region[i];
       if (!memory) continue;

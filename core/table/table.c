@@ -14,7 +14,7 @@ _Static_assert((int)TSR_INSERTED == (int)TSR_RESULT_INSERTED && (int)TSR_PRESENT
                    (int)TSR_REPLACED == (int)TSR_RESULT_REPLACED && (int)TSR_COMBINED == (int)TSR_RESULT_COMBINED &&
                    (int)TSR_NOT_PLACED == (int)TSR_RESULT_NOT_PLACED && (int)TSR_FOUND == (int)TSR_RESULT_FOUND &&
                    (int)TSR_MISSING == (int)TSR_RESULT_MISSING && (int)TSR_ERASED == (int)TSR_RESULT_ERASED &&
-                   (int)TSR_RESULTS == (int)TSR_ERASED + 1,
+                   (int)TSR_RESULTS == (int)TSR_ERASED + 1 && (int)TSR_EVICTED == (int)TSR_RESULT_EVICTED,
                "one number for a result");
 _Static_assert((int)TSR_OP_INSERT == (int)TSR_APPLY_INSERT && (int)TSR_OP_REPLACE == (int)TSR_APPLY_REPLACE &&
                    (int)TSR_OP_ERASE == (int)TSR_APPLY_ERASE && (int)TSR_OP_FIND == (int)TSR_APPLY_FIND,
@@ -63,6 +63,11 @@ static tsr_status take_asking(const tsr_table *t, const char *name, uint64_t n, 
   return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: both present and results are asked for: one array takes either", name);
 }
 
+/* Scores, a clock and looks that are no use are a cache's. */
+static tsr_status check_call(const tsr_table *t, const char *name, const tsr_call *call, tsr_error *error) {
+  return call->scores || call->now || call->peek ? tsr_table_admits(t, TSR_HAS_CALL_SCORES, name, error) : TSR_OK;
+}
+
 /* An insert of a counter without values counts each key once. */
 static bool needs_values(const tsr_table *t) {
   const tsr_shape *shape = &t->store.composition->shape;
@@ -89,6 +94,7 @@ tsr_status tsr_insert(tsr_table *t, uint64_t n, const void *keys, const void *va
   if (status) return status;
   tsr_call known;
   status = tsr_take_over("tsr_insert", &known, call, sizeof known, error);
+  if (status == TSR_OK) status = check_call(t, "tsr_insert", &known, error);
   if (status) return status;
   const tsr_request request = tsr_inserting(t, TSR_BULK_insert, n, keys, values, &known);
   return t->methods->operate(t, &request, error);
@@ -102,6 +108,7 @@ tsr_status tsr_find_or_insert(tsr_table *t, uint64_t n, const void *keys, const 
   tsr_call known;
   status = tsr_take_over("tsr_find_or_insert", &known, call, sizeof known, error);
   if (status == TSR_OK) status = tsr_table_admits(t, TSR_HAS_CALL_FIND_OR_INSERT, "tsr_find_or_insert", error);
+  if (status == TSR_OK) status = check_call(t, "tsr_find_or_insert", &known, error);
   if (status) return status;
   tsr_request request = tsr_inserting(t, TSR_BULK_find_or_insert, n, keys, offered, &known);
   request.values_out = t->store.composition->shape.value_bits ? values : NULL;
@@ -112,6 +119,7 @@ tsr_status tsr_find(tsr_table *t, uint64_t n, const void *keys, void *values, co
   tsr_call known;
   tsr_status status = take_asking(t, "tsr_find", n, keys, &call, &known, error);
   if (status == TSR_OK) status = tsr_table_admits(t, TSR_HAS_CALL_FIND, "tsr_find", error);
+  if (status == TSR_OK) status = check_call(t, "tsr_find", &known, error);
   if (status) return status;
   if (n && !values) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_find: values is NULL");
   return t->methods->operate(t,
@@ -123,6 +131,7 @@ tsr_status tsr_find(tsr_table *t, uint64_t n, const void *keys, void *values, co
                                             .results = call->present ? call->present : call->results,
                                             .tells_presence = call->present != NULL,
                                             .missing = call->missing,
+                                            .use = {call->scores, call->now, call->peek},
                                             .call.stream = call->stream},
                              error);
 }
@@ -131,6 +140,7 @@ tsr_status tsr_contains(tsr_table *t, uint64_t n, const void *keys, uint8_t *pre
                         tsr_error *error) {
   tsr_call known;
   tsr_status status = take_call(t, "tsr_contains", n, keys, &call, &known, error);
+  if (status == TSR_OK) status = check_call(t, "tsr_contains", &known, error);
   if (status) return status;
   if (n && !present) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_contains: present is NULL");
   return t->methods->operate(t,
@@ -139,6 +149,7 @@ tsr_status tsr_contains(tsr_table *t, uint64_t n, const void *keys, uint8_t *pre
                                             .n = n,
                                             .keys = keys,
                                             .results = present,
+                                            .use.now = known.now,
                                             .call.stream = known.stream},
                              error);
 }

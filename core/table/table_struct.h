@@ -6,6 +6,7 @@
  *   store <- launch <- order <- call <- filter <- values <- wide, numbering <- create <- rebuild <- clean, enlarge <- piece
  *     <- growth <- operate <- table <- build, save
  *   values <- free_numbers <- eviction <- numbering
+ *   values <- cache <- operate
  *   order <- match <- join
  *
  * The ways of a batch are in ../batch/.
@@ -54,6 +55,13 @@ typedef struct tsr_call_state {
   bool is_recorded; /* into a CUDA graph, which runs it later, any number of times */
 } tsr_call_state;
 
+/* What a call says of uses of a cache's pairs. */
+typedef struct tsr_use {
+  const uint32_t *scores; /* the caller's, of the items */
+  uint64_t now;           /* the clock; 0: one more than it was */
+  bool peeks;             /* a find is no use */
+} tsr_use;
+
 /* An operation on n items, its arguments checked; arrays as in tessera.h. */
 typedef struct tsr_request {
   uint32_t op; /* retrieve: with the counting and summing that it needs */
@@ -67,6 +75,7 @@ typedef struct tsr_request {
   uint64_t *counts; /* count: n; retrieve: n + 1 */
   uint64_t room;    /* retrieve: items of values_out; other operations write n */
   uint64_t missing;
+  tsr_use use;         /* of a cache */
   bool tells_presence; /* find, erase: results are 1 and 0 */
   bool is_reached;     /* by the device's kernels, all arrays are: nothing is staged */
   bool is_folded;      /* insert: items of one key have become one where they came from */
@@ -144,6 +153,7 @@ typedef struct tsr_done {
   uint64_t insert_keys, find_keys, erase_keys;
   uint64_t cleanings;
   uint64_t evicted;
+  uint64_t swept;   /* pairs of a cache that were erased by their scores */
   uint64_t ungrown; /* pairs handed back because there was no memory to grow */
 } tsr_done;
 

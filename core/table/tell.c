@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "core/table/cache.h"
 #include "core/table/launch.h"
 #include "core/table/order.h"
 #include "core/table/single.h"
@@ -132,6 +133,9 @@ tsr_status tsr_single_report(tsr_table *t, tsr_report *report, tsr_error *error)
   tsr_tally_add(&tallies[TSR_BULK_find], &tallies[TSR_BULK_contains]);
   tsr_tally_add(&tallies[TSR_BULK_find], &tallies[TSR_BULK_count]);
   tsr_tally_add(&tallies[TSR_BULK_erase], &tallies[TSR_BULK_erase_pair]);
+  uint64_t evicted = t->done.evicted;
+  if (tsr_is_cache(t)) status = tsr_cache_read_evicted(t, false, &evicted, error);
+  if (status) return status;
   const tsr_tally *insert = &tallies[TSR_BULK_insert], *find = &tallies[TSR_BULK_find];
   const tsr_tally *erase = &tallies[TSR_BULK_erase];
   const tsr_tally *apply = &tallies[TSR_BULK_apply];
@@ -141,7 +145,7 @@ tsr_status tsr_single_report(tsr_table *t, tsr_report *report, tsr_error *error)
                          .find_keys = t->done.find_keys + apply->asked[TSR_CLASS_FIND],
                          .found = find->hits + apply->answered[TSR_CLASS_FIND],
                          .erase_keys = t->done.erase_keys + apply->asked[TSR_CLASS_ERASE],
-                         .erased = erase->hits + apply->answered[TSR_CLASS_ERASE],
+                         .erased = erase->hits + apply->answered[TSR_CLASS_ERASE] + t->done.swept,
                          .insert_probes = insert->probes,
                          .insert_probes_max = insert->probes_max,
                          .find_probes = find->probes,
@@ -159,7 +163,7 @@ tsr_status tsr_single_report(tsr_table *t, tsr_report *report, tsr_error *error)
                          .insert_scratch_bytes = t->store.paged_bytes,
                          .cleanings = t->done.cleanings,
                          .ungrown = t->done.ungrown,
-                         .evicted = t->done.evicted,
+                         .evicted = evicted,
                          .erased_slots = t->store.erased_slots + t->store.may_erase,
                          .overflows = insert->overflows + apply->overflows + tallies[TSR_BULK_apply_inserts].overflows +
                                       tallies[TSR_BULK_combine].overflows};
@@ -175,11 +179,12 @@ tsr_status tsr_single_report_reset(tsr_table *t, tsr_error *error) {
   if (status == TSR_OK)
     status = t->backend->fill(t->device, t->tallies, 0, TSR_TALLIES * sizeof *t->tallies, NULL, error);
   if (status == TSR_OK) status = t->backend->synchronize(t->device, NULL, error);
+  if (status == TSR_OK && tsr_is_cache(t)) status = tsr_cache_read_evicted(t, true, &(uint64_t){0}, error);
   if (status) return status;
   t->done.insert_keys = t->done.find_keys = t->done.erase_keys = t->store.paged_keys = t->store.paged_bytes = 0;
   t->store.zoned_keys = 0;
   t->known.erased_then = t->known.erase_keys_then = t->done.cleanings = t->done.ungrown = 0;
-  t->done.evicted = 0;
+  t->done.evicted = t->done.swept = 0;
   t->done.counted = (tsr_tally){.hits = 0};
   t->known.is_known = false;
   return TSR_OK;

@@ -57,7 +57,7 @@ tsr_status tsr_take_held(tsr_table *t, tsr_held *held, void *stream, tsr_error *
   *held = (tsr_held){.pairs = 0};
   if (!t->store.is_clear) status = tsr_launch_alone(t, &t->store, TSR_BULK_size, &bulk, stream, &tally, error);
   if (status || tally.hits == 0) return status;
-  const uint64_t keys_begin = (tally.hits + 1) / 2 * 2 * sizeof(uint32_t); /* where 64 bits are aligned */
+  const uint64_t keys_begin = (tally.hits + 3) / 4 * 4 * sizeof(uint32_t); /* where 128 bits are aligned */
   status = t->backend->allocate_in(t->device, keys_begin + tally.hits * key_bytes, stream, &memory, error);
   if (status) return status;
   *held = (tsr_held){.pairs = tally.hits, .numbers = memory, .keys = (char *)memory + keys_begin};

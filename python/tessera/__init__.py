@@ -36,7 +36,7 @@ from tessera._library import (
 from tessera._program import bench
 from tessera._spec import Parameter, Plugin, Recipe, check, plugins, recipe, recipes
 from tessera._table import Code, Missing, Op, Table
-from tessera._types import Choice, Counter, Filter, Index, Map, MultiMap, Set, choose
+from tessera._types import Cache, Choice, Counter, Filter, Index, Map, MultiMap, Set, choose
 from tessera._verbs import GroupBy, factorize, group_by, isin, merge, relabel, unique, value_counts
 
 __version__ = _version()
@@ -46,6 +46,7 @@ __all__ = [
     "BadPlugin",
     "BadSpec",
     "Busy",
+    "Cache",
     "Choice",
     "Closed",
     "Code",

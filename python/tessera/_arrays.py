@@ -217,7 +217,14 @@ class NumPyAdapter(Adapter):
         return _memory((array.__array_interface__["data"][0], array.size, kind, dtype.itemsize, HOST, array.shape))
 
     def empty(self, like: Any, shape: Tuple[int, ...], kind: str, width: int) -> NumPyArray:
+        if width == 16:  # keys of 128 bits: rows of two halves
+            return np.empty((*shape, 2), _NUMPY_TYPES["u", 8])
         return np.empty(shape, _NUMPY_TYPES[kind, width])
+
+    def first(self, keys: Any, mask: Any) -> Optional[int]:
+        if keys.dtype.kind != "S":
+            return super().first(keys, mask)
+        return None if mask.all() else int.from_bytes(bytes(keys[~mask][0]).ljust(16, b"\0"), "little")
 
     def full(self, like: Any, shape: Tuple[int, ...], kind: str, width: int, value: int) -> NumPyArray:
         return np.full(shape, value, _NUMPY_TYPES[kind, width])

@@ -179,6 +179,21 @@ class Call(Structure):
         ("missing", c_uint64),
         ("times", c_void_p),
         ("present", c_void_p),
+        ("scores", c_void_p),
+        ("now", c_uint64),
+        ("peek", ctypes.c_bool),
+    ]
+
+
+class Scored(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("lowest", c_uint32),
+        ("highest", c_uint32),
+        ("keys", c_void_p),
+        ("values", c_void_p),
+        ("scores", c_void_p),
+        ("room", c_uint64),
     ]
 
 
@@ -273,6 +288,8 @@ class UniqueArrays(Structure):
         ("counts", c_void_p),
         ("room", c_uint64),
         ("keep", c_uint32),
+        ("column_count", c_uint32),
+        ("columns", c_void_p),
     ]
 
 
@@ -297,6 +314,10 @@ class KeyColumnPairs(Structure):
         ("left_rows", c_void_p),
         ("right_rows", c_void_p),
     ]
+
+
+class UniqueColumn(Structure):
+    _fields_ = [("values", c_void_p), ("combined", c_void_p), ("type", c_uint32), ("how", c_uint32)]
 
 
 class FilterInfo(Structure):
@@ -352,6 +373,8 @@ _DECLARATIONS: Dict[str, List[Any]] = {  # those that return a tsr_status
     "tsr_number": [_P, _U64, _P, _P, _P, _P],
     "tsr_keys_by_number": [_P, c_uint32, _U64, _P, _P, _P],
     "tsr_numbers_given": [_P, _P, _P],
+    "tsr_erase_if": [_P, _P, _P, _P],
+    "tsr_export_if": [_P, _P, _P, _P],
     "tsr_evicted": [_P, _U64, _P, _P, _P, _P],
     "tsr_touch": [_P, _U64, _P, _P, _P],
     "tsr_unique": [_P, _U64, _P, _P, _P, _P],

@@ -44,6 +44,7 @@ from typing import (
 import numpy as np
 
 from tessera import _library as lib
+from tessera import _wide_keys
 from tessera._arrays import (
     HOST,
     NUMPY,
@@ -80,6 +81,7 @@ class Code(enum.IntEnum):
     FOUND = 6
     MISSING = 7
     ERASED = 8
+    EVICTED = 32  #: a cache took the pair, and handed another one back at this index
 
 
 class Op(enum.IntEnum):
@@ -209,6 +211,7 @@ class Table:
         self._uses_device = self._waits = False
         self._value_kinds: Optional[Set[str]] = set()  # what was inserted: "u", "i", "f", _ANY; None: unknown
         self._is_fresh = True  # nothing was inserted yet, so no key is repeated
+        self._use = (0, 0, 0)  # of a cache: where scores are, the clock, 1 where a find is no use
         self._spare: Any = None  # of an insert: for which adapter and memory, arrays for what has no room, addresses
 
     def _own(self, handle: c_void_p) -> None:
@@ -337,6 +340,9 @@ class Table:
 
     def _keys_array(self, keys: Any, name: str) -> Tuple[Adapter, Any, Memory]:
         """Keys as an array of a library that can also make arrays for results."""
+        if self._key_width == _wide_keys.BYTES and name != "numbers":
+            keys = _wide_keys.from_keys(keys, name)
+            return NUMPY, keys, NUMPY.look(keys, name, False)._replace(kind="u")
         adapter = adapter_of(keys)
         if adapter is None:
             keys = from_numbers(keys, name, self._key_width)
@@ -547,7 +553,7 @@ class Table:
         return theirs, memory
 
     def _set_call(self, results: int = 0, keys: int = 0, values: int = 0, missing: int = 0, present: int = 0) -> None:
-        _pack_call(self._call, 0, _CALL_SIZE, self._stream, results, keys, values, missing, 0, present)
+        _pack_call(self._call, 0, _CALL_SIZE, self._stream, results, keys, values, missing, 0, present, *self._use)
 
     def _finish(self) -> None:
         """Waits where the library of the arrays has no stream to order what follows."""
@@ -843,6 +849,8 @@ class Table:
             if library.tsr_numbers_given(handle, byref(given), self._error_at):
                 self._fail()
             n = max(given.value - start, 0) if count is None else count
+            if self._key_width == _wide_keys.BYTES and missing >> 64:
+                raise BadArgument(f"missing = {missing}: is a number below 2^64")
             keys, keys_at, _ = self._result(None, "keys", adapter, like, (n,), "ui", sign, self._key_width)
             mask, mask_at, _ = self._result(None, "mask", adapter, like, (n,), "bu", "b", 1)
             adapter.synchronize(device)
@@ -1210,7 +1218,8 @@ class Table:
         return size.value
 
     def __contains__(self, key: object) -> bool:
-        if adapter_of(key) is not None or not isinstance(key, (int, np.integer)):
+        is_wide = self._key_width == _wide_keys.BYTES and isinstance(key, _wide_keys.ONE)
+        if adapter_of(key) is not None or not (is_wide or isinstance(key, (int, np.integer))):
             raise WrongType("`in` asks for one whole number: table.contains(keys) answers for an array of them")
         return bool(self.contains(key))
 
@@ -1222,7 +1231,7 @@ class Table:
     def __getitem__(self, keys: ArrayT) -> ArrayT: ...
     def __getitem__(self, keys: Any) -> Any:
         """As `get`, but raises `Missing`, a KeyError, where a key is absent. Waits."""
-        one = isinstance(keys, (int, np.integer))
+        one = isinstance(keys, _wide_keys.ONE if self._key_width == _wide_keys.BYTES else (int, np.integer))
         keys = self._array(keys)
         values, mask = self.find(keys)
         self._need_all(keys, mask)
@@ -1291,7 +1300,8 @@ class Table:
 
     def __iter__(self) -> Iterator[int]:
         """All keys, as numbers; of a multiset or multimap once for each pair. Waits."""
-        return iter(self.items()[0].tolist())
+        keys = self.items()[0]
+        return _wide_keys.to_numbers(keys) if self._key_width == _wide_keys.BYTES else iter(keys.tolist())
 
     @overload
     def items(self, *, like: Optional[NumPyArray] = None) -> Tuple[NumPyArray, Any]: ...
@@ -1328,6 +1338,8 @@ class Table:
         """The kind of keys that are returned like this array, and the device on which they are."""
         if like is None:
             return self._key_kind or "u", HOST
+        if self._key_width == _wide_keys.BYTES:
+            raise WrongType("like: keys of 128 bits are returned as arrays of NumPy: leave it out")
         memory = adapter.look(like, "like", False)
         self._note(memory, adapter, "like")
         return self._key_kind or ("i" if memory.kind == "i" else "u"), memory.device

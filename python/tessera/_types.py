@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables that know the dtypes of their keys and values: Map, Set, MultiMap, Counter, Index, Filter.
+"""Tables that know the dtypes of their keys and values: Map, Set, MultiMap, Counter, Index, Cache, Filter.
 
 A need chooses the recipe, and the dtypes its widths. Results come in the dtype of the values. Where the library would
 compare bits, signed and float values are stored in a form whose unsigned order is theirs. Read next: _table.py.
 """
 
 import os
+from ctypes import byref, c_uint64
 from typing import Any, Dict, Literal, Mapping, NamedTuple, NoReturn, Optional, Tuple, Union
 
 import numpy as np
 
+from tessera import _library as lib
 from tessera._arrays import (
     ROW_ITEMS,
     Adapter,
@@ -20,9 +22,9 @@ from tessera._arrays import (
     adapter_of,
     name_of,
 )
-from tessera._library import BadArgument, WrongType
+from tessera._library import BadArgument, WrongType, library
 from tessera._spec import flat
-from tessera._table import Table, _bits
+from tessera._table import Code, Table, _bits
 
 _KEYS = ("int32", "int64", "uint32", "uint64")
 _VALUES = (*_KEYS, "float32", "float64")
@@ -56,6 +58,7 @@ _NEEDS: Dict[str, Dict[str, Tuple[str, str, Dict[str, object]]]] = {
     },
     "counter": {"count": ("best_count", "best_count", {})},
     "index": {"number": ("index", "index", {})},
+    "cache": {"find": ("cache", "cache", {})},
     "filter": {"contains": ("filter", "filter", {})},
 }
 _START = 1024  # capacity of a table that grows
@@ -65,7 +68,7 @@ Duplicates = Literal["first", "replace", "add", "min", "max", "promise_unique"]
 
 
 def choose(
-    kind: Literal["map", "set", "multimap", "counter", "index", "filter"],
+    kind: Literal["map", "set", "multimap", "counter", "index", "cache", "filter"],
     key: Any = "int64",
     value: Any = None,
     *,
@@ -86,7 +89,7 @@ def choose(
     wide = _key_type(key).itemsize == 8
     recipe = needs[for_][1] if wide else needs[for_][0]
     settings: Dict[str, object] = {"table.key_bits": 64 if wide else 32}
-    if kind in ("map", "multimap"):
+    if kind in ("map", "multimap", "cache"):
         dtype, items = _value_type("int64" if value is None else value)
         if items > 1 or dtype.itemsize not in (4, 8):
             if kind != "map":
@@ -101,6 +104,8 @@ def choose(
         settings["table.duplicates"] = "replace" if kind == "map" else "first"
     settings.update(needs[for_][2])
     if capacity is None:
+        if kind == "cache":
+            raise BadArgument("capacity: a cache does not grow: pass the number of pairs that it holds")
         if kind == "filter":
             raise BadArgument("capacity: a filter cannot grow: pass the number of keys that it is for")
         settings["table.growth"] = "double"
@@ -484,7 +489,7 @@ class Index(Typed):
         capacity: Optional[int] = None,
         numbering: Literal["any", "first_seen"] = "any",
         reuse: bool = True,
-        eviction: Literal["none", "lru", "lfu"] = "none",
+        eviction: str = "none",
         backend: Optional[Literal["auto", "cuda", "cpu"]] = None,
         settings: Optional[Mapping[str, object]] = None,
         **options: Any,
@@ -497,6 +502,112 @@ class Index(Typed):
     def _learn(self, key: Any, value: Any) -> None:
         super()._learn(key, None)
         self._value_kind = "i"
+
+
+class Cache(Typed):
+    """A map of at most about `capacity` pairs. When it is full, a new pair takes the place of another one, which `put` hands back.
+
+    eviction: an eviction part: "lru", "lfu", "custom", "ttl", or one of your own. now: the clock of the calls that follow; 0:
+    each call is one more than the one before. Other arguments: as of `Table`.
+
+    >>> prices = tessera.Cache("int64", "float32", capacity=8, backend="cpu", settings={"table.probing": "linear",
+    ...     "probing.max_probes": 1})
+    >>> keys, values = prices.put(list(range(8)), [0.5] * 8)    # nothing is given up
+    >>> prices.get([0, 1])                                       # a use of both
+    array([0.5, 0.5], dtype=float32)
+    >>> prices.put([99], [1.5])[0]
+    array([2])
+    """
+
+    _table_kind = "cache"
+
+    def __init__(
+        self,
+        key: Any = "int64",
+        value: Any = "int64",
+        *,
+        capacity: int,
+        eviction: str = "lru",
+        backend: Optional[Literal["auto", "cuda", "cpu"]] = None,
+        settings: Optional[Mapping[str, object]] = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(
+            key, value, capacity, None, None, backend, {"table.eviction": eviction, **flat(settings)}, **options
+        )
+
+    @property
+    def now(self) -> int:
+        """The clock of the calls that follow, such as seconds with "ttl". 0: each call is one more than the one before."""
+        return self._use[1]
+
+    @now.setter
+    def now(self, clock: int) -> None:
+        if not isinstance(clock, int) or clock < 0 or clock >> 32:
+            raise BadArgument(f"now = {clock!r}: is a whole number from 0 to 2^32 - 1")
+        self._use = 0, clock, 0
+
+    def put(self, keys: Any, values: Any, *, scores: Any = None) -> Tuple[Any, Any]:
+        """Inserts pairs; a present key gets the new value. Returns (keys, values), the pairs that were given up for them,
+        and items that the part did not take. scores: (...) uint32, for the parts that take them. Waits."""
+        use, taken = self._use, None
+        if scores is not None:
+            taken = np.ascontiguousarray(scores, np.uint32)
+            if taken.size != np.size(keys):
+                raise BadArgument(f"scores: has {taken.size} items, and keys {np.size(keys)}: pass one for each key")
+            self._use = taken.ctypes.data, use[1], 0
+        try:
+            codes, gone, lost = self.insert(keys, values, wait=False)
+            self.wait()
+        finally:
+            self._use = use
+        mask = (codes == Code.EVICTED) | (codes == Code.NOT_PLACED)
+        adapter = adapter_of(gone)
+        assert adapter is not None
+        return adapter.select(gone, mask), adapter.select(lost, mask)
+
+    def peek(self, keys: Any, *, missing: Union[int, float] = 0, out: Any = None) -> Tuple[Any, Any]:
+        """`find` that counts no use."""
+        use = self._use
+        self._use = 0, use[1], 1
+        try:
+            return self.find(keys, missing=missing, out=out)
+        finally:
+            self._use = use
+
+    def erase_if(self, lowest: int = 0, highest: int = 0xFFFFFFFF) -> int:
+        """Erases the pairs whose scores are in this range, and returns how many there were. With "ttl" a score is the clock
+        at which the pair expires. Waits."""
+        handle = self._begin()
+        try:
+            erased = c_uint64()
+            if library.tsr_erase_if(handle, byref(self._scored(lowest, highest)), byref(erased), self._error_at):
+                self._fail()
+            return erased.value
+        finally:
+            self._end()
+
+    def scores(self, lowest: int = 0, highest: int = 0xFFFFFFFF) -> "Tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]":
+        """(keys, scores) of the pairs whose scores are in this range, in no order, as NumPy arrays. Waits."""
+        handle = self._begin()
+        try:
+            count, asked = c_uint64(), self._scored(lowest, highest)
+            if library.tsr_export_if(handle, byref(asked), byref(count), self._error_at):
+                self._fail()
+            keys, scores = np.empty(count.value, self._key_type), np.empty(count.value, np.uint32)
+            asked.keys, asked.scores, asked.room = keys.ctypes.data, scores.ctypes.data, count.value
+            if count.value and library.tsr_export_if(handle, byref(asked), byref(count), self._error_at):
+                self._fail()
+            return keys, scores
+        finally:
+            self._end()
+
+    @staticmethod
+    def _scored(lowest: int, highest: int) -> lib.Scored:
+        for name, score in (("lowest", lowest), ("highest", highest)):
+            if not isinstance(score, int) or score < 0 or score >> 32:
+                raise BadArgument(f"{name} = {score!r}: is a whole number from 0 to 2^32 - 1")
+        return lib.Scored(lowest=lowest, highest=highest)
 
 
 class Filter(Typed):

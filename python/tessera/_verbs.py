@@ -223,7 +223,7 @@ def unique(
 ) -> Any:
     """The distinct values of a column: unique[, inverse][, counts].
 
-    order: "seen", as they first appear, or "any", which is faster without inverse and counts. inverse: x is
+    order: "seen", as they first appear, or "any", which is faster on a GPU. inverse: x is
     unique[inverse]. nulls: "refuse", or "drop", where the inverse of a null is -1. All NaN of an array are one value; in
     pandas they are nulls.
 

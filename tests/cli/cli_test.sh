@@ -246,7 +246,7 @@ grep -q 'standard output cannot be written' err || fail "said: $(cat err)"
 case_of "list shows every plugin that was built"
 run list
 expect_status 0
-built=("$root"/layouts/*.so "$root"/probing/*.so "$root"/hashers/*.so "$root"/allocators/*.so)
+built=("$root"/layouts/*.so "$root"/probing/*.so "$root"/hashers/*.so "$root"/allocators/*.so "$root"/eviction/*.so)
 expect_out "^${#built[@]} plugins$"
 for file in "${built[@]}"; do
   file=$(basename "$file" .so)
@@ -319,7 +319,7 @@ TESSERA_PLUGINS="" refuses 'no plugin of role allocator' describe allocator
 case_of "describe of [table] has the keys that check shows"
 run describe table
 expect_status 0
-expect_out '^kind +set \| map \| multiset \| multimap \| counter \| filter \| index +required  [A-Z]'
+expect_out '^kind +set \| map \| multiset \| multimap \| counter \| filter \| index \| cache +required  [A-Z]'
 expect_out '^load_factor +0\.01 \.\. 64 +0\.8 +[a-zA-Z]'
 keys=$(sed -n '4,$s/ .*//p' out)
 (($(wc -l <<<"$keys") >= 15)) || fail "few keys: $keys"
@@ -342,7 +342,7 @@ done
 case_of "describe --markdown makes tables"
 run describe table --markdown
 expect_status 0
-expect_out '^\| `kind` \| set \\\| map \\\| multiset \\\| multimap \\\| counter \\\| filter \\\| index \| required \| [A-Z].* \|$'
+expect_out '^\| `kind` \| set \\\| map \\\| multiset \\\| multimap \\\| counter \\\| filter \\\| index \\\| cache \| required \| [A-Z].* \|$'
 run describe layout/packed --markdown
 expect_status 0
 expect_out '^\| `packed` \| [A-Z].*\. \| WarpCore.* \|$'
@@ -496,7 +496,7 @@ unset TESSERA_COMMAND TESSERA_DEMO_GENOME TESSERA_DEMO_PHAGE
 
 case_of "new makes plugins that work as they are"
 mkdir -p parts
-for part in layout:key_payload probing:key_payload hasher:key allocator:none; do
+for part in layout:key_payload probing:key_payload hasher:key allocator:none eviction:none; do
   role=${part%%:*}
   run new "$role" "my_$role" --at "parts/$role"
   expect_status 0
@@ -516,8 +516,8 @@ TSR_NVCC='' bash "$root/plugins/build_plugin.sh" --role probing --name my_evicti
   --sdk-root "$root" --out parts/probing_my_evicting.so parts/evicting/my_evicting.c parts/evicting/my_evicting.cuh \
   >build.log 2>&1 || fail "my_evicting does not compile: $(cat build.log)"
 TESSERA_PLUGINS="" run list --plugins parts
-expect_out '^5 plugins$'
-expect_err '^tessera: 5 carry no device code'
+expect_out '^6 plugins$'
+expect_err '^tessera: 6 carry no device code'
 mine=(--plugins "parts:$plugin_folders" --set table.layout=my_layout --set table.probing=my_probing --set table.hasher=my_hasher)
 for recipe in demo u64_map; do
   run run "$specs/$recipe.ini" "${cpu[@]}" "${mine[@]}" --set table.duplicates=min --set table.capacity=20 \
@@ -530,6 +530,9 @@ run run "$specs/warpcore_set.ini" "${cpu[@]}" "${mine[@]::4}" --set table.capaci
 expect_rows mine.tsv '1 1' '2 1' '3 0' '9 0' '4294967295 0'
 run run "$specs/slab_hash.ini" "${cpu[@]}" "${mine[@]::2}" --set table.allocator=my_allocator \
   --set table.capacity=1000 --insert pairs.tsv --find queries.tsv --out mine.tsv
+expect_status 0
+run run "$specs/cache.ini" "${cpu[@]}" "${mine[@]::2}" --set table.eviction=my_eviction --set table.capacity=1000 \
+  --insert pairs.tsv --find queries.tsv --out mine.tsv
 expect_status 0
 
 run run "$specs/demo.ini" "${cpu[@]}" --plugins "parts:$plugin_folders" --set table.probing=my_evicting \

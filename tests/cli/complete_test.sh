@@ -56,7 +56,7 @@ offers 'quickstart FILES' run quick
 offers 'quickstart FILES' count a.fa --spec quick
 offers 'quickstart FILES' bench linear quick
 offers 'FILES' run x --insert ''
-offers 'layout probing hasher allocator recipes' list ''
+offers 'layout probing hasher allocator eviction recipes' list ''
 offers '' list layout ''
 offers 'probing/cuckoo' describe probing/cuc
 offers 'compatible' describe comp

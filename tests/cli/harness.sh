@@ -8,7 +8,7 @@ set -uo pipefail
 
 tessera=$PWD/tools/cli/tessera
 specs=$PWD/specs
-plugin_folders=$PWD/layouts:$PWD/probing:$PWD/hashers:$PWD/allocators
+plugin_folders=$PWD/layouts:$PWD/probing:$PWD/hashers:$PWD/allocators:$PWD/eviction
 work=$(mktemp -d /tmp/tessera-test.XXXXXX) # below no checkout, unlike TEST_TMPDIR
 trap 'rm -rf "$work"' EXIT
 export TESSERA_PLUGINS=$plugin_folders TESSERA_SPECS=$specs TESSERA_SDK=$PWD XDG_CACHE_HOME=$work/cache

@@ -242,6 +242,21 @@ expect_out '2 items: 1 inserted, 1 present, 0 not placed, 1 evicted'
 expect_out '3 queries: 2 found, 1 missing'
 printf '1\n2\n3\n4\n' >many.txt
 refuses 'has 4 distinct keys' run "$specs/cache_lru.ini" "${cpu[@]}" --set table.capacity=3 --insert many.txt --quiet
+
+case_of "a cache gives up the pair that was used longest ago"
+seq 1 8 | awk '{ print $1 "\t" 10 * $1 }' >eight.tsv
+printf '1\n2\n' >two.txt
+printf '9\t90\n' >ninth.tsv
+printf '1\n3\n9\n' >asked.txt
+one_bucket=(--set table.capacity=8 --set table.probing=linear --set probing.max_probes=1)
+run run "$specs/cache.ini" "${cpu[@]}" "${one_bucket[@]}" --insert eight.tsv --find two.txt --insert ninth.tsv \
+  --find asked.txt --out found.tsv
+expect_status 0
+expect_rows found.tsv '1 10' '2 20' '1 10' '3 -' '9 90'
+expect_out "1 items: 1 inserted, 0 present, 0 not placed, 1 evicted"
+run run "$specs/cache.ini" "${cpu[@]}" "${one_bucket[@]}" --set table.eviction=lfu --insert eight.tsv --insert ninth.tsv \
+  --find asked.txt --out found.tsv
+expect_rows found.tsv '1 -' '3 30' '9 90'
 refuses 'has kind = index, and no operation of bench' bench "$specs/index.ini" "${cpu[@]}" --n 1000
 
 finish

@@ -116,7 +116,9 @@ std::ostream &operator<<(std::ostream &out, const Recipe &recipe) {
                               : recipe.duplicates == TSR_DUPLICATES_COUNT_16 ? 16
                                                                              : recipe.value_bits;
   out << "[table]\nkind = "
-      << (counts ? "counter" : std::string(keeps_all ? "multi" : "") + (recipe.value_bits ? "map" : "set"))
+      << (!recipe.part[TSR_ROLE_EVICTION].empty() ? "cache"
+          : counts                                ? "counter"
+                   : std::string(keeps_all ? "multi" : "") + (recipe.value_bits ? "map" : "set"))
       << "\nkey_bits = " << recipe.key_bits << "\n";
   if (recipe.value_bytes)
     out << "value_bytes = " << recipe.value_bytes << "\n";
@@ -174,6 +176,7 @@ std::vector<Recipe> working_recipes(const PluginFile &file, uint32_t sm) {
   for (Widths widths : tested_widths()) {
     bool works = false;
     Recipe recipe;
+    if (own == TSR_ROLE_EVICTION) recipe.part[TSR_ROLE_EVICTION] = file.name;
     recipe.key_bits = widths.key_bits;
     recipe.value_bits = widths.value_bits;
     for (uint32_t duplicates : {TSR_DUPLICATES_FIRST, TSR_DUPLICATES_PROMISE_UNIQUE}) // some look for no key

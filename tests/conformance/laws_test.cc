@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "plugins/eviction.cuh"
 #include "tests/conformance/kit.h"
 #include "tests/conformance/lanes.h"
 #include "tests/conformance/laws.h"
@@ -27,6 +28,7 @@ namespace {
 class OnLayout : public OnPlugin {};
 class OnHasher : public OnPlugin {};
 class OnProbing : public OnPlugin {};
+class OnEviction : public OnPlugin {};
 
 std::vector<PluginFile> subjects_of(uint32_t role) {
   std::vector<PluginFile> result;
@@ -424,6 +426,63 @@ TEST_P(OnProbing, P47_ManyPairsOfOneKey) {
   }
 }
 
+// ---- Eviction parts -----------------------------------------------------------------------------
+
+// The functions of a part at one number of bits.
+struct Scored {
+  Instance instance;
+  const tsr_eviction_functions *functions;
+  tsr_ctx c;
+  uint32_t max;
+
+  explicit Scored(const Recipe &recipe)
+      : instance(recipe), functions(static_cast<const tsr_eviction_functions *>(
+                              instance.composition->part[TSR_ROLE_EVICTION].image->functions)),
+        c(instance.context()), max(0xFFFFFFFFu >> (32 - instance.composition->shape.score_bits)) {}
+  uint32_t inserted(uint32_t now, uint32_t given) const { return functions->inserted(&c, now, given); }
+  uint32_t found(uint32_t score, uint32_t now, uint32_t given) const { return functions->found(&c, score, now, given); }
+  uint32_t worth(uint32_t score, uint32_t now) const { return functions->worth(&c, score, now); }
+};
+
+// A pair's life: it is inserted, and found now and then, while the clock goes on.
+void check_life(const Scored &s, Random *random, uint64_t *uses) {
+  uint32_t now = static_cast<uint32_t>(1 + random->below(1u << random->below(31)));
+  const uint32_t first = random->below(2) ? 0 : static_cast<uint32_t>(1 + random->below(1u << 20));
+  uint32_t score = s.inserted(now, first);
+  ASSERT_EQ(score, s.inserted(now, first)) << "P-70: equal arguments gave two scores";
+  ASSERT_LE(score, s.max) << "P-70: a new score has more bits than score_bits";
+  ASSERT_GT(s.worth(score, now), 0u) << "P-71: a new pair has expired";
+  for (int use = 0; use < 20; use++) {
+    now += static_cast<uint32_t>(random->below(50));
+    const uint32_t worth = s.worth(score, now);
+    ASSERT_EQ(worth, s.worth(score, now)) << "P-70: equal arguments gave two worths";
+    if (!worth) return; // it has expired, and is never found again
+    const uint32_t next = s.found(score, now, 0);
+    ASSERT_EQ(next, s.found(score, now, 0)) << "P-70: equal arguments gave two scores";
+    ASSERT_LE(next, s.max) << "P-70: the score of a use has more bits than score_bits";
+    ASSERT_GE(s.worth(next, now), worth) << "P-72: a use without a score of the caller's makes a pair worth less";
+    score = next;
+    ++*uses;
+  }
+}
+
+TEST_P(OnEviction, P70_P71_P72_Scores) {
+  TSR_TRACE_SEED;
+  const tsr_plugin *plugin = loaded(GetParam());
+  ASSERT_NE(plugin, nullptr);
+  Random random{9};
+  uint64_t uses = 0;
+  for (Recipe recipe : working_recipes(GetParam()))
+    for (uint64_t bits : {8, 16, 32}) {
+      if (has_parameter(plugin, "score_bits")) recipe.set(TSR_ROLE_EVICTION, "score_bits", bits);
+      SCOPED_TRACE(text_of(recipe));
+      const Scored scored(recipe);
+      for (int life = 0; life < 500; life++) ASSERT_NO_FATAL_FAILURE(check_life(scored, &random, &uses));
+    }
+  EXPECT_GT(uses, 1000u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kit, OnEviction, testing::ValuesIn(subjects_of(TSR_ROLE_EVICTION)), plugin_test_name);
 INSTANTIATE_TEST_SUITE_P(Kit, OnLayout, testing::ValuesIn(subjects_of(TSR_ROLE_LAYOUT)), plugin_test_name);
 INSTANTIATE_TEST_SUITE_P(Kit, OnHasher, testing::ValuesIn(subjects_of(TSR_ROLE_HASHER)), plugin_test_name);
 INSTANTIATE_TEST_SUITE_P(Kit, OnProbing, testing::ValuesIn(subjects_of(TSR_ROLE_PROBING)), plugin_test_name);
@@ -431,6 +490,7 @@ INSTANTIATE_TEST_SUITE_P(Kit, OnProbing, testing::ValuesIn(subjects_of(TSR_ROLE_
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(OnLayout);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(OnHasher);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(OnProbing);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(OnEviction);
 
 } // namespace
 } // namespace tessera_test

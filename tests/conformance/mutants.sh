@@ -10,8 +10,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/../cli/harness.sh"
 
 top=$PWD
 export TESSERA_CONFORM=$top/tests/conformance/conformance
-export TESSERA_PLUGINS=$plugin_folders:$top/allocators
-declare -A widths_of=([layout]=key_payload [probing]=key_payload [hasher]=key [allocator]=none)
+export TESSERA_PLUGINS=$plugin_folders:$top/allocators:$top/eviction
+declare -A widths_of=([layout]=key_payload [probing]=key_payload [hasher]=key [allocator]=none [eviction]=none)
 
 packed=layout:layouts/packed
 columns=layout:layouts/soa
@@ -21,6 +21,7 @@ evicting=probing:plugins/template/evicting/template
 cuckoo=probing:probing/cuckoo
 mixer=hasher:plugins/template/hasher/template
 units=allocator:allocators/slab_light
+forgetting=eviction:plugins/template/eviction/template
 
 # What an author of a plugin has: the SDK alone.
 mkdir -p "$work/sdk"

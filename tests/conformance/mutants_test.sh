@@ -32,10 +32,10 @@ write_spec() {
 # ---- What is not broken ----------------------------------------------------------------------------------------------
 
 for part in "$linear" "$evicting" "$mixer" layout:plugins/template/layout/template "$units" \
-  allocator:plugins/template/allocator/template; do
+  allocator:plugins/template/allocator/template eviction:plugins/template/eviction/template; do
   case_of "${part#*:} keeps the contract"
   make_mutant "$part"
-  GTEST_FILTER='*OnPlugin*:*OnLayout*:*OnProbing*:*OnHasher*:*OnAllocator*' run conform "$file"
+  GTEST_FILTER='*OnPlugin*:*OnLayout*:*OnProbing*:*OnHasher*:*OnAllocator*:*OnEviction*' run conform "$file"
   expect_status 0
   expect_out 'keeps the contract$'
 done
@@ -208,6 +208,14 @@ breaks P-51 "its members are one" "$mixer" cuh 's/\(i \+ 1u\)/(0 * i + 1u)/'
 breaks P-52 "its top bit is 0" "$mixer" cuh 's/^  return (h \^ h >> [0-9]+);/  return (\1) >> 1;/'
 breaks P-52 "a bit of the key does not count" "$mixer" \
   cuh 's/^  tsr_hash h = key \+/  tsr_hash h = (key \& ~(tsr_key)4) +/'
+
+# ---- Eviction parts ---------------------------------------------------------------------------------------------------
+
+breaks P-70 "a score has more bits than it says" "$forgetting" \
+  cuh 's/ & tsr_score_max\(TSR_PARAMETER\(c, score_bits\)\);/ | TSR_PARAMETER(c, score_bits) << 20;/'
+breaks P-71 "a new pair has expired" "$forgetting" cuh 's/return age < max \? max - age : 1;/return age;/'
+breaks P-72 "a use makes a pair worth less" "$forgetting" \
+  cuh 's/return TSR_PART\(inserted\)\(c, now, given\);/return TSR_PART(inserted)(c, now - 9, given);/'
 
 # ---- Allocators ------------------------------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
 bench() { # BUILD ARG...
-  cd "$1" && XDG_CACHE_HOME=$scratch/cache_${1##*/} TESSERA_PLUGINS=layouts:probing:hashers:allocators \
+  cd "$1" && XDG_CACHE_HOME=$scratch/cache_${1##*/} TESSERA_PLUGINS=layouts:probing:hashers:allocators:eviction \
     ./tessera bench "${@:2}" --probes no
 }
 export -f bench

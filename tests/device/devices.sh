@@ -19,7 +19,7 @@ usage() {
 (($# == 1 || $# == 2)) || usage
 [[ $1 =~ ^[0-9]+(,[0-9]+)*$ && ${2:-2^27} =~ ^(2\^[0-9]+|[0-9]+)$ ]] || usage
 cd "$(dirname "${BASH_SOURCE[0]}")"
-export TESSERA_PLUGINS=${TESSERA_PLUGINS:-layouts:probing:hashers:allocators}
+export TESSERA_PLUGINS=${TESSERA_PLUGINS:-layouts:probing:hashers:allocators:eviction}
 backend=${BACKEND:-cuda} failed=0
 
 twice=$(tr , '\n' <<<"$1" | sort | uniq -d)

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -375,6 +376,117 @@ TEST(Groups, TellDistinctKeysOfAnyBatch) {
     uint64_t size = 99;
     ASSERT_EQ(tsr_size(t, &size, &error), TSR_OK) << error.message;
     EXPECT_EQ(size, 0u);
+  }
+}
+
+// Columns of all types, and what each key's values become.
+struct Expected {
+  uint64_t sum, least_u, most_u;
+  int64_t signed_sum, least, most;
+  double least_f, most_f, sum_f;
+};
+
+uint64_t bits_of(double x, uint32_t bits) {
+  uint64_t wide = 0;
+  const float narrow = static_cast<float>(x);
+  if (bits == 32)
+    std::memcpy(&wide, &narrow, sizeof narrow);
+  else
+    std::memcpy(&wide, &x, sizeof x);
+  return wide;
+}
+
+// What the columns are made from: whole numbers, of which doubles and floats have exact sums.
+void expect_combined(tsr_table *t, uint32_t bits, uint32_t value_bits, const std::vector<uint64_t> &keys, bool host,
+                     tessera_test::Random *random) {
+  const uint64_t n = keys.size();
+  std::vector<int64_t> values(n);
+  std::vector<uint64_t> whole(n), floating(n);
+  std::unordered_map<uint64_t, Expected> expected;
+  for (uint64_t i = 0; i < n; i++) {
+    values[i] = static_cast<int64_t>(random->below(2001)) - 1000;
+    whole[i] = static_cast<uint64_t>(values[i]) & tessera_test::width_mask(value_bits);
+    floating[i] = bits_of(static_cast<double>(values[i]) / 4, value_bits);
+    const double f = static_cast<double>(values[i]) / 4;
+    auto [at, is_new] =
+        expected.try_emplace(keys[i], Expected{whole[i], whole[i], whole[i], values[i], values[i], values[i], f, f, f});
+    Expected &e = at->second;
+    if (is_new) continue;
+    e.sum += whole[i], e.signed_sum += values[i], e.sum_f += f;
+    e.least_u = std::min(e.least_u, whole[i]), e.most_u = std::max(e.most_u, whole[i]);
+    e.least = std::min(e.least, values[i]), e.most = std::max(e.most, values[i]);
+    e.least_f = std::min(e.least_f, f), e.most_f = std::max(e.most_f, f);
+  }
+  const bool is_wide = value_bits == 64;
+  const uint32_t u = is_wide ? TSR_VALUES_U64 : TSR_VALUES_U32, i = is_wide ? TSR_VALUES_I64 : TSR_VALUES_I32,
+                 f = is_wide ? TSR_VALUES_F64 : TSR_VALUES_F32;
+  device::Array array(t, bits, keys), of_whole(t, value_bits, whole), of_floating(t, value_bits, floating),
+      unique(t, bits, n + 1);
+  const struct {
+    uint32_t type, how;
+  } wanted[] = {{u, TSR_COMBINE_SUM}, {u, TSR_COMBINE_MIN}, {u, TSR_COMBINE_MAX},
+                {i, TSR_COMBINE_MIN}, {i, TSR_COMBINE_MAX}, {i, TSR_COMBINE_SUM},
+                {f, TSR_COMBINE_MAX}, {f, TSR_COMBINE_MIN}, {f, TSR_COMBINE_SUM}};
+  std::vector<std::unique_ptr<device::Array>> made;
+  std::vector<std::vector<uint64_t>> made_on_host;
+  std::vector<tsr_unique_column> columns;
+  for (const auto &[type, how] : wanted) {
+    const uint32_t made_bits = how == TSR_COMBINE_SUM ? 64 : value_bits;
+    made.push_back(std::make_unique<device::Array>(t, made_bits, n + 1));
+    made_on_host.emplace_back(n + 1);
+    columns.push_back({type == f ? of_floating.data() : of_whole.data(),
+                       host ? static_cast<void *>(made_on_host.back().data()) : made.back()->data(), type, how});
+  }
+  tsr_error error = {};
+  tsr_unique_arrays arrays = {};
+  arrays.keys = unique.data();
+  arrays.room = n;
+  arrays.columns = columns.data();
+  arrays.column_count = static_cast<uint32_t>(columns.size());
+  uint64_t count = 99;
+  ASSERT_EQ(tsr_unique(t, n, array.data(), &arrays, &count, &error), TSR_OK) << error.message;
+  ASSERT_EQ(count, expected.size());
+  const std::vector<uint64_t> written = unique.numbers();
+  for (size_t c = 0; c < columns.size(); c++) {
+    SCOPED_TRACE("column " + std::to_string(c));
+    const uint32_t made_bits = columns[c].how == TSR_COMBINE_SUM ? 64 : value_bits;
+    std::vector<uint64_t> got = made[c]->numbers();
+    for (uint64_t k = 0; host && k < count; k++)
+      got[k] = made_bits == 64 ? made_on_host[c][k] : reinterpret_cast<const uint32_t *>(made_on_host[c].data())[k];
+    for (uint64_t k = 0; k < count; k++) {
+      const Expected &e = expected[written[k]];
+      const uint64_t mask = tessera_test::width_mask(made_bits);
+      const uint64_t answers[] = {e.sum,
+                                  e.least_u,
+                                  e.most_u,
+                                  static_cast<uint64_t>(e.least) & mask,
+                                  static_cast<uint64_t>(e.most) & mask,
+                                  static_cast<uint64_t>(e.signed_sum),
+                                  bits_of(e.most_f, made_bits),
+                                  bits_of(e.least_f, made_bits),
+                                  bits_of(e.sum_f, made_bits)};
+      ASSERT_EQ(got[k], answers[c]) << "key " << written[k];
+    }
+  }
+}
+
+TEST(Groups, CombineTheValuesOfAnyBatch) {
+  for (uint32_t bits : {32u, 64u}) {
+    const uint64_t most = device::backend() == "cpu" ? 10000 : 1100000;
+    device::Table table = an_index(bits, most);
+    ASSERT_TRUE(table);
+    tessera_test::Random random(bits + 1);
+    for (uint64_t n : {0u, 1u, 2u, 5000u, 100000u, 300000u, 1100000u})
+      for (uint64_t distinct : {uint64_t{1}, n / 300 + 1, n / 3 + 1, n * 4 + 1})
+        for (bool zipf : {false, true}) {
+          if (n > most) continue;
+          SCOPED_TRACE(std::to_string(bits) + " bits, n " + std::to_string(n) + ", of " + std::to_string(distinct) +
+                       (zipf ? ", Zipf" : ""));
+          std::vector<uint64_t> keys = keys_of(bits, n, distinct, zipf, &random);
+          if (n > 40) keys[7] = keys[39] = bits == 32 ? 0xFFFFFFFFu : ~uint64_t{0};
+          ASSERT_NO_FATAL_FAILURE(expect_combined(table.get(), bits, 32, keys, n < 6000 && zipf, &random));
+          ASSERT_NO_FATAL_FAILURE(expect_combined(table.get(), bits, 64, keys, n < 6000 && !zipf, &random));
+        }
   }
 }
 

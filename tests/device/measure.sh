@@ -24,7 +24,7 @@
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")"
-export TESSERA_PLUGINS=layouts:probing:hashers:allocators
+export TESSERA_PLUGINS=layouts:probing:hashers:allocators:eviction
 n32=${N32:-2^27} n64=${N64:-2^27} repeat=${REPEAT:-5} loads=${LOADS:-.5,.6,.7,.8,.9,.95,.99}
 wide=(--set table.key_bits=64)
 header=1

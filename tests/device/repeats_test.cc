@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
 
 #include "tests/device/device.h"
 #include "tests/oracle/exercise.h"
@@ -100,6 +101,16 @@ Pairs combined(const Choice &choice, Pairs offers) {
   return pairs;
 }
 
+// How often sums of the offers pass the largest value, in whatever order they are made.
+uint64_t overflows_of(const Choice &choice, const Pairs &offers) {
+  std::unordered_map<uint64_t, unsigned __int128> sums;
+  uint64_t overflows = 0;
+  if (choice.duplicates != "add") return 0;
+  for (const auto &[key, offer] : offers) sums[key] += offer;
+  for (const auto &[key, sum] : sums) overflows += static_cast<uint64_t>(sum >> choice.value_bits);
+  return overflows;
+}
+
 tsr_report insert(tsr_table *table, const Choice &choice, const Batch &keys, const Batch &values) {
   device::Array key_array(table, choice.key_bits, keys), value_array(table, choice.value_bits, values);
   tsr_report report = {};
@@ -124,7 +135,7 @@ TEST_P(Repeats, AreCombined) {
   Pairs offers;
   device::Table table = device::create(choice_, items(), 0.5);
   ASSERT_TRUE(table);
-  uint64_t inserted = 0;
+  uint64_t inserted = 0, overflows = 0;
   for (uint64_t batch = 0; batch < 2; batch++) {
     Batch values;
     for (uint64_t i = 0; i < items(); i++) values.push_back(device::key_of(i + batch * 1000, 64) & mask);
@@ -133,7 +144,9 @@ TEST_P(Repeats, AreCombined) {
     EXPECT_EQ(report.not_placed, 0u);
     EXPECT_EQ(report.insert_keys, (batch + 1) * items());
     inserted = report.inserted;
+    overflows = report.overflows;
   }
+  EXPECT_EQ(overflows, overflows_of(choice_, offers));
   const Pairs expected = combined(choice_, std::move(offers)), held = device::pairs_of(table.get());
   EXPECT_EQ(inserted, expected.size());
   ASSERT_EQ(held.size(), expected.size());

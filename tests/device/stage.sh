@@ -25,10 +25,10 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 mkdir -p "$1"
 target=$(cd "$1" && pwd)
 bin=$(cd "${2:-$root/bazel-bin}" && pwd) || fail "no build outputs: bazel build //tests/device/... //tools/cli:tessera"
-plugin_folders=(layouts probing hashers allocators)
+plugin_folders=(layouts probing hashers allocators eviction)
 
 [[ -z $(ls -A "$target") || -f $target/run_all.sh ]] || fail "$target is not empty and was not made by stage.sh"
-rm -rf "${target:?}"/{layouts,probing,hashers,allocators,specs,examples,python,lib,tessera,success_rates,fuzz}
+rm -rf "${target:?}"/{layouts,probing,hashers,allocators,eviction,specs,examples,python,lib,tessera,success_rates,fuzz}
 rm -f "$target"/*_test "$target"/*_program
 
 for program in {device,index,repeats,rows,races,races_without_guard,endurance,endurance_without_guard,histories}_test; do

@@ -18,7 +18,7 @@ fi
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 mkdir "$scratch/lib"
-export TESSERA_PLUGINS=$PWD/layouts:$PWD/probing:$PWD/hashers:$PWD/allocators XDG_CACHE_HOME=$scratch/cache
+export TESSERA_PLUGINS=$PWD/layouts:$PWD/probing:$PWD/hashers:$PWD/allocators:$PWD/eviction XDG_CACHE_HOME=$scratch/cache
 
 # Only the libraries that this machine lacks.
 while read -r missing; do

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A rank of a group over MPI, for mpi_test.sh: mpi_ranks WHAT. `table` has no line of MPI. It prints one line if all is
- * right.
+ * A rank of a group: mpi_ranks WHAT over MPI, for mpi_test.sh, and mpi_ranks WHAT RANK SIZE ID by sockets, for hosts_test.sh.
+ * `table` has no line of MPI. It prints one line if all is right.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -89,7 +89,7 @@ static void fail(tsr_group *group, const char *what) {
     NEED(status == TSR_BAD_ARGUMENT && strstr(error.message, "is at another call than rank"));
   } else if (strcmp(what, "leaves") == 0 && rank != 1) {
     NEED(tsr_insert(table, 1, &key, &value, NULL, &error) == TSR_IO);
-    NEED(strcmp(error.message, "rank 1: has left the group") == 0);
+    NEED(strcmp(error.message, "rank 1: has left the group") == 0 || strstr(error.message, "rank 1 has ended"));
     NEED(tsr_size(table, &count, &error) == TSR_IO);
   } else if (strcmp(what, "no_memory") == 0) {
     tsr_spec *spec = NULL;
@@ -108,18 +108,38 @@ static void fail(tsr_group *group, const char *what) {
   tsr_table_destroy(table);
 }
 
+/* The first rank takes the cable out. Then nothing comes from the other host, not even that a process has ended. */
+static void lose_cable(tsr_group *group) {
+  uint32_t key = rank, value = 2;
+  char cut[256];
+  tsr_table *table = table_of(group, "1000");
+  NEED(tsr_insert(table, 1, &key, &value, NULL, &error) == TSR_OK);
+  snprintf(cut, sizeof cut, "%s/cut", getenv("TSR_HOSTS") ? getenv("TSR_HOSTS") : ".");
+  NEED(rank != 0 || system(cut) == 0);
+  NEED(tsr_insert(table, 1, &key, &value, NULL, &error) == TSR_IO);
+  NEED(strstr(error.message, "has not been heard of for") || strstr(error.message, "has ended or given up"));
+  tsr_table_destroy(table);
+}
+
+static tsr_status meet(int argc, char **argv, tsr_group **group) {
+  const tsr_group_options options = {.limit_s = 5};
+  if (argc < 5) return tsr_group_create_by("mpi", NULL, &options, group, &error);
+  return tsr_group_create((uint32_t)atoi(argv[2]), (uint32_t)atoi(argv[3]), argv[4], &options, group, &error);
+}
+
 int main(int argc, char **argv) {
   tsr_group *group = NULL;
   const char *what = argc > 1 ? argv[1] : "table";
-  const tsr_group_options options = {.limit_s = 5};
-  NEED(tsr_group_create_by("mpi", NULL, &options, &group, &error) == TSR_OK);
+  NEED(meet(argc, argv, &group) == TSR_OK);
   NEED(tsr_group_describe(group, &rank, &size, &error) == TSR_OK);
   if (strcmp(what, "table") == 0) {
     use_table(group);
     send_much(group);
     tsr_group_destroy(group);
-    NEED(tsr_group_create_by("mpi", NULL, &options, &group, &error) == TSR_OK); /* and once more */
+    NEED(meet(argc, argv, &group) == TSR_OK); /* and once more */
     use_table(group);
+  } else if (strcmp(what, "cable") == 0) {
+    lose_cable(group);
   } else {
     fail(group, what);
   }

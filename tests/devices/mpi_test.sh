@@ -57,6 +57,29 @@ for mpi in openmpi mpich; do
     fail "reported: $(cat out)"
   start "$mpi" 4 "${count[@]}" --group mpi --out count_four.tsv || fail "count: status $?: $(cat err)"
   cmp -s count_one.tsv count_four.tsv || fail "other counts"
+  case_of "4 ranks by $mpi read other files each, where there are enough"
+  reads=()
+  for i in 1 2 3 4 5; do
+    head -c $((i * 9000 + 4)) genome.fa >"reads_$i.fa" && reads+=("reads_$i.fa")
+  done
+  count=("$tessera" count "${reads[@]}" --kmers 8 --set table.backend=cpu --sorted)
+  "${count[@]}" --out reads_one.tsv 2>log || fail "alone: status $?: $(cat log)"
+  start "$mpi" 4 "${count[@]}" --group mpi --out reads_four.tsv || fail "status $?: $(cat err)"
+  cmp -s reads_one.tsv reads_four.tsv || fail "other counts"
+  [[ $(grep ' records, ' err | sed 's/;[^;]*$//') == "$(grep ' records, ' log | sed 's/;[^;]*$//')" ]] || fail "said: $(cat err)"
+  start "$mpi" 4 "${count[@]}" none.fa --group mpi --out reads_four.tsv && fail "a file that is not there is read"
+  grep -q "none.fa" err || fail "said: $(cat err)"
+  case_of "4 ranks by $mpi join as one process does"
+  awk 'BEGIN { for (i = 0; i < 15000; i++) print i * 7 % 12000 "\t" i + 5 }' >right.tsv
+  for kind in "--kind inner" "--kind left" "--kind anti" "--aggregate sum" "--aggregate max --signed" "--kind union" "--count"; do
+    read -ra how <<<"$kind"
+    join=("$tessera" join pairs.tsv right.tsv "${how[@]}" --set table.backend=cpu --quiet)
+    "${join[@]}" >join_one 2>log || fail "$kind alone: status $?: $(cat log)"
+    start "$mpi" 4 "${join[@]}" --group mpi || fail "$kind: status $?: $(cat err)"
+    [[ -s out ]] || fail "$kind: no rows"
+    cmp -s <(sort join_one) <(sort out) || fail "$kind: other rows: $(wc -l join_one out)"
+  done
+  case_of "what one process alone can do is refused, by $mpi"
   start "$mpi" 2 "${job[@]}" --group mpi --export left_pairs.tsv --unplaced left.tsv && fail "--unplaced works"
   grep -q -- '--unplaced does not go with --group' err || fail "said: $(cat err)"
   case_of "a process of its own is a group of one, by $mpi"

@@ -9,7 +9,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../structure/harness.sh"
 case_of "a C compiler alone builds the program and every plugin"
 TSR_NVCC='' bash "$root/tools/build_with_cc.sh" "$work/with cc" >"$work/log" 2>&1 || fail "$(cat "$work/log")"
 tessera="$work/with cc/bin/tessera"
-sources=("$root"/{layouts,probing,hashers,allocators}/*.c)
+sources=("$root"/{layouts,probing,hashers,allocators,eviction}/*.c)
 [[ $(env -i "$tessera" list 2>/dev/null | tail -n 1) == "${#sources[@]} plugins" ]] ||
   fail "it has $(env -i "$tessera" list 2>&1 | tail -n 1)"
 

@@ -17,7 +17,7 @@
 
 program=$PWD/tools/cli/tessera
 library=$PWD/core/libtessera.so
-export TESSERA_PLUGINS=$PWD/layouts:$PWD/probing:$PWD/hashers:$PWD/allocators
+export TESSERA_PLUGINS=$PWD/layouts:$PWD/probing:$PWD/hashers:$PWD/allocators:$PWD/eviction
 export TESSERA_CONFORM=$PWD/tests/conformance/conformance TSR_CONFORM_WIDTHS=32:32 # one pair shows what the kit prints
 export CUDA_VISIBLE_DEVICES='' # the pages' numbers are a CPU's as well
 # shellcheck source=../structure/harness.sh

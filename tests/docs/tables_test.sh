@@ -4,7 +4,7 @@
 # The tables of the pages say what the rows of the parameters say.
 
 tessera=$PWD/tools/cli/tessera
-export TESSERA_PLUGINS=$PWD/layouts:$PWD/probing:$PWD/hashers:$PWD/allocators
+export TESSERA_PLUGINS=$PWD/layouts:$PWD/probing:$PWD/hashers:$PWD/allocators:$PWD/eviction
 # shellcheck source=../structure/harness.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../structure/harness.sh"
 # shellcheck source=tables.sh
@@ -24,7 +24,7 @@ done < <(list_pages)
 case_of "every folder that has a plugin has its table"
 has_block() { grep -qxF -- "<!-- tessera describe $2 --markdown -->" "$1" || fail "$1: has no table of $2"; }
 has_block docs/spec.md table
-for part in layouts:layout probing:probing hashers:hasher allocators:allocator; do
+for part in layouts:layout probing:probing hashers:hasher allocators:allocator eviction:eviction; do
   folder=${part%:*}
   ! compgen -G "$folder/*.c" >/dev/null || has_block "$folder/README.md" "${part#*:}"
 done
@@ -61,7 +61,7 @@ PAGE
 rewritten "$work/page.md" >"$work/new.md" || fail "cannot be rewritten"
 grep -v '^|' "$work/new.md" | grep . >"$work/rest"
 grep -v '^old$' "$work/page.md" | diff - "$work/rest" >"$work/difference" || fail "$(cat "$work/difference")"
-grep -qE '^\| `kind` \| set \\\| map \\\| multiset \\\| multimap \\\| counter \\\| filter \\\| index \| required \| [A-Z].*\. \|$' "$work/new.md" || fail "no row of kind"
+grep -qE '^\| `kind` \| set \\\| map \\\| multiset \\\| multimap \\\| counter \\\| filter \\\| index \\\| cache \| required \| [A-Z].*\. \|$' "$work/new.md" || fail "no row of kind"
 grep -qE '^\| `packed` \| `bucket_slots` \| [0-9]+ \| [0-9]+ \.\. [0-9]+ \| [A-Z].*\. \|$' "$work/new.md" ||
   fail "no row of bucket_slots"
 cp "$work/new.md" "$work/page.md"

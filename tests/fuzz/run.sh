@@ -63,7 +63,7 @@ build_core() {
     -o "$folder/pool_system.o" core/cpu/pool.c
   TSR_NVCC='' bash plugins/build_images.sh --widths none --symbol tsr_group_images --sdk-root . \
     --out "$folder/group_images.o" core/batch/groups.cu
-  for image in {numbering,roofline,scan,pool,wide}:kernels pool_system:kernels {match,split}:batch; do
+  for image in {aggregate,numbering,roofline,scan,pool,wide}:kernels pool_system:kernels {match,split}:batch; do
     TSR_NVCC='' bash plugins/build_images.sh --widths none --symbol "tsr_${image%:*}_images" --sdk-root . \
       --out "$folder/${image%:*}_images.o" "core/${image#*:}/${image%:*}.cu"
   done

@@ -10,8 +10,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <fstream>
 #include <map>
+#include <random>
 #include <sstream>
 #include <string>
 
@@ -32,6 +34,14 @@ const tsr_hasher_functions *functions_of(const std::string &name) {
   return nullptr;
 }
 
+// Of the digits behind 0x.
+tsr_key key_of(const std::string &text) {
+  tsr_key key = 0;
+  for (size_t i = 2; i < text.size(); i++)
+    key = static_cast<tsr_key>(key << 4 | static_cast<tsr_key>(std::stoul(text.substr(i, 1), nullptr, 16)));
+  return key;
+}
+
 TEST(Answers, AreThePublishedOnes) {
   std::ifstream file("tests/hashers/answers.tsv");
   ASSERT_TRUE(file.is_open());
@@ -43,7 +53,8 @@ TEST(Answers, AreThePublishedOnes) {
     std::istringstream row(line);
     std::string name;
     uint32_t key_bits = 0, i = 0;
-    uint64_t key = 0, hash = 0;
+    uint64_t hash = 0;
+    std::string key;
     tsr_state state = {};
     uint64_t *word = state.part[TSR_ROLE_HASHER].word;
     row >> name >> std::dec >> key_bits >> std::hex >> word[0] >> word[1] >> word[2] >> std::dec >> i >> std::hex >>
@@ -55,11 +66,40 @@ TEST(Answers, AreThePublishedOnes) {
     if (!entry->second) continue;
     tsr_ctx c = {};
     c.t = &state;
-    EXPECT_EQ(entry->second->hash(&c, static_cast<tsr_key>(key), i), hash) << "line " << number << ": " << line;
+    EXPECT_EQ(entry->second->hash(&c, key_of(key), i), hash) << "line " << number << ": " << line;
     checked++;
   }
   EXPECT_GE(checked, 10u * hashers.size());
   EXPECT_GE(hashers.size(), 1u);
 }
+
+#if TSR_KEY_BITS == 128
+// The laws of tests/conformance are of keys of at most 64 bits.
+TEST(Answers, EachBitOfAKeyFlipsHalfOfTheBitsOfItsHash) {
+  constexpr uint32_t samples = 4000;
+  tsr_state state = {};
+  state.part[TSR_ROLE_HASHER].word[0] = 12345;
+  tsr_ctx c = {};
+  c.t = &state;
+  for (const char *name : {"murmur3", "murmur3_full", "xxhash"}) {
+    const tsr_hasher_functions *hasher = functions_of(name);
+    ASSERT_NE(hasher, nullptr);
+    std::mt19937_64 random(7);
+    for (uint32_t bit = 0; bit < TSR_KEY_BITS; bit++) {
+      std::array<uint32_t, 64> flips = {};
+      for (uint32_t i = 0; i < samples; i++) {
+        // dense in one half, random in the other
+        const tsr_key half = i, key = i % 2 ? half << 64 | random() : static_cast<tsr_key>(random()) << 64 | half;
+        const uint64_t changed =
+            hasher->hash(&c, key, i % 3) ^ hasher->hash(&c, key ^ static_cast<tsr_key>(1) << bit, i % 3);
+        for (uint32_t at = 0; at < 64; at++) flips[at] += changed >> at & 1;
+      }
+      for (uint32_t at = 0; at < 64; at++)
+        EXPECT_NEAR(flips[at], samples / 2, samples / 20)
+            << name << ": bit " << bit << " of a key, " << at << " of its hash";
+    }
+  }
+}
+#endif
 
 } // namespace

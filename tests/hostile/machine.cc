@@ -118,6 +118,9 @@ const tsr_image __wrap_tsr_roofline_images[] = {{0, 0, nullptr, some_code, sizeo
                                                 {0, 0, nullptr, nullptr, 0}};
 extern const tsr_image __wrap_tsr_scan_images[];
 const tsr_image __wrap_tsr_scan_images[] = {{0, 0, nullptr, some_code, sizeof some_code}, {0, 0, nullptr, nullptr, 0}};
+extern const tsr_image __wrap_tsr_aggregate_images[];
+const tsr_image __wrap_tsr_aggregate_images[] = {{0, 0, nullptr, some_code, sizeof some_code},
+                                                 {0, 0, nullptr, nullptr, 0}};
 extern const tsr_image __wrap_tsr_group_images[];
 const tsr_image __wrap_tsr_group_images[] = {{0, 0, nullptr, some_code, sizeof some_code}, {0, 0, nullptr, nullptr, 0}};
 extern const tsr_image __wrap_tsr_match_images[];

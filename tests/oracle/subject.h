@@ -61,9 +61,51 @@ private:
   std::vector<unsigned char> bytes_;
 };
 
+// Numbers as an array of keys. Keys of 128 bits stand for numbers of 64: the upper bits of a number, with their sign, are the
+// lower half, and its lowest three choose the upper half. Most of the keys differ in one half alone, and the two largest
+// numbers are the two keys that mark slots. A key that is no number's reads as `torn`.
+class Keys {
+public:
+  Keys(uint32_t bits, size_t count) : bits_(bits), items_(bits > 64 ? 64 : bits, bits > 64 ? 2 * count : count) {}
+  Keys(uint32_t bits, const std::vector<uint64_t> &numbers)
+      : bits_(bits), items_(bits > 64 ? 64 : bits, bits > 64 ? halves_of(numbers) : numbers) {}
+  void *data() { return items_.data(); }
+  std::vector<uint64_t> numbers(size_t count) const {
+    std::vector<uint64_t> result = items_.numbers(bits_ > 64 ? 2 * count : count);
+    for (size_t i = 0; i < count && bits_ > 64; i++) result[i] = number_of(result[2 * i], result[2 * i + 1]);
+    result.resize(count);
+    return result;
+  }
+
+private:
+  static constexpr uint64_t upper[8] = {
+      0, 1, uint64_t{1} << 32, uint64_t{1} << 63, 0x0123456789ABCDEF, 1000, ~uint64_t{1}, ~uint64_t{0}};
+  // The key before the largest is that of ~8, and the other way round.
+  static uint64_t swapped(uint64_t number) {
+    return number == ~uint64_t{1} ? ~uint64_t{8} : number == ~uint64_t{8} ? ~uint64_t{1} : number;
+  }
+  static std::vector<uint64_t> halves_of(const std::vector<uint64_t> &numbers) {
+    std::vector<uint64_t> halves;
+    for (uint64_t number : numbers) {
+      halves.push_back(static_cast<uint64_t>(static_cast<int64_t>(swapped(number)) >> 3));
+      halves.push_back(upper[swapped(number) % 8]);
+    }
+    return halves;
+  }
+  static uint64_t number_of(uint64_t low, uint64_t high) {
+    const uint64_t which = static_cast<uint64_t>(std::find(upper, upper + 8, high) - upper);
+    const uint64_t number = low << 3 | which % 8;
+    return which < 8 && static_cast<uint64_t>(static_cast<int64_t>(number) >> 3) == low ? swapped(number) : Array::torn;
+  }
+
+  uint32_t bits_;
+  Array items_;
+};
+
 class Subject {
 public:
-  Subject(uint32_t key_bits, uint32_t value_bits) : key_bits(key_bits), value_bits(value_bits) {}
+  // key_bits: of a number that stands for a key, at most 64.
+  Subject(uint32_t key_bits, uint32_t value_bits) : key_bits(key_bits > 64 ? 64 : key_bits), value_bits(value_bits) {}
   virtual ~Subject() = default;
   virtual std::string insert(Batch &batch) = 0;
   virtual std::string find_or_insert(Batch &batch, uint64_t missing) = 0;
@@ -113,7 +155,8 @@ class Table : public Subject {
 public:
   // Takes over the table. item_bits: of a value, where that is wider than the numbers that stand for it.
   Table(tsr_table *table, uint32_t key_bits, uint32_t value_bits, uint32_t item_bits = 0, const Calls &calls = Calls())
-      : Subject(key_bits, value_bits), calls_(calls), table_(table), item_bits_(item_bits ? item_bits : value_bits) {}
+      : Subject(key_bits, value_bits), calls_(calls), table_(table), key_item_bits_(key_bits),
+        item_bits_(item_bits ? item_bits : value_bits) {}
   ~Table() override { tsr_table_destroy(table_); }
   Table(const Table &) = delete;
 
@@ -144,7 +187,8 @@ public:
 
   std::string find(Batch &batch, uint64_t missing) override {
     size_t n = batch.keys.size();
-    Array keys(key_bits, batch.keys), values(item_bits_, n);
+    Keys keys(key_item_bits_, batch.keys);
+    Array values(item_bits_, n);
     batch.codes.assign(n, 255);
     tsr_call call = {};
     const bool by_presence = asks_for_presence();
@@ -160,7 +204,7 @@ public:
 
   std::string contains(Batch &batch) override {
     size_t n = batch.keys.size();
-    Array keys(key_bits, batch.keys);
+    Keys keys(key_item_bits_, batch.keys);
     batch.codes.assign(n, 255);
     if (calls_.contains(table_, n, keys.data(), batch.codes.data(), nullptr, &error_)) return error_.message;
     expected_.find_keys += n;
@@ -170,7 +214,7 @@ public:
 
   std::string count_all(Batch &batch) override {
     size_t n = batch.keys.size();
-    Array keys(key_bits, batch.keys);
+    Keys keys(key_item_bits_, batch.keys);
     batch.codes.assign(n, 255);
     batch.counts.assign(n, canary);
     tsr_call call = {};
@@ -183,7 +227,8 @@ public:
 
   std::string find_all(Batch &batch, uint64_t room) override {
     size_t n = batch.keys.size();
-    Array keys(key_bits, batch.keys), values(item_bits_, std::vector<uint64_t>(room + 1, canary));
+    Keys keys(key_item_bits_, batch.keys);
+    Array values(item_bits_, std::vector<uint64_t>(room + 1, canary));
     batch.codes.assign(n, 255);
     batch.counts.assign(n + 1, canary);
     tsr_call call = {};
@@ -239,7 +284,8 @@ public:
   std::string exported(std::vector<uint64_t> *keys, std::vector<uint64_t> *values) override {
     uint64_t room, size;
     if (tsr_size(table_, &room, &error_)) return error_.message;
-    Array key_array(key_bits, room), value_array(item_bits_, room);
+    Keys key_array(key_item_bits_, room);
+    Array value_array(item_bits_, room);
     if (tsr_export(table_, room, key_array.data(), value_array.data(), &size, &error_)) return error_.message;
     *keys = key_array.numbers(size);
     *values = value_array.numbers(size);
@@ -270,8 +316,10 @@ private:
   std::string inserting(Batch &batch, Operation operation) {
     size_t n = batch.keys.size();
     std::vector<uint64_t> canaries(n, canary);
-    Array keys(key_bits, batch.keys), values(item_bits_, batch.values);
-    Array back_keys(key_bits, canaries), back_values(item_bits_, canaries);
+    Keys keys(key_item_bits_, batch.keys);
+    Array values(item_bits_, batch.values);
+    Keys back_keys(key_item_bits_, canaries);
+    Array back_values(item_bits_, canaries);
     batch.codes.assign(n, 255);
     tsr_call call = {};
     call.results = batch.codes.data();
@@ -292,7 +340,7 @@ private:
   std::string erasing(Batch &batch, Operation operation) {
     size_t n = batch.keys.size();
     uint64_t before = 0, after = 0;
-    Array keys(key_bits, batch.keys);
+    Keys keys(key_item_bits_, batch.keys);
     batch.codes.assign(n, 255);
     tsr_call call = {};
     const bool by_presence = asks_for_presence();
@@ -318,7 +366,7 @@ private:
 
   const Calls calls_;
   tsr_table *table_;
-  uint32_t item_bits_;
+  uint32_t key_item_bits_, item_bits_;
   tsr_report expected_ = {};
   uint64_t asked_ = 0;
   tsr_error error_ = {};

@@ -27,6 +27,7 @@ STRUCTS = {
     "tsr_filter_info": lib.FilterInfo,
     "tsr_join_rows": lib.JoinRows,
     "tsr_unique_arrays": lib.UniqueArrays,
+    "tsr_unique_column": lib.UniqueColumn,
     "tsr_communicator": _group._Communicator,
     "tsr_group_options": _group._Options,
 }

@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 ROOT = os.path.abspath(sys.argv[1])
-FOLDERS = ("layouts", "probing", "hashers", "allocators")
+FOLDERS = ("layouts", "probing", "hashers", "allocators", "eviction")
 LAYOUTS = ("soa", "aos", "packed", "tagged", "quotient", "slab")
 SCHEMES = ("linear", "quadratic", "double_hashing", "cuckoo", "robin_hood", "two_choice", "iceberg", "slab_list",
            "hashgraph")

@@ -32,12 +32,12 @@ say() { echo "soak: $*"; }
 # copy_of NAME FOLDER-OF-BAZEL : how a copy of the program there is called, which no build changes meanwhile.
 copy_of() {
   mkdir "$work/$1"
-  cp "$2/tools/cli/tessera" "$2"/{layouts,probing,hashers,allocators}/*.so "$work/$1"
+  cp "$2/tools/cli/tessera" "$2"/{layouts,probing,hashers,allocators,eviction}/*.so "$work/$1"
   echo "env TESSERA_PLUGINS=$work/$1 $work/$1/tessera"
 }
 
 build() {
-  local targets=(//tools/cli:tessera //layouts:plugins //probing:plugins //hashers:plugins //allocators:plugins)
+  local targets=(//tools/cli:tessera //layouts:plugins //probing:plugins //hashers:plugins //allocators:plugins //eviction:plugins)
   cd "$root" || exit 1
   export TSR_NVCC=${TSR_NVCC-}
   bazel build --noshow_progress "${targets[@]}" || exit 1

@@ -21,7 +21,7 @@ cat <<END
 spec.ini chooses one part of each folder
    │
    ▼
-$(for folder in layouts probing hashers allocators; do parts $folder; done)
+$(for folder in layouts probing hashers allocators eviction; do parts $folder; done)
    │
    │  each a shared object: LTO-IR for the GPU, C functions for the CPU
    ▼

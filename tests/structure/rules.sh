@@ -4,8 +4,8 @@
 # The rules of structure_test.sh, as functions that print one line for each breach and nothing else, over the checkout
 # in the current folder: so that the test can also try them on a checkout that breaks them all. It is sourced.
 
-plugin_folders=(layouts probing hashers allocators)
-declare -A role_of=([layouts]=layout [probing]=probing [hashers]=hasher [allocators]=allocator)
+plugin_folders=(layouts probing hashers allocators eviction)
+declare -A role_of=([layouts]=layout [probing]=probing [hashers]=hasher [allocators]=allocator [eviction]=eviction)
 
 # Files under FOLDER... by name patterns; Bazel's links and hidden folders of somebody's tools do not count.
 find_files() {

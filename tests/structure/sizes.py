@@ -16,7 +16,7 @@ IN_BATCH = 15  # of a struct in core/batch, where each is the argument of some s
 
 
 def sources():
-    for top in ("core", "tools", "plugins", "layouts", "probing", "hashers", "allocators"):
+    for top in ("core", "tools", "plugins", "layouts", "probing", "hashers", "allocators", "eviction"):
         for folder, _, files in os.walk(top):
             for file in sorted(files):
                 if file.endswith((".c", ".h", ".cu", ".cuh")):

@@ -136,7 +136,7 @@ std::vector<Case> cases() {
   for (const std::string &layout : plugins_of(TSR_ROLE_LAYOUT))
     for (const std::string &probing : plugins_of(TSR_ROLE_PROBING))
       for (const char *allocator : {"", "slab"})
-        for (uint32_t key_bits : {32u, 64u}) {
+        for (uint32_t key_bits : {32u, 64u, 128u}) {
           Case c = {layout, probing, allocator, key_bits, true, true};
           if (!composes(c)) continue;
           c.reuses = tried % 3 != 0;
@@ -164,7 +164,7 @@ protected:
     std::vector<uint64_t> keys;
     for (uint64_t i = 0; i < n; i++) {
       const uint64_t key = random->below(distinct);
-      keys.push_back(key < 3 ? (~uint64_t{0} >> (64 - key_bits())) - key
+      keys.push_back(key < 3 ? width_mask(std::min(key_bits(), 64u)) - key
                              : key * 2654435761u >> (key_bits() == 32 ? 32 : 0));
     }
     return keys;
@@ -183,7 +183,7 @@ protected:
     result.codes.assign(keys.size() + 1, 0);
     call.results = result.codes.data();
     call.missing = none;
-    Array array(key_bits(), keys);
+    Keys array(key_bits(), keys);
     EXPECT_EQ(tsr_number(table_, keys.size(), array.data(), result.numbers.data(), &call, &error), TSR_OK)
         << error.message;
     result.numbers.pop_back();
@@ -202,7 +202,7 @@ protected:
     std::vector<uint8_t> codes(keys.size() + 1);
     if (way == 1) call.results = codes.data();
     if (way == 2) call.present = codes.data();
-    Array array(key_bits(), keys);
+    Keys array(key_bits(), keys);
     const tsr_status status = way == 3 ? tsr_erase_pairs(table_, keys.size(), array.data(), nullptr, &call, &error)
                                        : tsr_erase(table_, keys.size(), array.data(), &call, &error);
     ASSERT_EQ(status, TSR_OK) << error.message;
@@ -214,7 +214,7 @@ protected:
     tsr_call call = {};
     call.missing = none;
     std::vector<uint32_t> numbers(keys.size() + 1);
-    Array array(key_bits(), keys);
+    Keys array(key_bits(), keys);
     EXPECT_EQ(tsr_find(table_, keys.size(), array.data(), numbers.data(), &call, &error), TSR_OK) << error.message;
     numbers.pop_back();
     return numbers;
@@ -245,13 +245,13 @@ protected:
     std::vector<uint8_t> present(n, 9);
     call.present = present.data();
     call.missing = 77;
-    Array keys(key_bits(), n);
+    Keys keys(key_bits(), n);
     ASSERT_EQ(tsr_keys_by_number(table_, from, n, keys.data(), &call, &error), TSR_OK) << error.message;
     const std::vector<uint64_t> written = keys.numbers(n);
     for (uint64_t i = 0; i < n; i++) {
       const auto it = keys_of.find(static_cast<uint32_t>(from + i));
       ASSERT_EQ(present[i], it != keys_of.end());
-      ASSERT_EQ(written[i], it == keys_of.end() ? 77 : it->second);
+      ASSERT_EQ(written[i], it != keys_of.end() ? it->second : key_bits() > 64 ? 77 * 8 : 77);
     }
   }
 
@@ -333,7 +333,7 @@ TEST_P(Index, IsFull) {
     }
     std::vector<uint64_t> some(keys.begin(), keys.begin() + 20);
     ASSERT_NO_FATAL_FAILURE(erase(some, 0));
-    Array all_keys(key_bits(), size + 20);
+    Keys all_keys(key_bits(), size + 20);
     std::vector<uint32_t> all_numbers(size + 20);
     ASSERT_EQ(tsr_export(table_, size + 20, all_keys.data(), all_numbers.data(), &size, &error), TSR_OK);
     const std::set<uint32_t> distinct(all_numbers.begin(), all_numbers.begin() + static_cast<long>(size));
@@ -412,7 +412,7 @@ TEST_P(Index, TellsDistinctKeys) {
     const std::vector<uint64_t> keys = some_keys(n, 900, &random);
     std::map<uint64_t, uint64_t> expected;
     for (uint64_t key : keys) expected[key]++;
-    Array array(key_bits(), keys), unique(key_bits(), n + 1);
+    Keys array(key_bits(), keys), unique(key_bits(), n + 1);
     std::vector<uint32_t> inverse(n + 1);
     std::vector<uint64_t> counts(n + 1);
     tsr_unique_arrays arrays = {};
@@ -440,10 +440,37 @@ TEST_P(Index, TellsDistinctKeys) {
     EXPECT_EQ(alone, count);
     expect_sentence(error, "room");
   }
+  const std::vector<uint64_t> three = {1, 2, 1};
+  Array keys(key_bits(), three);
+  const uint32_t values[] = {3, 4, 5};
+  uint64_t sums[3] = {};
+  uint64_t distinct = 0;
+  tsr_unique_column column = {values, sums, TSR_VALUES_U32, TSR_COMBINE_SUM};
+  tsr_unique_arrays with = {};
+  with.columns = &column;
+  with.column_count = 1;
+  with.room = 3;
+  ASSERT_EQ(tsr_unique(table_, 3, keys.data(), &with, &distinct, &error), TSR_OK) << error.message;
+  EXPECT_EQ(distinct, 2u);
+  EXPECT_EQ(sums[0] + sums[1], 12u);
+  EXPECT_EQ(std::max(sums[0], sums[1]), 8u);
+  const std::pair<tsr_unique_column, const char *> wrong[] = {
+      {{nullptr, sums, TSR_VALUES_U32, TSR_COMBINE_SUM}, "values"},
+      {{values, nullptr, TSR_VALUES_U32, TSR_COMBINE_SUM}, "combined"},
+      {{values, sums, 6, TSR_COMBINE_SUM}, "type = 6"},
+      {{values, sums, TSR_VALUES_U32, 3}, "how = 3"}};
+  for (const auto &[refused, word] : wrong) {
+    column = refused;
+    EXPECT_EQ(tsr_unique(table_, 3, keys.data(), &with, &distinct, &error), TSR_BAD_ARGUMENT);
+    expect_sentence(error, word);
+  }
+  with.columns = nullptr;
+  EXPECT_EQ(tsr_unique(table_, 3, keys.data(), &with, &distinct, &error), TSR_BAD_ARGUMENT);
+  expect_sentence(error, "columns is NULL");
   if (!GetParam().allocator.empty()) return; // whose lists have room for many more keys
   ASSERT_NO_FATAL_FAILURE(create(50));
   const std::vector<uint64_t> many = some_keys(6000, 1u << 30, &random);
-  Array array(key_bits(), many);
+  Keys array(key_bits(), many);
   uint64_t count = 0;
   EXPECT_EQ(tsr_unique(table_, many.size(), array.data(), nullptr, &count, &error), TSR_UNSUPPORTED);
   expect_sentence(error, "unique");

@@ -44,7 +44,9 @@ tsr_dataset_options kmers(uint32_t k, uint32_t key_bits = 64, bool canonical = f
   return options;
 }
 
+// Of keys of 128 bits both halves, the lower one first.
 Numbers numbers(const void *array, uint32_t bits, uint64_t count) {
+  if (bits == 128) return numbers(array, 64, 2 * count);
   Numbers result;
   for (uint64_t i = 0; array && i < count; i++) {
     result.push_back(bits == 64 ? static_cast<const uint64_t *>(array)[i] : static_cast<const uint32_t *>(array)[i]);
@@ -394,6 +396,42 @@ TEST_F(Dataset, RefusesAnUnreadableFile) {
   }
 }
 
+TEST_F(Dataset, ReadsKeysOf128Bits) {
+  const Numbers expected = {0x8899AABBCCDDEEFF, 0x0011223344556677, 0xFFFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFFFF, 17, 0};
+  const char *const rows[] = {"00112233-4455-6677-8899-aabbccddeeff\nffffffff-ffff-ffff-ffff-FFFFFFFFFFFF\n17\n",
+                              "00112233445566778899aabbccddeeff\nffffffffffffffffffffffffffffffff\n0x11\n",
+                              "0x112233445566778899AABBCCDDEEFF\n0xffffffffffffffffffffffffffffffff\n"
+                              "00000000000000000000000000000011\n"};
+  for (const char *text : rows) EXPECT_EQ(reads(write("t.tsv", text), widths(128, 0)).keys, expected) << text;
+  // a UUID that begins with a letter is no name of a column, and one behind a name is a key
+  EXPECT_EQ(reads(write("t.tsv", "a0112233-4455-6677-8899-aabbccddeeff\n"), widths(128, 0)).count, 1u);
+  EXPECT_EQ(reads(write("t.csv", "id,v\n00112233-4455-6677-8899-aabbccddeeff,5\n"), widths(128, 32)).values,
+            Numbers{5});
+  for (const char *text : {"0011223344556677-8899-aabbccddeeff-00", "0x", "1e5", "18446744073709551616", "-1",
+                           "0x1ffffffffffffffffffffffffffffffff", "00112233-4455-6677-8899-aabbccddeefg"})
+    EXPECT_NE(fails(write("t.tsv", std::string("1\n") + text + "\n"), widths(128, 0), TSR_IO).find("as a UUID"),
+              std::string::npos)
+        << text;
+  tsr_dataset_options with_sign = widths(128, 0);
+  with_sign.signed_keys = true;
+  EXPECT_NE(fails(folder + "/t.tsv", with_sign, TSR_BAD_ARGUMENT).find("no sign"), std::string::npos);
+}
+
+TEST_F(Dataset, WritesKeysOf128Bits) {
+  const uint64_t keys[] = {0x8899AABBCCDDEEFF, 0x0011223344556677, 17, 0};
+  const uint32_t values[] = {4, 5};
+  tsr_error error = {};
+  const std::string path = folder + "/rows.tsv";
+  tsr_rows rows = rows_of(keys, values, nullptr, 2, 128, 32);
+  ASSERT_EQ(tsr_rows_write(path.c_str(), &rows, &error), TSR_OK) << error.message;
+  EXPECT_EQ(slurp(path), "0x00112233445566778899aabbccddeeff\t4\n0x00000000000000000000000000000011\t5\n");
+  EXPECT_EQ(reads(path, widths(128, 32)).keys, Numbers(keys, keys + 4));
+  const std::string array = folder + "/rows.npy";
+  rows = rows_of(keys, nullptr, nullptr, 2, 128, 0);
+  ASSERT_EQ(tsr_rows_write(array.c_str(), &rows, &error), TSR_OK) << error.message;
+  EXPECT_EQ(reads(array, widths(128, 0)).keys, Numbers(keys, keys + 4));
+}
+
 TEST_F(Dataset, RefusesOptionsThatDoNotFit) {
   EXPECT_EQ(fails(write("t.dat", "1"), widths(32, 32), TSR_BAD_ARGUMENT).substr(0, 50),
             "'t.dat': its ending must be .npy, .u32 or .u64; or");
@@ -414,7 +452,7 @@ TEST_F(Dataset, RefusesOptionsThatDoNotFit) {
   EXPECT_EQ(fails(folder + "/t.fa", kmers(17, 32), TSR_BAD_ARGUMENT),
             "t.fa: --kmers 17 does not fit key_bits = 32: allowed are 1 to 16");
   EXPECT_EQ(fails(folder + "/t.tsv", widths(16, 32), TSR_BAD_ARGUMENT),
-            "tsr_input_open: key_bits = 16: allowed are 32, 64");
+            "tsr_input_open: key_bits = 16: allowed are 32, 64, 128");
   EXPECT_EQ(fails(folder + "/t.tsv", widths(32, 8), TSR_BAD_ARGUMENT),
             "tsr_input_open: value_bits = 8: allowed are 32, 64, whole bytes up to 2048, and 0 without values");
   tsr_dataset_options options = widths(32, 0);

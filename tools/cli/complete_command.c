@@ -44,7 +44,7 @@ static void offer_recipes(const word *w, const char *folder, bool with_folder) {
 }
 
 static void offer_roles(const word *w) {
-  static const char *const roles[] = {"layout", "probing", "hasher", "allocator"};
+  static const char *const roles[] = {"layout", "probing", "hasher", "allocator", "eviction"};
   for (size_t i = 0; i < sizeof roles / sizeof roles[0]; i++) offer(w, roles[i], "");
 }
 

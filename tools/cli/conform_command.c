@@ -80,11 +80,11 @@ static tsr_status find_file(const char *path, char **file, tsr_error *error) {
     status = tsr_fail(error, TSR_BAD_ARGUMENT,
                       "%s: is no shared object: conform tests the .so that is made of a plugin's sources", path);
   else if (!has_plugins_name(resolved))
-    status =
-        tsr_fail(error, TSR_BAD_ARGUMENT,
-                 "%s: is not called ROLE_NAME.so, as every plugin is (P-07), ROLE being hasher, layout, allocator or "
-                 "probing: name the .so of a plugin",
-                 resolved);
+    status = tsr_fail(
+        error, TSR_BAD_ARGUMENT,
+        "%s: is not called ROLE_NAME.so, as every plugin is (P-07), ROLE being hasher, layout, allocator, eviction or "
+        "probing: name the .so of a plugin",
+        resolved);
   else if (strchr(resolved, ':'))
     status = tsr_fail(error, TSR_BAD_ARGUMENT, "%s: has a ':' in its path, which separates plugins: move it", resolved);
   if (status) {

@@ -28,7 +28,9 @@ typedef struct count_job {
   bool has_histogram, is_sorted, is_quiet;
   tsr_dataset_options options;
   tsr_spec *spec;
-  tsr_stream_file *files;
+  tsr_stream_file *files; /* file_count, which this process reads */
+  size_t file_count;
+  bool has_own_files; /* each process reads other ones; otherwise each all, and inserts a part of each chunk */
   tsr_stream *stream;
   tsr_ranks ranks;
   tsr_table *table;
@@ -63,6 +65,7 @@ static tsr_status make_table(count_job *job, tsr_error *error) {
   if (!said) {
     bool is_exact;
     wanted = tsr_stream_capacity(job->stream, &is_exact);
+    if (job->has_own_files) status = tsr_ranks_add_up(&job->ranks, 1, &wanted, error);
     options.capacity = wanted > possible ? possible : wanted ? wanted : 1;
   } else if (tsr_parse_u64(said, &wanted) && wanted > possible) {
     if (!job->is_quiet)
@@ -74,13 +77,16 @@ static tsr_status make_table(count_job *job, tsr_error *error) {
   return status == TSR_OK ? tsr_ranks_table(&job->ranks, job->spec, &options, &job->table, error) : status;
 }
 
-/* done: k-mers that were read. Processes that share the table have inserted all of them together. */
-static tsr_status check_report(count_job *job, uint64_t done, tsr_error *error) {
+/* done: k-mers that were read. Processes that share the table have inserted all of them together. *are_at_end: whether this
+ * process has read its files; then whether all have. */
+static tsr_status check_report(count_job *job, uint64_t done, bool *are_at_end, tsr_error *error) {
   char advice[TSR_FULL_ADVICE_BYTES];
   tsr_report report = {.size = 0};
   tsr_status status = tsr_table_report(job->table, &report, error);
-  uint64_t sums[] = {report.overflows, report.not_placed, report.insert_keys};
-  if (status == TSR_OK) status = tsr_ranks_add_up(&job->ranks, 3, sums, error);
+  uint64_t sums[] = {report.overflows, report.not_placed, report.insert_keys, done, *are_at_end};
+  if (status == TSR_OK) status = tsr_ranks_add_up(&job->ranks, 5, sums, error);
+  *are_at_end = sums[4] == job->ranks.size;
+  if (job->has_own_files) done = sums[3];
   job->overflows = report.overflows = sums[0];
   report.not_placed = sums[1];
   if (status == TSR_OK && job->ranks.group && sums[2] != done)
@@ -99,7 +105,7 @@ static tsr_status check_report(count_job *job, uint64_t done, tsr_error *error) 
 static void add_facts(count_job *job) {
   bool is_known = true;
   job->facts = (tsr_input_facts){.keys = 0};
-  for (size_t i = 0; i < job->arguments->operand_count; i++) {
+  for (size_t i = 0; i < job->file_count; i++) {
     const tsr_input_facts f = tsr_stream_describe(job->stream, i);
     is_known = is_known && f.bytes;
     job->facts.keys += f.keys;
@@ -112,24 +118,45 @@ static void add_facts(count_job *job) {
   if (!is_known) job->facts.bytes = 0;
 }
 
+/* What all processes have read of their own files. */
+static tsr_status sum_facts(count_job *job, tsr_error *error) {
+  tsr_input_facts *f = &job->facts;
+  uint64_t sums[] = {f->keys, f->sequences.records, f->sequences.bases, f->sequences.kmers_skipped};
+  if (!job->has_own_files) return TSR_OK;
+  const tsr_status status = tsr_ranks_add_up(&job->ranks, 4, sums, error);
+  f->keys = sums[0];
+  f->sequences.records = sums[1];
+  f->sequences.bases = sums[2];
+  f->sequences.kmers_skipped = sums[3];
+  return status;
+}
+
+/* Which files this process reads: where there are at least as many as processes, they are dealt. */
+static void choose_files(count_job *job) {
+  const tsr_ranks *ranks = &job->ranks;
+  const size_t count = job->arguments->operand_count;
+  job->has_own_files = ranks->group && count >= ranks->size;
+  for (size_t i = 0; i < count; i++) /* standard input is the first process's alone */
+    job->has_own_files = job->has_own_files && strcmp(job->arguments->operands[i], "-") != 0;
+  for (size_t i = job->has_own_files ? ranks->rank : 0; i < count; i += job->has_own_files ? ranks->size : 1)
+    job->files[job->file_count++] = (tsr_stream_file){job->arguments->operands[i], job->options, true};
+}
+
 /* Begins to read, and waits until much or all is read. */
 static tsr_status open_files(count_job *job, tsr_error *error) {
-  const size_t count = job->arguments->operand_count;
   bool is_settled = false;
-  job->files = calloc(count, sizeof *job->files);
+  job->files = calloc(job->arguments->operand_count, sizeof *job->files);
   if (!job->files) return tsr_fail(error, TSR_NO_MEMORY, "no memory for the names of files");
-  for (size_t i = 0; i < count; i++) {
-    job->files[i] = (tsr_stream_file){job->arguments->operands[i], job->options, true};
-  }
-  tsr_status status = tsr_stream_open(job->files, count, &job->stream, error);
+  choose_files(job);
+  tsr_status status = tsr_stream_open(job->files, job->file_count, &job->stream, error);
   while (status == TSR_OK && !is_settled)
     status = tsr_stream_settle(job->stream, WAIT_MILLISECONDS, &is_settled, error);
   return status;
 }
 
 static tsr_status insert(const count_job *job, const tsr_chunk *chunk, tsr_error *error) {
-  uint64_t first, part;
-  tsr_ranks_part(&job->ranks, chunk->count, &first, &part);
+  uint64_t first = 0, part = chunk->count;
+  if (!job->has_own_files) tsr_ranks_part(&job->ranks, chunk->count, &first, &part);
   return tsr_insert(job->table, part, (const char *)chunk->keys + first * (job->options.key_bits / 8), NULL, NULL,
                     error);
 }
@@ -138,17 +165,21 @@ static tsr_status count_all(count_job *job, tsr_error *error) {
   tsr_progress progress;
   tsr_chunk chunk = {.count = 0};
   uint64_t done = 0;
+  bool is_at_end = false;
   tsr_status status = TSR_OK;
   tsr_progress_begin(&progress, "counting", "k-mers", job->is_quiet);
-  while (status == TSR_OK && chunk.file < job->arguments->operand_count) {
+  while (status == TSR_OK && !is_at_end) {
     status = tsr_stream_next(job->stream, WAIT_MILLISECONDS, &chunk, error);
-    if (status == TSR_OK && chunk.count) status = insert(job, &chunk, error);
+    is_at_end = chunk.file >= job->file_count;
+    const bool has_turn = chunk.count || job->has_own_files; /* all have, while one reads */
+    if (status == TSR_OK && has_turn) status = insert(job, &chunk, error);
     if (status == TSR_OK) done += chunk.count;
-    if (status == TSR_OK && chunk.count) status = check_report(job, done, error);
+    if (status == TSR_OK && has_turn) status = check_report(job, done, &is_at_end, error);
     add_facts(job);
     tsr_progress_show(&progress, done, job->facts.bytes_read, job->facts.bytes);
   }
   job->seconds = tsr_progress_end(&progress);
+  if (status == TSR_OK) status = sum_facts(job, error);
   return status == TSR_OK ? tsr_size(job->table, &job->distinct, error) : status;
 }
 
@@ -172,9 +203,9 @@ static tsr_status put_out(const count_job *job, tsr_error *error) {
 
 static void say_counted(const count_job *job) {
   const tsr_input_facts *f = &job->facts;
-  for (size_t i = 0; i < job->arguments->operand_count; i++) {
+  for (size_t i = 0; i < job->file_count; i++) {
     const tsr_input_facts facts = tsr_stream_describe(job->stream, i);
-    tsr_say_what_was_read(job->arguments->operands[i], &job->options, &facts, job->is_quiet);
+    tsr_say_what_was_read(job->files[i].path, &job->options, &facts, job->is_quiet);
   }
   if (job->is_quiet) return;
   tsr_say("%" PRIu64 " record%s, %" PRIu64 " letters: %" PRIu64 " %" PRIu64 "-mers, %" PRIu64
@@ -262,8 +293,8 @@ static tsr_exit run_count(const tsr_arguments *arguments) {
   if (status == TSR_OK) status = count_all(&job, &error);
   if (status == TSR_OK) say_counted(&job);
   tsr_stream_close(job.stream);
-  free(job.files);
   if (status == TSR_OK) status = put_out(&job, &error);
+  free(job.files);
   tsr_spec_free(job.spec);
   tsr_table_destroy(job.table);
   tsr_ranks_close(&job.ranks);

@@ -29,7 +29,7 @@ typedef enum tsr_value_rule {
 } tsr_value_rule;
 
 typedef struct tsr_dataset_options {
-  uint32_t key_bits; /* 32 or 64 */
+  uint32_t key_bits; /* 32, 64 or 128 */
   uint32_t
       value_bits;   /* 0, 32 or 64; 0 only if want_values is false. Or more: a value is that many bits in whole bytes,
                                 which a line has as two hexadecimal digits each, the first byte first */
@@ -67,6 +67,20 @@ static inline void tsr_number_put(void *array, uint32_t bits, uint64_t i, uint64
   } else {
     ((uint32_t *)array)[i] = (uint32_t)number;
   }
+}
+
+/* Keys of any width. */
+typedef unsigned __int128 tsr_any_key;
+
+static inline tsr_any_key tsr_key_at(const void *array, uint32_t bits, uint64_t i) {
+  tsr_any_key key = 0;
+  memcpy(&key, (const char *)array + i * (bits / 8), bits / 8);
+  return key;
+}
+
+static inline void tsr_key_put(void *array, uint32_t bits, uint64_t i, tsr_any_key key) {
+  assert(array);
+  memcpy((char *)array + i * (bits / 8), &key, bits / 8);
 }
 
 /* Whether the name of a file, or its first `length` bytes, ends so, in small or capital letters. */

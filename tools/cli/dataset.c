@@ -68,9 +68,11 @@ tsr_status tsr_dataset_widths(const tsr_spec *spec, uint32_t *key_bits, uint32_t
 /* ---- What a file is -------------------------------------------------------------------------- */
 
 static tsr_status check_widths(const tsr_dataset_options *options, tsr_error *error) {
-  if (options->key_bits != 32 && options->key_bits != 64) {
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_input_open: key_bits = %u: allowed are 32, 64", options->key_bits);
-  }
+  if (options->key_bits != 32 && options->key_bits != 64 && options->key_bits != 128)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_input_open: key_bits = %u: allowed are 32, 64, 128",
+                    options->key_bits);
+  if (options->key_bits > 64 && options->signed_keys)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "--signed: keys of 128 bits have no sign: remove it");
   if (options->value_bits > 64 ? options->value_bits % 8 || options->value_bits / 8 > TSR_VALUE_BYTES_MAX
                                : options->value_bits != 32 && options->value_bits != 64 &&
                                      (options->value_bits != 0 || options->want_values)) {
@@ -150,6 +152,9 @@ static tsr_status check_kind(const tsr_input *in, tsr_error *error) {
                     "%s: is a sequence file: `tessera run` and `count` read it with --kmers K, the letters of a key",
                     path);
   }
+  if (in->kind == TSR_KMERS && options->key_bits > 64)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: k-mers are keys of 32 or 64 bits, and key_bits = %u", path,
+                    options->key_bits);
   if (in->kind == TSR_KMERS && options->kmers > options->key_bits / 2) {
     return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: --kmers %u does not fit key_bits = %u: allowed are 1 to %u", path,
                     options->kmers, options->key_bits, options->key_bits / 2);

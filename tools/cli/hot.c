@@ -18,7 +18,8 @@ enum {
 };
 
 static bool passes_equal_keys(const tsr_job *job, const tsr_table_info *info) {
-  return job->kind.keeps_all && !info->makes_lists && strcmp(tsr_job_setting(job, "values", "inline"), "buckets") != 0;
+  return job->kind.keeps_all && job->key_bits <= 64 && !info->makes_lists &&
+         strcmp(tsr_job_setting(job, "values", "inline"), "buckets") != 0;
 }
 
 static int compare(const void *left, const void *right) {

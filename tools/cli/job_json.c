@@ -21,7 +21,7 @@ static void put_numbers(tsr_json *json, const char *name, const uint64_t *number
 }
 
 static void put_composition(tsr_json *json, const tsr_job *job, const tsr_table_info *info) {
-  static const char *const entries[] = {"kind", "duplicates", "layout", "probing", "hasher", "allocator"};
+  static const char *const entries[] = {"kind", "duplicates", "layout", "probing", "hasher", "allocator", "eviction"};
   tsr_json_text(json, "tessera", TSR_VERSION);
   tsr_json_text(json, "spec", job->spec_path);
   for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {

@@ -22,7 +22,7 @@ static void print_bytes(FILE *out, uint64_t bytes) {
 }
 
 void tsr_report_composition(const tsr_job *job) {
-  static const char *const parts[] = {"layout", "probing", "hasher", "allocator"};
+  static const char *const parts[] = {"layout", "probing", "hasher", "allocator", "eviction"};
   FILE *out = job->report;
   tsr_table_info info = {0};
   tsr_table_describe(job->table, &info);
@@ -38,8 +38,7 @@ void tsr_report_composition(const tsr_job *job) {
   else if (strcmp(tsr_job_setting(job, "kind", "?"), "counter") == 0)
     fprintf(out, ", which stop at 2^%s - 1\nparts    ", tsr_job_setting(job, "value_bits", "?"));
   else if (job->kind.is_index)
-    fprintf(out, ", numbered from 0 on, reuse = %s, eviction = %s\nparts    ", tsr_job_setting(job, "reuse", "yes"),
-            tsr_job_setting(job, "eviction", "none"));
+    fprintf(out, ", numbered from 0 on, reuse = %s\nparts    ", tsr_job_setting(job, "reuse", "yes"));
   else
     fprintf(out, ", duplicates = %s\nparts    ", tsr_job_setting(job, "duplicates", "first"));
   for (size_t i = 0, shown = 0; i < sizeof parts / sizeof parts[0]; i++)

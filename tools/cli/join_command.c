@@ -16,6 +16,7 @@
 #include "tools/cli/gather.h"
 #include "tools/cli/pairs.h"
 #include "tools/cli/progress.h"
+#include "tools/cli/ranks.h"
 #include "tools/cli/reading.h"
 #include "tools/cli/rows.h"
 #include "tools/cli/stream.h"
@@ -33,6 +34,7 @@ typedef struct join_job {
   bool has_values[2];             /* whether their rows, or the key's number in their place, are shown as values */
   char *columns[2];               /* what --key and --value say, cut in two */
   tsr_spec *spec;
+  tsr_ranks ranks;
   tsr_table *left, *right;
   uint64_t overflowed; /* keys with sums past 2^64 - 1 */
   uint64_t overflows;  /* sums of the tables themselves */
@@ -66,12 +68,34 @@ static void note(join_job *job, uint32_t side, const tsr_stream_file *file, tsr_
   tsr_say_what_was_read(file->path, &file->options, &facts, job->is_quiet);
 }
 
-static tsr_status insert(void *table, const tsr_chunk *batch, tsr_error *error) {
-  return tsr_insert(table, batch->count, batch->keys, batch->values, NULL, error);
+/* A table that is filled, by this process and those that share it. */
+typedef struct filled {
+  const tsr_ranks *ranks;
+  tsr_table *table;
+  const tsr_dataset_options *options;
+} filled;
+
+static tsr_status insert(void *context, const tsr_chunk *batch, tsr_error *error) {
+  const filled *f = context;
+  uint64_t first, part;
+  tsr_ranks_part(f->ranks, batch->count, &first, &part);
+  const char *keys = batch->keys, *values = batch->values;
+  return tsr_insert(f->table, part, keys + first * (f->options->key_bits / 8),
+                    values ? values + first * (f->options->value_bits / 8) : NULL, NULL, error);
+}
+
+/* Of all shards of a table. */
+static tsr_status report_of(const join_job *job, tsr_table *table, tsr_report *report, tsr_error *error) {
+  tsr_status status = tsr_table_report(table, report, error);
+  uint64_t sums[] = {report->not_placed, report->overflows};
+  if (status == TSR_OK) status = tsr_ranks_add_up(&job->ranks, 2, sums, error);
+  report->not_placed = sums[0];
+  report->overflows = sums[1];
+  return status;
 }
 
 static tsr_status fill(join_job *job, tsr_stream *stream, tsr_gather *gather, const char *path, tsr_error *error) {
-  tsr_table *table = gather->context;
+  tsr_table *table = ((const filled *)gather->context)->table;
   tsr_progress progress;
   tsr_chunk chunk = {.count = 0};
   uint64_t done = 0;
@@ -88,15 +112,15 @@ static tsr_status fill(join_job *job, tsr_stream *stream, tsr_gather *gather, co
   tsr_progress_end(&progress);
   char advice[TSR_FULL_ADVICE_BYTES];
   tsr_report report = {.size = 0};
-  if (status == TSR_OK) status = tsr_table_report(table, &report, error);
+  if (status == TSR_OK) status = report_of(job, table, &report, error);
   if (status == TSR_OK && report.not_placed)
     status = tsr_fail(error, TSR_NO_MEMORY,
                       "%s: %" PRIu64 " pairs found no room in the table, so that rows would be missing: %s", path,
                       report.not_placed, tsr_advice_when_full(table, "let it grow: --set table.growth=double", advice));
   const bool stops = tsr_bits_of_stop(table);
-  if (status == TSR_OK && report.overflows && stops) tsr_say_stopped(path, table, NULL);
+  if (status == TSR_OK && report.overflows && stops && !job->ranks.rank) tsr_say_stopped(path, table, NULL);
   if (!stops) job->overflows += report.overflows;
-  if (status == TSR_OK && report.overflows && !stops)
+  if (status == TSR_OK && report.overflows && !stops && !job->ranks.rank)
     tsr_say("%s: %" PRIu64 " sum%s of duplicates = add passed the largest value; these values are wrong. Use --set "
             "table.overflow=saturate, which stops sums there",
             path, report.overflows, report.overflows == 1 ? "" : "s");
@@ -138,9 +162,10 @@ static tsr_status read_table(join_job *job, uint32_t side, tsr_table **table, ts
     options.capacity = tsr_stream_capacity(stream, &is_exact);
     if (!options.capacity) options.capacity = 1; /* no key: a table of nothing has room for one */
   }
-  if (status == TSR_OK) status = tsr_table_create(job->spec, &options, table, error);
+  if (status == TSR_OK) status = tsr_ranks_table(&job->ranks, job->spec, &options, table, error);
+  filled target = {&job->ranks, *table, &file.options};
   tsr_gather gather = {.insert = insert,
-                       .context = *table,
+                       .context = &target,
                        .key_bytes = file.options.key_bits / 8,
                        .value_bytes = file.options.value_bits / 8};
   if (status == TSR_OK) status = fill(job, stream, &gather, path, error);
@@ -166,6 +191,8 @@ static tsr_status join_tables(join_job *job, uint32_t kind, bool has_right, cons
                               tsr_error *error) {
   tsr_status status = tsr_join(job->left, job->right, kind, NULL, &found->count, error);
   if (status || found->count == 0) return status;
+  if (job->ranks.rank)
+    return tsr_join(job->left, job->right, kind, NULL, &found->count, error); /* the first has them */
   found->keys = malloc(found->count * (widths->key_bits / 8));
   if (widths->value_bits) found->values = malloc(found->count * (widths->value_bits / 8));
   if (has_right) found->rights = malloc(found->count * (widths->right_bits / 8));
@@ -220,9 +247,9 @@ static tsr_status write_rows(join_job *job, uint64_t *count, tsr_error *error) {
   if (status) return status;
   status = join_tables(job, is_left ? (uint32_t)TSR_JOIN_INNER : job->kind, rows.right_bits, &rows, &found, error);
   if (status == TSR_OK && is_left) status = join_tables(job, TSR_JOIN_ANTI, false, &rows, &alone, error);
-  if (status == TSR_OK) status = tsr_rows_open(job->out, &rows, &writer, error);
+  if (status == TSR_OK && !job->ranks.rank) status = tsr_rows_open(job->out, &rows, &writer, error);
   const found_rows *const parts[] = {&found, &alone};
-  for (uint32_t i = 0; status == TSR_OK && i < 2; i++) {
+  for (uint32_t i = 0; status == TSR_OK && writer && i < 2; i++) {
     rows.keys = parts[i]->keys;
     rows.values = parts[i]->values;
     rows.rights = parts[i]->rights;
@@ -230,7 +257,7 @@ static tsr_status write_rows(join_job *job, uint64_t *count, tsr_error *error) {
     rows.has_right = i == 0;
     tsr_rows_add(writer, &rows);
   }
-  const tsr_status closed = tsr_rows_close(writer, status == TSR_OK, status ? NULL : error);
+  const tsr_status closed = writer ? tsr_rows_close(writer, status == TSR_OK, status ? NULL : error) : TSR_OK;
   *count = found.count + alone.count;
   free_rows(&found);
   free_rows(&alone);
@@ -255,12 +282,13 @@ static tsr_status write_signed_aggregates(const join_job *job, uint64_t *count, 
   pairs.keys = malloc((pairs.count + 1) * (right.key_bits / 8));
   pairs.values = malloc((pairs.count + 1) * (right.value_bits / 8));
   const tsr_join_rows rows = {.room = pairs.count, .keys = pairs.keys, .left_values = pairs.values};
+  const bool writes = job->ranks.rank == 0;
   if (!pairs.keys || !pairs.values)
     status = tsr_fail(error, TSR_NO_MEMORY, "no memory for %" PRIu64 " rows", pairs.count);
   else if (pairs.count)
-    status = tsr_join(job->right, job->left, TSR_JOIN_SEMI, &rows, &pairs.count, error);
-  if (status == TSR_OK) status = tsr_pairs_fold(&pairs, how, error);
-  if (status == TSR_OK) status = tsr_pairs_write(&pairs, 0, job->out, error);
+    status = tsr_join(job->right, job->left, TSR_JOIN_SEMI, writes ? &rows : NULL, &pairs.count, error);
+  if (status == TSR_OK && writes) status = tsr_pairs_fold(&pairs, how, error);
+  if (status == TSR_OK && writes) status = tsr_pairs_write(&pairs, 0, job->out, error);
   *count = pairs.count;
   tsr_pairs_free(&pairs);
   return status;
@@ -279,7 +307,7 @@ static tsr_status put_out(join_job *job, tsr_error *error) {
   tsr_status status = job->only_counts ? tsr_join(job->left, job->right, job->kind, NULL, &count, error)
                       : is_signed      ? write_signed_aggregates(job, &count, error)
                                        : write_rows(job, &count, error);
-  if (status) return status;
+  if (status || job->ranks.rank) return status; /* the first process speaks for all */
   if (job->only_counts)
     printf("%" PRIu64 "\n", count);
   else if (!job->is_quiet)
@@ -315,6 +343,7 @@ static const tsr_option options[] = {
     {"--spec", "SPEC", false,
      "The tables that both files are read into, in place of specs/join.ini. Two tables with pages or bulk lists and of "
      "one capacity are joined page by page, as with specs/hashgraph_v2.ini --set table.capacity=N."},
+    TSR_OPTION_GROUP,
     {"--quiet", NULL, false, "Prints errors and warnings only."},
     TSR_OPTION_SET,
     TSR_OPTION_PLUGINS,
@@ -411,11 +440,13 @@ static tsr_status check_out(const join_job *job, tsr_error *error) {
 }
 
 static tsr_exit run_join(const tsr_arguments *arguments) {
-  join_job job = {.spec = NULL};
+  join_job job = {.spec = NULL, .ranks = {.size = 1}};
   tsr_error error;
   tsr_exit failed = read_arguments(arguments, &job);
   if (failed) return failed;
   tsr_status status = check_out(&job, &error);
+  if (status == TSR_OK) status = tsr_ranks_open(arguments, &job.ranks, &error);
+  if (job.ranks.rank) job.is_quiet = true;
   if (status == TSR_OK) {
     status = read_spec(&job, &error);
     for (size_t i = 0; status && i < 2; i++) tsr_say_if_missing(arguments->operands[i]);
@@ -425,6 +456,7 @@ static tsr_exit run_join(const tsr_arguments *arguments) {
   if (status == TSR_OK) status = put_out(&job, &error);
   tsr_table_destroy(job.left);
   tsr_table_destroy(job.right);
+  tsr_ranks_close(&job.ranks);
   tsr_spec_free(job.spec);
   free(job.columns[0]);
   free(job.columns[1]);

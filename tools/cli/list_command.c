@@ -13,7 +13,7 @@
 #include "tools/cli/kinds.h"
 #include "tools/lab/json.h"
 
-static const char *const roles[] = {"hasher", "layout", "allocator", "probing", "recipes"};
+static const char *const roles[] = {"hasher", "layout", "allocator", "probing", "eviction", "recipes"};
 enum { ROLES = sizeof roles / sizeof roles[0] - 1 }; /* the last one is for `list` alone */
 
 bool tsr_is_role(const char *word, size_t length) {
@@ -25,7 +25,7 @@ bool tsr_is_role(const char *word, size_t length) {
 static tsr_exit check_role(const char *word, bool or_recipes) {
   if (tsr_is_role(word, strlen(word))) return TSR_EXIT_OK;
   const char *nearest = tsr_nearest(word, roles, ROLES + or_recipes);
-  return tsr_say_usage("there is no role %s: the roles are layout, probing, hasher and allocator%s%s%s", word,
+  return tsr_say_usage("there is no role %s: the roles are layout, probing, hasher, allocator and eviction%s%s%s", word,
                        nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
 }
 

@@ -27,7 +27,8 @@ typedef struct role {
 static const role roles[] = {{"layout", "layouts", "key_payload", "u64_map.ini", "layout"},
                              {"probing", "probing", "key_payload", "quickstart.ini", "probing"},
                              {"hasher", "hashers", "key", "quickstart.ini", "hasher"},
-                             {"allocator", "allocators", "none", "slab_hash.ini", "allocator"}};
+                             {"allocator", "allocators", "none", "slab_hash.ini", "allocator"},
+                             {"eviction", "eviction", "none", "cache.ini", "eviction"}};
 enum { ROLES = sizeof roles / sizeof roles[0] };
 static const role evicting = {"probing", "probing", "key_payload", "quickstart.ini", "evicting"}; /* --evicts */
 
@@ -42,7 +43,7 @@ static tsr_exit check_role(const char *word, const role **found) {
     return TSR_EXIT_OK;
   }
   const char *nearest = tsr_nearest(word, names, ROLES);
-  return tsr_say_usage("there is no role %s: the roles are layout, probing, hasher and allocator%s%s%s", word,
+  return tsr_say_usage("there is no role %s: the roles are layout, probing, hasher, allocator and eviction%s%s%s", word,
                        nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
 }
 

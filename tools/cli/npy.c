@@ -99,6 +99,10 @@ static tsr_status read_descr(tsr_npy *n) {
   if (status != TSR_OK) {
     return status;
   }
+  if (n->options->key_bits > 64 && (strcmp(descr, "|V16") == 0 || strcmp(descr, "|S16") == 0)) {
+    n->number_bytes = 16;
+    return TSR_OK;
+  }
   const bool is_number = strlen(descr) == 3 && strchr("<>=|", descr[0]) && strchr("ui", descr[1]) &&
                          strchr("1248", descr[2]) && (descr[0] != '|' || descr[2] == '1');
   if (!is_number)
@@ -225,8 +229,29 @@ static tsr_status read_preamble(const tsr_npy *n, uint64_t bytes, uint64_t *used
   return status;
 }
 
+static uint32_t columns_of(const tsr_npy *n) { return n->dimensions == 2 ? (uint32_t)n->shape[1] : 1; }
+
+/* A key of 128 bits is a row of 16 bytes, whatever these are. */
+static bool has_wide_keys(const tsr_npy *n) { return n->options->key_bits > 64; }
+
+static tsr_status check_wide_shape(const tsr_npy *n) {
+  const bool is_row = n->dimensions == 1 || (n->dimensions == 2 && n->shape[1] <= 16);
+  if (is_row && n->number_bytes * columns_of(n) == 16 && !n->is_big_endian && !n->is_fortran) return TSR_OK;
+  return tsr_fail(n->error, TSR_IO,
+                  "%s: has %u dimensions, and %" PRIu64
+                  " numbers of %u bytes%s in the last: keys of 128 bits are n items "
+                  "of 16 bytes, as (n, 2) of <u8 in C order or n of V16",
+                  n->path, n->dimensions, n->dimensions == 2 ? n->shape[1] : n->shape[0], n->number_bytes,
+                  n->is_big_endian ? " (big-endian)"
+                  : n->is_fortran  ? " (in Fortran order)"
+                                   : "");
+}
+
 static tsr_status check_shape(const tsr_npy *n, uint64_t bytes) {
-  if (n->dimensions < 1 || n->dimensions > 2 || (n->dimensions == 2 && (n->shape[1] < 1 || n->shape[1] > 2))) {
+  tsr_status status = has_wide_keys(n) ? check_wide_shape(n) : TSR_OK;
+  if (status) return status;
+  const bool is_few = has_wide_keys(n) || n->dimensions == 1 || (n->shape[1] >= 1 && n->shape[1] <= 2);
+  if (n->dimensions < 1 || n->dimensions > 2 || !is_few) {
     return tsr_fail(n->error, TSR_IO,
                     "%s: has %u dimensions, the last of %" PRIu64
                     " numbers: it must be n keys, or n rows of a key and a value",
@@ -310,8 +335,6 @@ static tsr_status convert(const tsr_npy *n, size_t i, bool is_key, void *column,
   return TSR_OK;
 }
 
-static uint32_t columns_of(const tsr_npy *n) { return n->dimensions == 2 ? (uint32_t)n->shape[1] : 1; }
-
 /* Reads rows from `first` on into the block: row by row, or in Fortran order column by column. */
 static tsr_status read_rows(tsr_npy *n, uint64_t first, size_t rows) {
   const uint32_t columns = columns_of(n);
@@ -334,6 +357,10 @@ tsr_status tsr_npy_next(tsr_npy *npy, uint64_t room, void *keys, void *values, u
   const uint64_t left = n->shape[0] - n->done, wanted = room < left ? room : left;
   tsr_status status = TSR_OK;
   n->error = error;
+  if (has_wide_keys(n)) {
+    n->done += *count = wanted;
+    return tsr_read_exactly(n->file, n->path, keys, wanted * 16, error);
+  }
   for (uint64_t first = 0; status == TSR_OK && first < wanted; first += block_rows) {
     const size_t rows = wanted - first < block_rows ? (size_t)(wanted - first) : block_rows;
     const size_t row_step = n->is_fortran ? 1 : columns, column_step = n->is_fortran ? rows : 1;
@@ -367,7 +394,7 @@ tsr_status tsr_npy_begin(int file, const char *path, uint64_t bytes, const tsr_d
 
 uint64_t tsr_npy_count(const tsr_npy *npy) { return npy->shape[0]; }
 
-bool tsr_npy_has_values(const tsr_npy *npy) { return columns_of(npy) == 2; }
+bool tsr_npy_has_values(const tsr_npy *npy) { return !has_wide_keys(npy) && columns_of(npy) == 2; }
 
 void tsr_npy_free(tsr_npy *npy) { free(npy); }
 

@@ -203,7 +203,54 @@ static tsr_status sort_pairs(tsr_pairs *pairs, tsr_error *error) {
   return status;
 }
 
+/* ---- Keys of 128 bits ------------------------------------------------------------------------ */
+
+static int by_wide_pair(const void *left, const void *right, void *pairs) {
+  const tsr_pairs *p = pairs;
+  const uint64_t i = *(const uint64_t *)left, k = *(const uint64_t *)right;
+  const tsr_any_key a = tsr_key_at(p->keys, p->key_bits, i), b = tsr_key_at(p->keys, p->key_bits, k);
+  if (a != b) return a < b ? -1 : 1;
+  if (p->value_bits > 64) {
+    const size_t bytes = p->value_bits / 8;
+    return memcmp((const char *)p->values + i * bytes, (const char *)p->values + k * bytes, bytes);
+  }
+  if (!p->value_bits) return 0;
+  const uint64_t sign = p->signed_values ? UINT64_C(1) << (p->value_bits - 1) : 0;
+  const uint64_t x = tsr_number_at(p->values, p->value_bits, i) ^ sign,
+                 y = tsr_number_at(p->values, p->value_bits, k) ^ sign;
+  return (x > y) - (x < y);
+}
+
+/* The items of an array of that size, in an order. */
+static void *in_order(const void *array, size_t bytes, const uint64_t *order, uint64_t count) {
+  char *moved = malloc((count + 1) * bytes);
+  for (uint64_t i = 0; moved && i < count; i++)
+    memcpy(moved + i * bytes, (const char *)array + order[i] * bytes, bytes);
+  return moved;
+}
+
+static tsr_status sort_wide_pairs(tsr_pairs *p, tsr_error *error) {
+  uint64_t *order = malloc((p->count + 1) * sizeof *order);
+  if (!order) return no_memory(p, "sort", error);
+  for (uint64_t i = 0; i < p->count; i++) order[i] = i;
+  qsort_r(order, p->count, sizeof *order, by_wide_pair, p);
+  void *keys = in_order(p->keys, p->key_bits / 8, order, p->count);
+  void *values = p->value_bits ? in_order(p->values, p->value_bits / 8, order, p->count) : NULL;
+  free(order);
+  if (!keys || (p->value_bits && !values)) {
+    free(keys);
+    free(values);
+    return no_memory(p, "sort", error);
+  }
+  free(p->keys);
+  free(p->values);
+  p->keys = keys;
+  p->values = values;
+  return TSR_OK;
+}
+
 tsr_status tsr_pairs_sort(tsr_pairs *pairs, tsr_error *error) {
+  if (pairs->key_bits > 64) return sort_wide_pairs(pairs, error);
   turn_signs(pairs);
   const tsr_status status = sort_pairs(pairs, error);
   if (status == TSR_OK) turn_signs(pairs);
@@ -290,6 +337,11 @@ static uint64_t count_equal(uint64_t *numbers, uint64_t count) {
 
 tsr_status tsr_pairs_histogram(const tsr_pairs *pairs, bool is_counted, tsr_error *error) {
   uint64_t count = pairs->count;
+  if (pairs->key_bits > 64 && !is_counted)
+    return tsr_fail(error, TSR_UNSUPPORTED,
+                    "a histogram of pairs per key is of keys of 32 and 64 bits, and the table has key_bits = %u: use "
+                    "kind = counter",
+                    pairs->key_bits);
   items all = {
       .word = malloc((count + 1) * sizeof *all.word), .spare = malloc((count + 1) * sizeof *all.word), .words = 1};
   const bool has_memory = all.word && all.spare;

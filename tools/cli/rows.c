@@ -99,11 +99,23 @@ static void add_value(tsr_row_writer *w, const void *values, uint32_t bits, bool
   }
 }
 
+/* As 0x and 32 digits, so that lines are in the order of their keys. */
+static void add_key(tsr_row_writer *w, const tsr_rows *rows, uint64_t i) {
+  if (rows->key_bits <= 64) {
+    add_number(w, rows->keys, rows->key_bits, w->signed_keys, i);
+    return;
+  }
+  const tsr_any_key key = tsr_key_at(rows->keys, rows->key_bits, i);
+  add_byte(w, '0');
+  add_byte(w, 'x');
+  for (uint32_t shift = rows->key_bits; shift; shift -= 4) add_byte(w, "0123456789abcdef"[key >> (shift - 4) & 15]);
+}
+
 static void add_line(tsr_row_writer *w, const tsr_rows *rows, uint64_t i, bool is_found) {
-  const uint64_t key = tsr_number_at(rows->keys, rows->key_bits, i);
+  const uint64_t key = rows->letters ? tsr_number_at(rows->keys, rows->key_bits, i) : 0;
   const char separator = w->is_csv ? ',' : '\t';
   for (uint32_t at = rows->letters; at-- > 0;) add_byte(w, "ACGT"[key >> (2 * at) & 3]);
-  if (!rows->letters) add_number(w, rows->keys, rows->key_bits, w->signed_keys, i);
+  if (!rows->letters) add_key(w, rows, i);
   if (rows->found || rows->value_bits > 0) {
     add_byte(w, separator);
     if (is_found && rows->value_bits > 0) {
@@ -125,15 +137,20 @@ static void add_line(tsr_row_writer *w, const tsr_rows *rows, uint64_t i, bool i
 /* key, value and found; of a pair, key and value; of a key alone, the key; the second value of a join, and whether it has
  * one. */
 static uint32_t columns_of(const tsr_rows *rows) {
-  return (rows->found ? 3u : rows->value_bits ? 2u : 1u) + (rows->right_bits ? 1u : 0u) + rows->may_lack_right;
+  return (rows->found        ? 3u
+          : rows->value_bits ? 2u
+                             : 1u) +
+         (rows->key_bits > 64) + (rows->right_bits ? 1u : 0u) + rows->may_lack_right;
 }
 
 /* A row of an array: what there is none of is 0. */
 static void add_numbers(tsr_row_writer *w, const tsr_rows *rows, uint64_t i, bool is_found) {
-  enum { COLUMNS_MAX = 5 };
+  enum { COLUMNS_MAX = 6 };
   uint64_t row[COLUMNS_MAX];
   uint32_t count = 0;
-  row[count++] = wide_at(rows->keys, rows->key_bits, w->signed_keys, i);
+  const tsr_any_key wide = rows->key_bits > 64 ? tsr_key_at(rows->keys, rows->key_bits, i) : 0;
+  row[count++] = rows->key_bits > 64 ? (uint64_t)wide : wide_at(rows->keys, rows->key_bits, w->signed_keys, i);
+  if (rows->key_bits > 64) row[count++] = (uint64_t)(wide >> 64);
   if (rows->found || rows->value_bits)
     row[count++] = is_found && rows->value_bits ? wide_at(rows->values, rows->value_bits, w->signed_values, i) : 0;
   if (rows->found) row[count++] = is_found;
@@ -181,7 +198,7 @@ static bool is_regular(const tsr_file *file) {
 }
 
 static tsr_status check_kind(const tsr_rows *kind, tsr_error *error) {
-  const bool is_key_width = kind->key_bits == 32 || kind->key_bits == 64;
+  const bool is_key_width = kind->key_bits == 32 || kind->key_bits == 64 || kind->key_bits == 128;
   const uint32_t bits = kind->value_bits;
   const bool is_bytes = bits > 64 && bits % 8 == 0 && bits / 8 <= TSR_VALUE_BYTES_MAX;
   const bool is_value_width = bits == 0 || bits == 32 || bits == 64 || is_bytes;

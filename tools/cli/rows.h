@@ -17,11 +17,12 @@ extern "C" {
 
 /* The results of one bulk query, or pairs. The arrays belong to the caller. */
 typedef struct tsr_rows {
-  const void *keys;     /* uint32_t[count] or uint64_t[count], by key_bits */
+  const void *keys;     /* items of 4, 8 or 16 bytes, by key_bits */
   const void *values;   /* the same by value_bits; NULL if value_bits is 0 */
   const uint8_t *found; /* not 0 for keys that were found; NULL: these are pairs */
   uint64_t count;
-  uint32_t key_bits;   /* 32 or 64 */
+  uint32_t
+      key_bits; /* 32, 64 or 128, whose lines have 0x and 32 digits, and arrays two columns, the lower half first */
   uint32_t value_bits; /* 0, 32 or 64; or more: of whole bytes, in hexadecimal, the first one first */
   uint32_t letters;    /* not 0: the keys are k-mers of that many letters, and written as these */
   uint32_t right_bits; /* 0; or of a second value, as value_bits: rows of a join */

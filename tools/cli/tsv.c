@@ -284,6 +284,12 @@ static tsr_status bad_number(const tsr_tsv *t, const char *what, field f, uint32
   if (is_refused_for_cr(t)) return TSR_IO;
   char shown[TSR_FIELD_SHOWN + 4], advice[2 * TSR_FIELD_SHOWN];
   show(t, f, shown);
+  if (bits > 64)
+    return tsr_fail(
+        t->error, TSR_IO,
+        "%s:%llu: the key '%s' is no key of 128 bits: such are written as a UUID, as 32 hexadecimal digits, "
+        "as 0x.., or as a decimal number below 2^64",
+        t->path, (unsigned long long)t->line, shown);
   const bool may_be_name = !t->columns.is_known && begins_a_name(shown[0]) && !strchr(shown, '?');
   const char *names = may_be_name ? "; or, if this row names the columns, choose one by --key NAME" : "";
   advise(t, what, shown, bits, is_signed, advice, sizeof advice);
@@ -313,6 +319,8 @@ static bool is_name(const tsr_tsv *t, field f) {
   for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
     if (length == strlen(others[i]) && strncasecmp((const char *)bytes, others[i], length) == 0) return false;
   show(t, f, text);
+  if (t->options->key_bits > 64 && length == 36 && is_all_of(text, "-0123456789abcdefABCDEF"))
+    return false; /* a UUID */
   return !is_all_of(text, "0123456789abcdefABCDEF");
 }
 
@@ -437,6 +445,47 @@ static bool parse_number(const char *text, size_t length, uint32_t bits, bool is
   return length > 0;
 }
 
+/* The field without the dashes of a UUID, or as it is. */
+static size_t without_dashes(const char *text, size_t length, char digits[33]) {
+  static const size_t ends[] = {8, 13, 18, 23, 36};
+  size_t count = 0;
+  for (size_t part = 0, i = 0; length == 36 && part < sizeof ends / sizeof ends[0]; part++, i++) {
+    for (; i < ends[part]; i++) digits[count++] = text[i];
+    if (i < length && text[i] != '-') return 0;
+  }
+  if (length == 32) memcpy(digits, text, count = length);
+  return count;
+}
+
+/* A key of 128 bits: a UUID, 32 hexadecimal digits, 0x and at most as many, or a decimal number of 64 bits. */
+static bool parse_wide_key(const char *text, size_t length, tsr_any_key *out) {
+  char digits[33];
+  const bool has_prefix = length > 2 && length <= 34 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+  const size_t count = has_prefix ? length - 2 : without_dashes(text, length, digits);
+  const char *from = has_prefix ? text + 2 : digits;
+  uint64_t number = 0;
+  if (!count) {
+    const bool is_number = length < 32 && parse_number(text, length, 64, false, &number);
+    *out = number;
+    return is_number;
+  }
+  *out = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (digit_of(from[i]) < 0) return false;
+    *out = (tsr_any_key)(*out << 4) | (tsr_any_key)digit_of(from[i]);
+  }
+  return true;
+}
+
+static bool parse_key(const tsr_tsv *t, field f, tsr_any_key *key) {
+  const uint32_t bits = t->options->key_bits;
+  uint64_t number = 0;
+  if (bits > 64) return parse_wide_key(row_of(t) + f.begin, f.end - f.begin, key);
+  const bool is_number = parse_number(row_of(t) + f.begin, f.end - f.begin, bits, t->options->signed_keys, &number);
+  *key = number;
+  return is_number;
+}
+
 /* A value that is no number. */
 static tsr_status add_bytes(const tsr_tsv *t, field f) {
   const size_t bytes = t->options->value_bits / 8, length = f.end - f.begin;
@@ -496,7 +545,7 @@ static tsr_status add_row(tsr_tsv *t) {
   const uint32_t bits = t->options->key_bits;
   const bool has_value = c->has_value && c->value < t->field_count;
   const field none = {0, 0}, key = t->fields[c->key], value = has_value ? t->fields[c->value] : none;
-  uint64_t number = 0;
+  tsr_any_key number;
   const bool has_null = is_null(t, key) || (has_value && t->options->want_values && is_null(t, value));
   if (has_null && t->options->skips_null) {
     t->facts.rows_skipped++;
@@ -505,11 +554,10 @@ static tsr_status add_row(tsr_tsv *t) {
   if (is_null(t, key))
     return tsr_fail(t->error, TSR_IO, "%s:%llu: has no key: leave such rows out by --null skip", t->path,
                     (unsigned long long)t->line);
-  if (!parse_number(row_of(t) + key.begin, key.end - key.begin, bits, t->options->signed_keys, &number))
-    return bad_number(t, "key", key, bits, t->options->signed_keys);
+  if (!parse_key(t, key, &number)) return bad_number(t, "key", key, bits, t->options->signed_keys);
   tsr_status status = has_value || t->options->want_values ? add_value(t, value) : TSR_OK;
   if (status) return status;
-  tsr_number_put(t->keys, bits, t->count++, number);
+  tsr_key_put(t->keys, bits, t->count++, number);
   return TSR_OK;
 }
 

@@ -193,7 +193,7 @@ static tsr_status run(bench *b, tsr_error *error) {
   if (status == TSR_OK) status = read_specs(b, error);
   if (status) return status;
   if (!o->n) return measure_nothing(b, error);
-  if (o->devices) return measure_devices(b, error);
+  if (o->sharing.devices) return measure_devices(b, error);
   return tsr_bench_wants_pools(o) ? measure_pools(b, error) : measure_tables(b, error);
 }
 

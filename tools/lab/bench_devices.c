@@ -12,6 +12,7 @@
 
 #include "tools/lab/bench_arrays.h"
 #include "tools/lab/bench_session.h"
+#include "tools/lab/devices_model.h"
 #include "tools/lab/keys.h"
 #include "tools/lab/status_line.h"
 
@@ -32,10 +33,11 @@ typedef struct bench {
   const char *load;
   tsr_bench_output *output;
   bool *all_right;
-  uint32_t devices;         /* of --devices */
-  double one_ms[OPS];       /* what the stage of one device took; 0: not measured */
-  double split_ms[OPS];     /* and that of one split device */
-  double link_bytes_per_ms; /* from one device's memory to another's; 0: unknown */
+  uint32_t devices;            /* of --devices */
+  double one_ms[OPS];          /* what the stage of one device took; 0: not measured */
+  double split_ms[OPS];        /* and that of one split device */
+  double link_bytes_per_ms;    /* from one device's memory to another's; 0: unknown */
+  tsr_devices_batch part[OPS]; /* of a device, as the model wants it; no items: not measured */
 } bench;
 
 /* A table at one stage, and its arrays: host copies of all parts, one behind the other, and each part's own. */
@@ -251,19 +253,53 @@ static double link_ms(const bench *b, uint64_t bytes) {
   return b->link_bytes_per_ms > 0 ? (double)bytes / b->link_bytes_per_ms : 0;
 }
 
-/* What the time of a batch on D devices should be, from that of its part on one device, which splits and orders it too, and
- * from what the link carries. Kernels that split share the device with those that work, so the time in which they send comes
- * on top, less what they write to their own memory otherwise; what the work sends itself costs nothing beside it. The host
- * enqueues for one device after the other. Copies go on beside the work on other chunks, all but the first one's way out and
- * the last one's back; or the work beside the copies, where they take longer (design 0016). */
+/* What the time of the batch should be, by the model. */
 static double predict_ms(const bench *b, const subject *s, int op, const tsr_phases *phases) {
-  static const double sends = 0.6, host_ms = 0.15; /* fitted to 78 rows: ../../specs/results/notebook/0016.md */
-  const double travel = link_ms(b, phases->sent_bytes - phases->hidden_bytes);
-  const double share = s->stage == STRONG ? 1. / s->count : 1;
-  const double work = b->split_ms[op] * share, chunks = (double)phases->chunks;
+  const double travel = link_ms(b, phases->sent_bytes - phases->hidden_bytes), chunks = (double)phases->chunks;
+  const double work = b->split_ms[op] * (s->stage == STRONG ? 1. / s->count : 1);
   if (s->stage < WEAK || work <= 0 || chunks < 1) return 0;
-  if (phases->is_direct) return work + sends * travel + host_ms * (s->count - 1);
-  return work > travel ? work + travel / chunks : travel + work / chunks;
+  if (phases->is_direct) return tsr_devices_expect_direct(work, travel, s->count);
+  return tsr_devices_expect_copied(work, travel, chunks);
+}
+
+/* What is known of a device's part. Where no other device was there to send to, a find hides its answers. */
+static void note_part(bench *b, const subject *s, int op, const tsr_phases *phases) {
+  const double items = (double)s->model.n / s->count, sent = items * (s->count - 1) / s->count;
+  const double asked = (double)(s->key_bytes + (ops[op] == TSR_BENCH_INSERT ? s->value_bytes : 0));
+  const double answered = ops[op] == TSR_BENCH_INSERT ? 0 : (double)s->out_bytes;
+  b->part[op] =
+      (tsr_devices_batch){.work_ms = b->split_ms[op],
+                          .chunks = phases->chunks ? (double)phases->chunks : 1,
+                          .shown_bytes = sent > 0 ? (double)(phases->sent_bytes - phases->hidden_bytes) / sent : asked,
+                          .all_bytes = sent > 0 ? (double)phases->sent_bytes / sent : asked + answered,
+                          .items = items};
+}
+
+/* A line for each shape of --expect and each operation that was measured. */
+static void print_expected(const bench *b) {
+  const tsr_bench_sharing *sharing = &b->options->sharing;
+  const double gigabyte_ms = 1e6;
+  const tsr_devices_wires wires = {.link = sharing->link > 0 ? sharing->link * gigabyte_ms : b->link_bytes_per_ms,
+                                   .network = sharing->network * gigabyte_ms};
+  tsr_devices_shape shape;
+  for (const char *at = sharing->expect; at && *at;) {
+    const char *const begin = at;
+    if (!tsr_devices_shape_read(&at, &shape)) return;
+    const int length = (int)strcspn(begin, ",");
+    for (int op = 0; op < OPS; op++) {
+      const tsr_devices_batch *part = &b->part[op];
+      if (part->items <= 0) continue;
+      const double ms = tsr_devices_expect(part, &wires, shape), all = (double)shape.hosts * shape.devices;
+      if (ms > 0)
+        tsr_bench_output_note(b->output, "expected %s %s on %.*s: %.1f mops, scaling %.2f", b->name,
+                              tsr_bench_op_name(ops[op]), length, begin, all * part->items / 1e3 / ms,
+                              b->one_ms[op] > 0 ? b->one_ms[op] / ms : 0);
+      else
+        tsr_bench_output_note(b->output, "expected %s %s on %.*s: unknown, give %s", b->name,
+                              tsr_bench_op_name(ops[op]), length, begin,
+                              wires.link <= 0 && shape.devices > 1 ? "--link" : "--network");
+    }
+  }
 }
 
 static void print_row(bench *b, const subject *s, int op, double *times, const tsr_phases *phases, tsr_bench_row *row) {
@@ -274,6 +310,7 @@ static void print_row(bench *b, const subject *s, int op, double *times, const t
   const double predicted = predict_ms(b, s, op, phases);
   if (s->stage == ONE) b->one_ms[op] = ms;
   if (s->stage == SPLIT) b->split_ms[op] = ms;
+  if (s->stage == WEAK) note_part(b, s, op, phases);
   row->mops = thousands / ms;
   row->mops_min = thousands / times[o->repeat - 1];
   row->mops_max = thousands / times[0];
@@ -342,8 +379,9 @@ static tsr_status fill_table(subject *s, tsr_error *error) {
 static tsr_status measure_stage(bench *b, const tsr_spec *spec, stage which, tsr_error *error) {
   const tsr_bench_options *o = b->options;
   char first[24];
-  snprintf(first, sizeof first, "%.*s", (int)strcspn(o->devices, ","), o->devices);
-  subject s = {.stage = which, .numbers = which < WEAK ? first : o->devices, .count = which < WEAK ? 1 : b->devices};
+  snprintf(first, sizeof first, "%.*s", (int)strcspn(o->sharing.devices, ","), o->sharing.devices);
+  subject s = {
+      .stage = which, .numbers = which < WEAK ? first : o->sharing.devices, .count = which < WEAK ? 1 : b->devices};
   tsr_status status = open_subject(b, spec, &s, error);
   if (status == TSR_OK && !o->ops[TSR_BENCH_INSERT]) status = fill_table(&s, error);
   for (int op = 0; status == TSR_OK && op < OPS; op++)
@@ -359,9 +397,10 @@ tsr_status tsr_bench_devices(const tsr_bench_options *o, tsr_spec *const *specs,
     for (size_t load = 0; status == TSR_OK && load < o->loads.count; load++) {
       bench b = {
           .options = o, .name = o->specs[spec], .load = o->loads.each[load], .output = output, .all_right = all_right};
-      for (const char *at = o->devices; at; at = strchr(at + 1, ',')) b.devices++;
+      for (const char *at = o->sharing.devices; at; at = strchr(at + 1, ',')) b.devices++;
       for (int which = ONE; status == TSR_OK && which < STAGES; which++)
         status = measure_stage(&b, specs[spec], (stage)which, error);
+      if (status == TSR_OK) print_expected(&b);
     }
   return status;
 }

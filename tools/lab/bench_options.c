@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/spec/number.h"
+#include "tools/lab/devices_model.h"
 #include "tools/lab/words.h"
 
 #define KEYS_MAX (1ull << 39) /* of one call of tsr_insert */
@@ -183,8 +184,25 @@ static tsr_status read_devices(const char *text, tsr_bench_options *o, tsr_error
     digits = 0;
     if (!*at) break;
   }
-  o->devices = text;
+  o->sharing.devices = text;
   return TSR_OK;
+}
+
+static tsr_status read_expect(const char *text, tsr_bench_options *o, tsr_error *error) {
+  const char *at = text;
+  tsr_devices_shape shape = {0};
+  for (bool reads = true; reads; reads = *at != '\0')
+    if (!tsr_devices_shape_read(&at, &shape))
+      return tsr_fail(error, TSR_BAD_ARGUMENT,
+                      "bench: --expect %s: must be numbers of devices, or of hosts and the devices of each, as 8,16x4",
+                      text);
+  o->sharing.expect = text;
+  return TSR_OK;
+}
+
+static tsr_status read_rate(const char *name, const char *text, double *out, tsr_error *error) {
+  if (tsr_parse_double(text, out) && *out > 0) return TSR_OK;
+  return tsr_fail(error, TSR_BAD_ARGUMENT, "bench: %s %s: must be the GB/s that a device sends, as 50", name, text);
 }
 
 /* Values that the bench gives to every table itself. */
@@ -221,6 +239,9 @@ enum {
   VS,
   BESIDE,
   DEVICES,
+  EXPECT,
+  LINK,
+  NETWORK,
   PROBES,
   RAW,
   COMPILE,
@@ -271,6 +292,13 @@ static const tsr_option options[NAMES + 1] = {
     {"--devices", "D,D...", false,
      "Measures insert, find100, find50 and find0 on these devices: one alone with N keys, all with N each, and all "
      "with N together. Prints what the phases cost and what a model expects. N is cut to parts of one size."},
+    {"--expect", "D,HxD...", false,
+     "With --devices: prints what the model expects of D devices of one host, or of H hosts with D devices each, with "
+     "N "
+     "keys per device."},
+    {"--link", "GB/S", false,
+     "What a device sends to others of its host, for --expect; as measured, where --devices names two."},
+    {"--network", "GB/S", false, "What a device sends to other hosts, for --expect."},
     {"--probes", "yes|no", false, "Whether probes are counted, which takes a run of its own; yes."},
     {"--raw", "yes|no", false, "Whether a row lists the rates of all repetitions, in the column mops_each; no."},
     {"--compile", "yes|no", false,
@@ -336,6 +364,12 @@ static tsr_status read_option(size_t which, const char *value, tsr_bench_options
     return TSR_OK;
   case DEVICES:
     return read_devices(value, o, error);
+  case EXPECT:
+    return read_expect(value, o, error);
+  case LINK:
+    return read_rate(options[which].name, value, &o->sharing.link, error);
+  case NETWORK:
+    return read_rate(options[which].name, value, &o->sharing.network, error);
   case PROBES:
     return read_choice(options[which].name, value, &o->code.probes, error);
   case RAW:
@@ -368,7 +402,7 @@ static tsr_status check_together(const tsr_bench_options *o, tsr_error *error) {
   if (o->outputs.out && o->outputs.append)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "bench: --out %s and --append %s: say one of the two", o->outputs.out,
                     o->outputs.append);
-  if (o->repeat == 0 && (o->devices || tsr_bench_wants_pools(o)))
+  if (o->repeat == 0 && (o->sharing.devices || tsr_bench_wants_pools(o)))
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "bench: --repeat 0: only counts the probes of a table: give at least 1 for devices and allocators");
   if (o->versus.spec && tsr_bench_wants_pools(o))
@@ -376,16 +410,21 @@ static tsr_status check_together(const tsr_bench_options *o, tsr_error *error) {
                     "bench: --vs %s: is for tables; of allocators the first one is compared with the others and with "
                     "malloc: name it first",
                     o->versus.spec);
-  if (o->versus.beside_count && (o->devices || tsr_bench_wants_pools(o)))
+  if (o->versus.beside_count && (o->sharing.devices || tsr_bench_wants_pools(o)))
     return tsr_fail(error, TSR_BAD_ARGUMENT, "bench: --beside %s: is for tables of one device: leave out %s",
-                    o->versus.beside[0], o->devices ? "--devices" : "operations of allocators");
-  if (o->devices && (o->keys.count > 1 || strcmp(o->keys.each[0].text, "distinct") != 0 || o->codes || o->versus.spec))
+                    o->versus.beside[0], o->sharing.devices ? "--devices" : "operations of allocators");
+  if (o->sharing.devices &&
+      (o->keys.count > 1 || strcmp(o->keys.each[0].text, "distinct") != 0 || o->codes || o->versus.spec))
     return tsr_fail(
         error, TSR_BAD_ARGUMENT,
         "bench: --devices %s: keys are distinct there, without codes, and specs are not compared: leave out "
         "--keys, --codes and --vs",
-        o->devices);
-  for (int op = 0; o->devices && op < TSR_BENCH_OPS; op++)
+        o->sharing.devices);
+  if (o->sharing.expect && !o->sharing.devices)
+    return tsr_fail(error, TSR_BAD_ARGUMENT,
+                    "bench: --expect %s: follows from what one device is measured to do: add --devices 0",
+                    o->sharing.expect);
+  for (int op = 0; o->sharing.devices && op < TSR_BENCH_OPS; op++)
     if (o->ops[op] && op != TSR_BENCH_INSERT && op != TSR_BENCH_FIND100 && op != TSR_BENCH_FIND50 &&
         op != TSR_BENCH_FIND0)
       return tsr_fail(error, TSR_BAD_ARGUMENT, "bench: --ops %s: --devices measures insert, find100, find50 and find0",
@@ -419,7 +458,7 @@ static tsr_status read_all(int argc, char **argv, tsr_bench_options *o, tsr_erro
     status = read_option(number, value, o, error);
     has_ops = has_ops || number == OPS;
   }
-  if (status == TSR_OK && o->devices && !has_ops) status = read_ops("insert,find100,find0", o, error);
+  if (status == TSR_OK && o->sharing.devices && !has_ops) status = read_ops("insert,find100,find0", o, error);
   if (status == TSR_OK) status = check_together(o, error);
   return status ? status : find_versus(o, error);
 }

@@ -75,6 +75,12 @@ typedef struct tsr_bench_code {
   tsr_bench_compile compile; /* on the CPU: waits for a compiler; or goes by function tables */
 } tsr_bench_code;
 
+/* --devices: on which, as written; NULL: where the specs say. Then what is expected of others (devices_model.h). */
+typedef struct tsr_bench_sharing {
+  const char *devices, *expect;
+  double link, network; /* GB/s of a device, as said; 0: not said */
+} tsr_bench_sharing;
+
 typedef struct tsr_bench_pool_shape {
   uint64_t units, tile_lanes;
 } tsr_bench_pool_shape;
@@ -83,7 +89,7 @@ typedef struct tsr_bench_pool_shape {
 typedef struct tsr_bench_options {
   const char **specs, **sets; /* spec_count paths; set_count assignments for all of them */
   size_t spec_count, set_count;
-  const char *devices; /* as written: measured on these; NULL: where the specs say */
+  tsr_bench_sharing sharing;
   tsr_bench_versus versus;
   uint64_t n, repeat; /* repeat: 0: nothing is timed, and no code made for it */
   tsr_bench_code code;

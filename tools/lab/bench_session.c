@@ -448,6 +448,9 @@ static tsr_status shape_of(const tsr_bench_session *s, const tsr_spec *spec, tsr
   const bool is_set = kind && strcmp(kind, "set") == 0, is_counter = kind && strcmp(kind, "counter") == 0;
   if (kind && !is_set && !is_counter && strcmp(kind, "map") != 0)
     return tsr_fail(error, TSR_UNSUPPORTED, "rivals are sets, maps and counters, and the spec has kind = %s", kind);
+  if (s->info.key_bits > 64)
+    return tsr_fail(error, TSR_UNSUPPORTED, "rivals take keys of 32 or 64 bits, and the spec has key_bits = %u",
+                    s->info.key_bits);
   *shape = (tsr_rival_shape){.kind = is_set       ? TSR_RIVAL_SET
                                      : is_counter ? TSR_RIVAL_COUNTER
                                                   : TSR_RIVAL_MAP,

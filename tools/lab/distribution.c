@@ -234,6 +234,11 @@ static tsr_status read_file(const tsr_distribution *d, FILE *file, tsr_keys *key
 }
 
 static tsr_status draw_file(const tsr_distribution *d, tsr_keys *keys, tsr_error *error) {
+  if (keys->key_bits > 64)
+    return tsr_fail(error, TSR_BAD_ARGUMENT,
+                    "bench: --keys %s: a file has keys of 32 or 64 bits, and the spec has "
+                    "key_bits = %u: use another distribution",
+                    d->text, keys->key_bits);
   FILE *file = fopen(d->path, "rb");
   if (!file) return file_failed(d, error);
   tsr_status status = read_file(d, file, keys, error);
@@ -243,8 +248,9 @@ static tsr_status draw_file(const tsr_distribution *d, tsr_keys *keys, tsr_error
 
 /* Whether the numbers below `ids` have keys of their own. */
 static bool has_keys(const tsr_keys *keys, uint64_t ids) {
-  if (keys->low_bits >= keys->key_bits) return false;
-  const uint64_t last = UINT64_MAX >> (64 - keys->key_bits);
+  const uint32_t bits = tsr_keys_number_bits(keys);
+  if (keys->low_bits >= bits) return false;
+  const uint64_t last = UINT64_MAX >> (64 - bits);
   return keys->stride ? ids - 1 <= last / keys->stride : ids - 1 <= last >> keys->low_bits;
 }
 
@@ -277,9 +283,9 @@ static tsr_status draw(const tsr_distribution *d, tsr_keys *keys, tsr_error *err
     keys->n = 1;
     return TSR_OK;
   case TSR_KEYS_LOW_BITS:
-    if (d->number >= keys->key_bits)
+    if (d->number >= tsr_keys_number_bits(keys))
       return tsr_fail(error, TSR_BAD_ARGUMENT, "bench: --keys %s: must leave some of the key's %u bits", d->text,
-                      keys->key_bits);
+                      tsr_keys_number_bits(keys));
     keys->low_bits = (uint32_t)d->number;
     break;
   case TSR_KEYS_SEQUENTIAL:

@@ -41,7 +41,7 @@ void tsr_keys_free(tsr_keys *keys) {
 /* ---- Keys and values ------------------------------------------------------------------------- */
 
 uint64_t tsr_keys_scatter(const tsr_keys *keys, uint64_t number) {
-  const uint32_t bits = keys->key_bits - keys->low_bits;
+  const uint32_t bits = tsr_keys_number_bits(keys) - keys->low_bits;
   /* the seed is mixed so that neighbouring seeds do not share most of their keys */
   uint64_t offset = tsr_keys_mix(64, keys->seed);
   return tsr_keys_mix(bits, (number + offset) & mask_of(bits)) << keys->low_bits;

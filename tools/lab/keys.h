@@ -27,13 +27,16 @@ typedef struct tsr_drawn {
 /* 2n must not exceed the number of keys where absent ones are asked for, nor n elsewhere. */
 typedef struct tsr_keys {
   uint32_t key_bits,
-      value_bits; /* 32 or 64; value_bits may be 0, or more: then values are numbers of 64 bits in wide items */
+      value_bits; /* 32, 64 or more: then they are numbers of 64 bits in wide items. value_bits may be 0 */
   uint64_t n, seed;
   uint64_t pairs;    /* of the n keys together, at least n */
   uint64_t stride;   /* if not 0, keys are its multiples, in their order; else they are scattered, in no order */
   uint32_t low_bits; /* that many are 0 in each scattered key */
   tsr_drawn *drawn;  /* NULL: each key has as many pairs as any other, or one more. Freed by tsr_keys_free */
 } tsr_keys;
+
+/* Bits of the numbers that stand for keys; wider keys are such numbers in wide items. */
+static inline uint32_t tsr_keys_number_bits(const tsr_keys *keys) { return keys->key_bits < 64 ? keys->key_bits : 64; }
 
 void tsr_keys_free(tsr_keys *keys); /* all zero is fine */
 

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keys of 128 bits: the forms that they may have, against a dict, and what is refused."""
+
+import pickle
+import unittest
+import uuid
+
+import numpy as np
+
+import tessera
+
+SETTINGS = {"table.backend": "cpu", "table.capacity": 1000}
+MAP = {**SETTINGS, "table.kind": "map", "table.value_bits": 64, "table.layout": "soa"}
+
+
+def keys_of(numbers):
+    return np.array([[n & (1 << 64) - 1, n >> 64] for n in numbers], np.uint64).reshape(-1, 2)
+
+
+def numbers_of(keys):
+    return [int(low) | int(high) << 64 for low, high in keys.tolist()]
+
+
+class WideKeysTest(unittest.TestCase):
+    def setUp(self):
+        rng = np.random.default_rng(3)
+        self.numbers = [int.from_bytes(rng.bytes(16), "little") for _ in range(300)]
+        self.numbers += [0, 1, 1 << 64, (1 << 128) - 1, (1 << 128) - 2, (1 << 64) - 1, 65 << 120]
+        self.keys = keys_of(self.numbers)
+
+    def forms(self):
+        record = np.dtype([("x", "<i4"), ("y", "<i4"), ("z", "<i4"), ("t", "<i4")])
+        yield self.keys
+        yield self.keys.astype(np.int64)
+        yield self.keys.view(np.uint32)
+        yield self.keys.view("V16").reshape(-1)
+        yield self.keys.view("S16").reshape(-1)
+        yield self.keys.view(record).reshape(-1)
+        yield [uuid.UUID(int=n) for n in self.numbers]
+        yield self.numbers
+        yield [n.to_bytes(16, "little") for n in self.numbers]
+        yield np.array([uuid.UUID(int=n) for n in self.numbers], object)
+
+    def test_every_form_is_the_same_key(self):
+        with tessera.Table("wide_keys", settings=SETTINGS) as table:
+            table.insert(self.keys)
+            for form in self.forms():
+                self.assertTrue(table.contains(form).all(), type(form))
+                self.assertEqual(table.contains(form).shape, (len(self.numbers),))
+            for form in self.forms():
+                table.clear()
+                table.insert(form)
+                self.assertEqual(sorted(numbers_of(table.keys())), sorted(self.numbers))
+            self.assertEqual(sorted(table), sorted(self.numbers))
+            self.assertIn(uuid.UUID(int=self.numbers[0]), table)
+            self.assertNotIn(uuid.UUID(int=self.numbers[0] ^ 1 << 70), table)
+
+    def test_a_map(self):
+        values = np.arange(len(self.numbers), dtype=np.uint64)
+        with tessera.Table("wide_keys", settings=MAP) as table:
+            table.insert(self.keys, values)
+            self.assertEqual(table[uuid.UUID(int=self.numbers[4])], 4)
+            found, mask = table.find(self.keys ^ np.array([0, 1 << 63], np.uint64))
+            self.assertFalse(mask[:300].any())
+            np.testing.assert_array_equal(table[self.keys], values)
+            keys, held = table.items()
+            self.assertEqual(dict(zip(numbers_of(keys), held.tolist())), dict(zip(self.numbers, range(len(values)))))
+            copy = pickle.loads(pickle.dumps(table))
+            np.testing.assert_array_equal(copy[self.keys], values)
+            table.erase(self.keys[:10])
+            self.assertEqual(len(table), len(values) - 10)
+            with self.assertRaisesRegex(tessera.Missing, str(self.numbers[3])):
+                table[self.keys[3:20]]
+            table.insert(self.keys[:10], 7)
+            self.assertEqual(table[self.keys[:10]].tolist(), [7] * 10)
+
+    def test_full_hands_keys_back(self):
+        with tessera.Table("wide_keys", settings={**MAP, "table.capacity": 20, "probing.max_probes": 1}) as table:
+            with self.assertRaises(tessera.Full) as caught:
+                table.insert(self.keys, np.zeros(len(self.keys), np.uint64))
+            lost = numbers_of(caught.exception.keys)
+            self.assertEqual(sorted(lost + list(table)), sorted(self.numbers))
+
+    def test_an_index(self):
+        settings = {**SETTINGS, "table.kind": "index", "table.layout": "soa", "table.numbering": "first_seen"}
+        with tessera.Table("wide_keys", settings=settings) as index:
+            twice = np.concatenate([self.keys, self.keys])
+            numbers = index.number(twice)
+            self.assertEqual(numbers.tolist(), 2 * list(range(len(self.numbers))))
+            keys, mask = index.keys_by_number()
+            self.assertTrue(mask.all())
+            np.testing.assert_array_equal(keys, self.keys)
+            unique, inverse, counts = index.unique(twice)
+            np.testing.assert_array_equal(unique, self.keys)
+            np.testing.assert_array_equal(unique[inverse], twice)
+            self.assertEqual(set(counts.tolist()), {2})
+
+    def test_promised_to_be_unique(self):
+        settings = {**SETTINGS, "table.duplicates": "promise_unique"}
+        with tessera.Table("wide_keys", settings=settings) as table:
+            with self.assertRaisesRegex(tessera.BadArgument, f"{self.numbers[5]} is repeated"):
+                table.insert(np.concatenate([self.keys, self.keys[5:6]]))
+            table.insert(self.keys)
+            self.assertEqual(len(table), len(self.numbers))
+
+    def test_what_is_refused(self):
+        with tessera.Table("wide_keys", settings=SETTINGS) as table:
+            for wrong in (
+                np.arange(4, dtype=np.uint64),
+                np.zeros((4, 3), np.uint64),
+                np.zeros((4, 2), np.float64),
+                np.zeros((2, 4), np.uint64).T,
+                ["a", "b"],
+                [1 << 128],
+                [-1],
+                [b"short"],
+                [uuid.uuid4(), None],
+            ):
+                with self.assertRaises((tessera.BadArgument, tessera.WrongType), msg=repr(wrong)):
+                    table.insert(wrong)
+            self.assertEqual(len(table), 0)
+            with self.assertRaisesRegex(tessera.WrongType, "NumPy"):
+                table.items(like=np.zeros(1, np.int64))
+
+
+if __name__ == "__main__":
+    unittest.main()
