@@ -129,7 +129,8 @@ typedef struct search {
 static inline uint32_t sought(const search *s, uint64_t part, uint64_t key) {
   const tsr_key_column *c = s->column;
   const uint32_t found = tsr_key_column_sought(&c->sets[part], key);
-  return found && s->numbers && c->parts.keys ? c->numbers[c->bases[part] + found - 1] + 1 : found;
+  if (!s->numbers || !c->parts.keys) return found; /* before the other question, which nobody could foresee */
+  return found ? c->numbers[c->bases[part] + found - 1] + 1 : 0;
 }
 
 static inline void answer(const search *s, uint64_t i, uint32_t found) {

@@ -772,7 +772,7 @@ def _match(lefts: List[Column], rights: List[Column], how: str) -> Tuple[NumPyAr
     if sides.column.number == sides.rows:  # every row of the right has a key of its own: the number is the row
         if how == "inner":
             own = np.flatnonzero(codes >= 0)
-            return own, codes[own]
+            return own, codes if len(own) == len(codes) else codes[own]
         own, others = np.arange(len(codes)), codes
     else:
         own, others = sides.column.pairs(codes, how != "inner")
