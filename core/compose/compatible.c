@@ -82,7 +82,6 @@
   R(CACHE, WIDE_KEYS, NOT_BUILT, "keys of a cache have at most 64 bits", "use key_bits = 64 with a hash of the key")   \
   R(PAGES, WIDE_KEYS, NOT_BUILT, "batches are put in order by keys of at most 64 bits", "remove the line")             \
   R(DEVICES, WIDE_KEYS, NOT_BUILT, "keys of at most 64 bits are dealt to several devices", "use device")               \
-  R(BUCKETS, WIDE_KEYS, NOT_BUILT, "lists of values are found by keys of at most 64 bits", "use values = inline")      \
   R(DEVICE, DEVICES, MEANING, "both say where the table is", "remove one")                                             \
   R(INDEPENDENT, LOOKS, ONCE, "a key could be on two devices",                                                         \
     "use hash, a multiset or multimap, or duplicates = promise_unique")                                                \

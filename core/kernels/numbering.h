@@ -68,10 +68,10 @@ enum { TSR_NUMBERING_STEPS(TSR_NUMBERING_ENUM) TSR_NUMBERING_STEP_COUNT };
 /* The step that does this for keys of that size. */
 static inline uint32_t tsr_numbering_for(uint32_t step, uint32_t key_bytes) {
   if (key_bytes <= 8) return step;
-  return step == TSR_NUMBERING_blank      ? TSR_NUMBERING_b128_blank
-         : step == TSR_NUMBERING_place    ? TSR_NUMBERING_b128_place
-         : step == TSR_NUMBERING_meet     ? TSR_NUMBERING_b128_meet
-         : step == TSR_NUMBERING_hand_out ? TSR_NUMBERING_b128_hand_out
+  return step == TSR_NUMBERING_blank      ? (uint32_t)TSR_NUMBERING_b128_blank
+         : step == TSR_NUMBERING_place    ? (uint32_t)TSR_NUMBERING_b128_place
+         : step == TSR_NUMBERING_meet     ? (uint32_t)TSR_NUMBERING_b128_meet
+         : step == TSR_NUMBERING_hand_out ? (uint32_t)TSR_NUMBERING_b128_hand_out
                                           : step;
 }
 

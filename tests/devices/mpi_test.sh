@@ -79,6 +79,10 @@ for mpi in openmpi mpich; do
     [[ -s out ]] || fail "$kind: no rows"
     cmp -s <(sort join_one) <(sort out) || fail "$kind: other rows: $(wc -l join_one out)"
   done
+  case_of "bench measures 2 ranks by $mpi, and the first one prints"
+  start "$mpi" 2 "$tessera" bench "$specs/quickstart.ini" --set table.backend=cpu --devices 0,1 --group mpi --n 2^14 --repeat 2 \
+    --ops insert,find100,find0 --csv || fail "status $?: $(cat err)"
+  [[ $(grep -c ',yes,' out) == 3 && $(grep -c '^spec,' out) == 1 && $(grep -c ',32768,.*,group,' out) == 3 ]] || fail "printed: $(cat out)"
   case_of "what one process alone can do is refused, by $mpi"
   start "$mpi" 2 "${job[@]}" --group mpi --export left_pairs.tsv --unplaced left.tsv && fail "--unplaced works"
   grep -q -- '--unplaced does not go with --group' err || fail "said: $(cat err)"

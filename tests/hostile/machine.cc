@@ -215,7 +215,7 @@ void launch(const char *kernel, void **parameters) {
 void launch_as(const tsr_spec *spec) {
   tsr_error error = {};
   tsr_options options = {};
-  options.plugins = "layouts:probing:hashers";
+  options.plugins = "layouts:probing:hashers:eviction";
   running.reset(spec ? new Program : nullptr);
   fake().launch = spec ? launch : nullptr;
   if (!spec) return;

@@ -347,6 +347,18 @@ tsr_status tsr_phases_stop(tsr_table *, tsr_phases *phases, tsr_error *) {
   return TSR_OK;
 }
 
+// There are no other processes.
+tsr_status tsr_group_create_by(const char *transport, const void *, const tsr_group_options *, tsr_group **,
+                               tsr_error *error) {
+  return tsr_fail(error, TSR_NOT_FOUND, "there is no transport %s here", transport);
+}
+tsr_status tsr_group_describe(const tsr_group *, uint32_t *, uint32_t *, tsr_error *) { abort(); }
+tsr_status tsr_group_add_up(tsr_group *, uint32_t, uint64_t *, tsr_error *) { abort(); }
+tsr_status tsr_group_table_create(tsr_group *, const tsr_spec *, const tsr_options *, tsr_table **, tsr_error *) {
+  abort();
+}
+void tsr_group_destroy(tsr_group *) {}
+
 void tsr_memory_free(tsr_table *, void *memory) {
   if (memory) faulty.memories--;
   free(memory);

@@ -26,6 +26,7 @@ STRUCTS = {
     "tsr_plugin_info": lib.PluginInfo,
     "tsr_filter_info": lib.FilterInfo,
     "tsr_join_rows": lib.JoinRows,
+    "tsr_scored": lib.Scored,
     "tsr_unique_arrays": lib.UniqueArrays,
     "tsr_unique_column": lib.UniqueColumn,
     "tsr_communicator": _group._Communicator,

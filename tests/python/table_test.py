@@ -412,7 +412,7 @@ class OperationsTest(unittest.TestCase):
             with self.assertRaisesRegex(tessera.WrongType, "int32"):
                 table.touch(np.arange(3.0))
         with Table(spec(kind="index", key_bits=64)) as table:
-            with self.assertRaisesRegex(tessera.Unsupported, "eviction = lru"):
+            with self.assertRaisesRegex(tessera.Unsupported, "eviction = NAME"):
                 table.touch([1])
             with self.assertRaisesRegex(tessera.Unsupported, "eviction = lru"):
                 table.evicted()

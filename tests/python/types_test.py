@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Map, Set, MultiMap, Counter, Index and Filter against a dict, for all dtypes and needs, and what they refuse."""
+"""Map, Set, MultiMap, Counter, Index, Cache and Filter against a dict, for all dtypes and needs, and what they refuse."""
 
 import pickle
 import tempfile
@@ -10,7 +10,7 @@ from collections import defaultdict
 import numpy as np
 
 import tessera
-from tessera import Counter, Filter, Index, Map, MultiMap, Set
+from tessera import Cache, Counter, Filter, Index, Map, MultiMap, Set
 
 KEYS = ("int32", "int64", "uint32", "uint64")
 VALUES = (*KEYS, "float32", "float64")
@@ -197,6 +197,44 @@ class MapTest(unittest.TestCase):
 
 
 class OthersTest(unittest.TestCase):
+    def test_a_cache_gives_up_what_was_used_longest_ago(self):
+        bucket = {"table.probing": "linear", "probing.max_probes": 1}
+        for key, value in (("int64", "float32"), ("uint32", "int32")):
+            with Cache(key, value, capacity=8, settings=bucket, **CPU) as table:
+                order = []  # the key that was used longest ago first
+                for k in np.random.default_rng(3).integers(0, 20, 400).tolist():
+                    gone, values = table.put([k], [k / 2 if value == "float32" else -k])
+                    expected = order.pop(0) if k not in order and len(order) == 8 else None
+                    order = [other for other in order if other != k] + [k]
+                    self.assertEqual(gone.tolist(), [] if expected is None else [expected])
+                    self.assertEqual(gone.dtype, np.dtype(key))
+                    if expected is not None:
+                        self.assertEqual(values.tolist(), [expected / 2 if value == "float32" else -expected])
+                    table.peek(order[:1])
+                    used = order[len(order) // 2]
+                    table.get([used])
+                    order = [other for other in order if other != used] + [used]
+                self.assertEqual(sorted(table.scores()[0].tolist()), sorted(order))
+                self.assertGreater(table.report()["evicted"], 100)
+
+    def test_a_cache_forgets(self):
+        with Cache("int64", "int64", capacity=1000, eviction="ttl", settings={"eviction.lifetime": 30}, **CPU) as table:
+            table.now = 100
+            table.put([1, 2, 3], [10, 20, 30], scores=[5, 50, 7])
+            table.now = 106
+            values, mask = table.peek([1, 2, 3], missing=-1)
+            self.assertEqual(values.tolist(), [-1, 20, 30])
+            self.assertEqual(mask.tolist(), [False, True, True])
+            self.assertEqual(table.erase_if(highest=106), 1)
+            self.assertEqual(len(table), 2)
+            for wrong in (-1, 1 << 32, 0.5):
+                with self.assertRaises(tessera.BadArgument):
+                    table.now = wrong
+            with self.assertRaises(tessera.BadArgument):
+                table.put([1, 2], [1, 2], scores=[1])
+        with self.assertRaises(tessera.BadArgument):
+            tessera.choose("cache")
+
     def test_sets_multimaps_counters_filters(self):
         rng = np.random.default_rng(4)
         for key in KEYS:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keys of 128 bits: the forms that they may have, against a dict, and what is refused."""
 
+import os
 import pickle
 import unittest
 import uuid
@@ -9,7 +10,7 @@ import numpy as np
 
 import tessera
 
-SETTINGS = {"table.backend": "cpu", "table.capacity": 1000}
+SETTINGS = {"table.backend": os.environ.get("TSR_TEST_BACKEND", "cpu"), "table.capacity": 1000}
 MAP = {**SETTINGS, "table.kind": "map", "table.value_bits": 64, "table.layout": "soa"}
 
 

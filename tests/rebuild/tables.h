@@ -18,7 +18,7 @@
 
 namespace tessera_test {
 
-inline const char *plugin_folders() { return "layouts:probing:hashers"; }
+inline const char *plugin_folders() { return "layouts:probing:hashers:eviction"; }
 
 // The kinds of composition: a scheme that moves pairs and ones that do not.
 inline std::vector<std::string> compositions() {

@@ -5,6 +5,7 @@
 // the paper's formula; and what refuses them. Read next: judged.h, multi_test.cc.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -61,6 +62,11 @@ std::vector<Case> cases() {
     c.settings.push_back(i % 2 ? "allocator.unit_bytes=32" : "allocator.unit_bytes=16");
     result.push_back(c);
   }
+  for (const char *layout : {"packed", "soa", "tagged"}) {
+    Case c = case_of(layout, "double_hashing", "slab");
+    c.recipe.key_bits = 128;
+    result.push_back(c);
+  }
   return result;
 }
 
@@ -79,7 +85,7 @@ protected:
     create(recipe, more);
   }
 
-  uint64_t mask() const { return width_mask(GetParam().recipe.key_bits); }
+  uint64_t mask() const { return width_mask(std::min(GetParam().recipe.key_bits, 64u)); }
 
   // Keys that come often and seldom, those that mark slots among them.
   Batch batch_of(uint64_t n, uint64_t distinct, Random *random) {

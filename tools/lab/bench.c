@@ -152,8 +152,14 @@ static tsr_status measure_tables(bench *b, tsr_error *error) {
 }
 
 static tsr_status measure_devices(bench *b, tsr_error *error) {
-  tsr_status status = open_output(b, error);
-  if (status == TSR_OK) status = tsr_bench_devices(&b->options, b->specs, b->output, &b->all_right, error);
+  const char *transport = b->options.sharing.group;
+  tsr_group *group = NULL;
+  uint32_t rank = 0, size;
+  tsr_status status = transport ? tsr_group_create_by(transport, NULL, NULL, &group, error) : TSR_OK;
+  if (status == TSR_OK && group) status = tsr_group_describe(group, &rank, &size, error);
+  if (status == TSR_OK && rank == 0) status = open_output(b, error); /* the first process writes */
+  if (status == TSR_OK) status = tsr_bench_devices(&b->options, b->specs, group, b->output, &b->all_right, error);
+  tsr_group_destroy(group);
   b->measured = 1;
   return status;
 }

@@ -20,8 +20,8 @@ typedef unsigned long long llu; /* for printf */
 
 enum { DEVICES_MAX = 64, LINK_TRIES = 3 };
 
-typedef enum stage { ONE, SPLIT, WEAK, STRONG, STAGES } stage;
-static const char *const stage_names[STAGES] = {"one", "split", "weak", "strong"};
+typedef enum stage { ONE, SPLIT, WEAK, STRONG, STAGES, GROUP = STAGES } stage; /* GROUP: alone, of --group */
+static const char *const stage_names[STAGES + 1] = {"one", "split", "weak", "strong", "group"};
 
 enum { OPS = 4 };
 static const tsr_bench_op ops[OPS] = {TSR_BENCH_INSERT, TSR_BENCH_FIND100, TSR_BENCH_FIND50, TSR_BENCH_FIND0};
@@ -33,6 +33,8 @@ typedef struct bench {
   const char *load;
   tsr_bench_output *output;
   bool *all_right;
+  tsr_group *group; /* of processes; NULL: this one is alone */
+  uint32_t rank, ranks;
   uint32_t devices;            /* of --devices */
   double one_ms[OPS];          /* what the stage of one device took; 0: not measured */
   double split_ms[OPS];        /* and that of one split device */
@@ -43,6 +45,8 @@ typedef struct bench {
 /* A table at one stage, and its arrays: host copies of all parts, one behind the other, and each part's own. */
 typedef struct subject {
   stage stage;
+  tsr_group *group;
+  uint32_t rank, ranks;
   const char *numbers; /* of its devices */
   tsr_table *table;
   tsr_table_info info;
@@ -88,10 +92,13 @@ static tsr_status make_spec(const bench *b, const tsr_spec *spec, const subject 
 
 /* ---- Arrays ---------------------------------------------------------------------------------- */
 
+/* Items of a part: each device of each process has one. */
+static uint64_t part_items(const subject *s) { return s->model.n / s->ranks / s->count; }
+
 static tsr_status allocate_parts(subject *s, tsr_error *error) {
   tsr_status status = TSR_OK;
   for (uint32_t i = 0; status == TSR_OK && i < s->count; i++) {
-    const uint64_t n = s->model.n / s->count;
+    const uint64_t n = part_items(s);
     s->parts[i] = (tsr_batch_part){.size = sizeof *s->parts, .n = n, .call = &s->call};
     status = tsr_memory_allocate_on(s->table, i, n * s->key_bytes, &s->keys[i], error);
     if (status == TSR_OK && s->value_bytes)
@@ -104,10 +111,10 @@ static tsr_status allocate_parts(subject *s, tsr_error *error) {
 
 /* The host's array, part by part, to the arrays of the devices, or back. */
 static tsr_status spread(const subject *s, void *const *arrays, uint64_t bytes, bool back, tsr_error *error) {
-  const uint64_t part_bytes = s->model.n / s->count * bytes;
+  const uint64_t part_bytes = part_items(s) * bytes;
   tsr_status status = TSR_OK;
   for (uint32_t i = 0; status == TSR_OK && i < s->count; i++) {
-    char *host = (char *)s->host + i * part_bytes;
+    char *host = (char *)s->host + (s->rank * s->count + i) * part_bytes;
     status = tsr_memory_copy(s->table, back ? host : arrays[i], back ? arrays[i] : host, part_bytes, error);
   }
   return status;
@@ -140,21 +147,21 @@ static void close_subject(subject *s) {
 static tsr_status open_subject(const bench *b, const tsr_spec *spec, subject *s, tsr_error *error) {
   const tsr_bench_options *o = b->options;
   const uint64_t share = s->stage == STRONG ? o->n / s->count : o->n; /* all parts are of one size */
-  const tsr_options options = {.plugins = o->plugins, .capacity = share * s->count, .seed = o->seed};
+  const uint64_t all = share * s->count * s->ranks;
+  const tsr_options options = {.plugins = o->plugins, .capacity = all, .seed = o->seed};
   tsr_spec *made = NULL;
   tsr_status status = make_spec(b, spec, s, &made, error);
-  if (status == TSR_OK) status = tsr_table_create(made, &options, &s->table, error);
+  if (status == TSR_OK)
+    status = s->group ? tsr_group_table_create(s->group, made, &options, &s->table, error)
+                      : tsr_table_create(made, &options, &s->table, error);
   tsr_spec_free(made);
   if (status) return status;
   tsr_table_describe(s->table, &s->info);
   s->key_bytes = s->info.key_bits / 8;
   s->value_bytes = s->info.value_bits / 8;
   s->out_bytes = s->value_bytes ? s->value_bytes : 1;
-  s->model = (tsr_keys){.key_bits = s->info.key_bits,
-                        .value_bits = s->info.value_bits,
-                        .n = share * s->count,
-                        .pairs = share * s->count,
-                        .seed = o->seed};
+  s->model = (tsr_keys){
+      .key_bits = s->info.key_bits, .value_bits = s->info.value_bits, .n = all, .pairs = all, .seed = o->seed};
   s->call = (tsr_call){.missing = TSR_BENCH_MISSING};
   status = fill_arrays(s, error);
   const uint32_t calls = TSR_PREPARE_INSERT | (s->value_bytes ? TSR_PREPARE_FIND : TSR_PREPARE_CONTAINS);
@@ -167,13 +174,14 @@ static uint64_t missing_of(const subject *s) {
   return s->value_bytes ? TSR_BENCH_MISSING & tsr_keys_mask(s->model.value_bits) : 0;
 }
 
-/* How many answers are wrong. The host's array has them. */
+/* How many answers of this process are wrong. The host's array has them. */
 static uint64_t judge(const subject *s) {
+  const uint64_t first = s->rank * s->count * part_items(s), end = first + s->count * part_items(s);
   uint64_t wrong = 0;
 #ifndef TSR_PTHREADS
 #pragma omp parallel for schedule(static) reduction(+ : wrong)
 #endif
-  for (uint64_t i = 0; i < s->model.n; i++) {
+  for (uint64_t i = first; i < end; i++) {
     const uint64_t index = tsr_keys_asked(&s->model, s->asked, i);
     const uint64_t value = s->value_bytes ? tsr_keys_value(&s->model, tsr_keys_at(&s->model, index)) : 1;
     wrong += tsr_keys_load(s->host, (uint32_t)s->out_bytes * 8, i) != (index < s->model.n ? value : missing_of(s));
@@ -214,6 +222,7 @@ static tsr_status check(const bench *b, subject *s, tsr_bench_op op, tsr_bench_r
   } else {
     status = spread(s, s->out, s->out_bytes, true, error);
     if (status == TSR_OK) wrong = judge(s);
+    if (status == TSR_OK && s->group) status = tsr_group_add_up(s->group, 1, &wrong, error);
   }
   if (status == TSR_OK && wrong && row->verdict == TSR_BENCH_RIGHT) complain(b, s, op, wrong);
   if (wrong) row->verdict = TSR_BENCH_WRONG;
@@ -227,6 +236,8 @@ static tsr_status run_turn(subject *s, tsr_bench_op op, double *ms, tsr_phases *
                                                : TSR_PREPARE_CONTAINS;
   tsr_status status = prepare(s, op == TSR_BENCH_INSERT, error);
   if (status == TSR_OK && s->stage != ONE) status = tsr_phases_start(s->table, error);
+  uint64_t ready = 1;
+  if (status == TSR_OK && s->group) status = tsr_group_add_up(s->group, 1, &ready, error);
   const double begin = now_ms();
   if (status == TSR_OK) status = tsr_call_parts(s->table, call, s->count, s->parts, error);
   if (status == TSR_OK) status = tsr_table_wait(s->table, error);
@@ -323,8 +334,8 @@ static void print_row(bench *b, const subject *s, int op, double *times, const t
   const double answer_ms = phases->hidden_bytes ? 0 : phases->answer_ms;
   const double sending_ms = phases->is_direct ? phases->split_ms + answer_ms : phases->exchange_ms;
   if (s->stage >= WEAK && sending_ms > 0) row->pct_link = 100 * shown / sending_ms;
-  if (s->stage != ONE) row->scaling = wanted / ms;
-  if (s->stage != ONE && ms > demanded) row->scaling_net = wanted / (ms - demanded);
+  if (s->stage != ONE && wanted > 0) row->scaling = wanted / ms;
+  if (s->stage != ONE && wanted > 0 && ms > demanded) row->scaling_net = wanted / (ms - demanded);
   if (predicted > 0) row->model_mops = thousands / predicted;
   row->origin = (tsr_origin){.seed = o->seed ? o->seed : 1, .repeat = o->repeat};
   tsr_origin_begin(&row->origin, row->backend);
@@ -365,7 +376,7 @@ static tsr_status measure_op(bench *b, subject *s, int op, tsr_error *error) {
   tsr_status_line_clear();
   if (status == TSR_OK && s->stage >= WEAK && s->count > 1 && ops[op] == TSR_BENCH_INSERT)
     status = measure_link(b, s, error); /* the insert has let the devices reach each other */
-  if (status == TSR_OK) print_row(b, s, op, times, &phases, &row);
+  if (status == TSR_OK && s->rank == 0) print_row(b, s, op, times, &phases, &row);
   free(times);
   return status;
 }
@@ -376,12 +387,25 @@ static tsr_status fill_table(subject *s, tsr_error *error) {
   return run_turn(s, TSR_BENCH_INSERT, &ms, &phases, error);
 }
 
+/* The device of a process: each rank takes the next one of the list, and from the first on again. */
+static const char *device_of(const bench *b) {
+  const char *at = b->options->sharing.devices;
+  for (uint32_t i = b->rank % b->devices; i > 0; i--) at = strchr(at, ',') + 1;
+  return at;
+}
+
 static tsr_status measure_stage(bench *b, const tsr_spec *spec, stage which, tsr_error *error) {
   const tsr_bench_options *o = b->options;
-  char first[24];
-  snprintf(first, sizeof first, "%.*s", (int)strcspn(o->sharing.devices, ","), o->sharing.devices);
-  subject s = {
-      .stage = which, .numbers = which < WEAK ? first : o->sharing.devices, .count = which < WEAK ? 1 : b->devices};
+  const char *const own = device_of(b);
+  const bool is_one = which < WEAK || which == GROUP;
+  char number[24];
+  snprintf(number, sizeof number, "%.*s", (int)strcspn(own, ","), own);
+  subject s = {.stage = which,
+               .group = b->group,
+               .rank = b->rank,
+               .ranks = b->ranks,
+               .numbers = is_one ? number : o->sharing.devices,
+               .count = is_one ? 1 : b->devices};
   tsr_status status = open_subject(b, spec, &s, error);
   if (status == TSR_OK && !o->ops[TSR_BENCH_INSERT]) status = fill_table(&s, error);
   for (int op = 0; status == TSR_OK && op < OPS; op++)
@@ -390,17 +414,32 @@ static tsr_status measure_stage(bench *b, const tsr_spec *spec, stage which, tsr
   return status;
 }
 
-tsr_status tsr_bench_devices(const tsr_bench_options *o, tsr_spec *const *specs, tsr_bench_output *output,
-                             bool *all_right, tsr_error *error) {
+/* The stages of processes that are alone, or that of a group. */
+static tsr_status measure_stages(bench *b, const tsr_spec *spec, tsr_error *error) {
   tsr_status status = TSR_OK;
+  if (b->group) return measure_stage(b, spec, GROUP, error);
+  for (int which = ONE; status == TSR_OK && which < STAGES; which++)
+    status = measure_stage(b, spec, (stage)which, error);
+  if (status == TSR_OK) print_expected(b);
+  return status;
+}
+
+tsr_status tsr_bench_devices(const tsr_bench_options *o, tsr_spec *const *specs, tsr_group *group,
+                             tsr_bench_output *output, bool *all_right, tsr_error *error) {
+  uint32_t rank = 0, ranks = 1;
+  tsr_status status = group ? tsr_group_describe(group, &rank, &ranks, error) : TSR_OK;
   for (size_t spec = 0; status == TSR_OK && spec < o->spec_count; spec++)
     for (size_t load = 0; status == TSR_OK && load < o->loads.count; load++) {
-      bench b = {
-          .options = o, .name = o->specs[spec], .load = o->loads.each[load], .output = output, .all_right = all_right};
+      bench b = {.options = o,
+                 .name = o->specs[spec],
+                 .load = o->loads.each[load],
+                 .output = output,
+                 .all_right = all_right,
+                 .group = group,
+                 .rank = rank,
+                 .ranks = ranks};
       for (const char *at = o->sharing.devices; at; at = strchr(at + 1, ',')) b.devices++;
-      for (int which = ONE; status == TSR_OK && which < STAGES; which++)
-        status = measure_stage(&b, specs[spec], (stage)which, error);
-      if (status == TSR_OK) print_expected(&b);
+      status = measure_stages(&b, specs[spec], error);
     }
   return status;
 }

@@ -8,6 +8,10 @@
  *   weak    --n keys for each of all devices
  *   strong  --n keys in all, of all devices
  *
+ * or with --group one:
+ *
+ *   group   --n keys for each process, which has one device
+ *
  * Read next: bench_devices.c; bench.h (the columns).
  */
 #ifndef TSR_BENCH_DEVICES_H
@@ -22,7 +26,7 @@ extern "C" {
 
 /* Measures and prints rows. *all_right becomes false when an answer was wrong; a sentence on standard error says which.
  * specs: options->spec_count of them, with all --set. */
-TSR_MUST_CHECK tsr_status tsr_bench_devices(const tsr_bench_options *options, tsr_spec *const *specs,
+TSR_MUST_CHECK tsr_status tsr_bench_devices(const tsr_bench_options *options, tsr_spec *const *specs, tsr_group *group,
                                             tsr_bench_output *output, bool *all_right, tsr_error *error);
 
 #ifdef __cplusplus

@@ -239,6 +239,7 @@ enum {
   VS,
   BESIDE,
   DEVICES,
+  GROUP,
   EXPECT,
   LINK,
   NETWORK,
@@ -292,6 +293,10 @@ static const tsr_option options[NAMES + 1] = {
     {"--devices", "D,D...", false,
      "Measures insert, find100, find50 and find0 on these devices: one alone with N keys, all with N each, and all "
      "with N together. Prints what the phases cost and what a model expects. N is cut to parts of one size."},
+    {"--group", "TRANSPORT", false,
+     "With --devices: measures a table of the processes that were started together, N keys each, each on the next "
+     "device "
+     "of the list: mpi, or the path of a transport. The first one prints."},
     {"--expect", "D,HxD...", false,
      "With --devices: prints what the model expects of D devices of one host, or of H hosts with D devices each, with "
      "N "
@@ -364,6 +369,9 @@ static tsr_status read_option(size_t which, const char *value, tsr_bench_options
     return TSR_OK;
   case DEVICES:
     return read_devices(value, o, error);
+  case GROUP:
+    o->sharing.group = value;
+    return TSR_OK;
   case EXPECT:
     return read_expect(value, o, error);
   case LINK:
@@ -420,6 +428,10 @@ static tsr_status check_together(const tsr_bench_options *o, tsr_error *error) {
         "bench: --devices %s: keys are distinct there, without codes, and specs are not compared: leave out "
         "--keys, --codes and --vs",
         o->sharing.devices);
+  if (o->sharing.group && (!o->sharing.devices || o->sharing.expect))
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "bench: --group %s: %s", o->sharing.group,
+                    o->sharing.expect ? "leave out --expect, which follows from one process"
+                                      : "name the devices of the processes by --devices, as 0,1,2,3");
   if (o->sharing.expect && !o->sharing.devices)
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "bench: --expect %s: follows from what one device is measured to do: add --devices 0",

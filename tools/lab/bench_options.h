@@ -77,8 +77,8 @@ typedef struct tsr_bench_code {
 
 /* --devices: on which, as written; NULL: where the specs say. Then what is expected of others (devices_model.h). */
 typedef struct tsr_bench_sharing {
-  const char *devices, *expect;
-  double link, network; /* GB/s of a device, as said; 0: not said */
+  const char *devices, *expect, *group; /* group: a transport; NULL: this process is alone */
+  double link, network;                 /* GB/s of a device, as said; 0: not said */
 } tsr_bench_sharing;
 
 typedef struct tsr_bench_pool_shape {
