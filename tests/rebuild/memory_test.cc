@@ -166,7 +166,11 @@ TEST_P(Memory, GrowingThatEndsSaysSoByItsStatus) {
     bytes_max = 40000;
     for (size_t first = 0; first < keys.size(); first += BATCH) {
       tsr_call call = {};
-      if (has_arrays) call = {0, nullptr, codes.data(), back_keys.data(), back_values.data(), 0, nullptr, nullptr};
+      if (has_arrays) {
+        call.results = codes.data();
+        call.unplaced_keys = back_keys.data();
+        call.unplaced_values = back_values.data();
+      }
       const uint64_t before = report_of(table).not_placed;
       const tsr_status status = tsr_insert(table, BATCH, &keys[first], &values[first], &call, &error);
       const uint64_t left = report_of(table).not_placed - before;
