@@ -233,8 +233,7 @@ def unique(
     >>> inverse, counts
     (array([0, 1, 0, 2]), array([2, 1, 1]))
     """
-    if order not in ("seen", "any"):
-        raise BadArgument(f'order = {order!r}: is "seen" or "any"')
+    _need_order(order)
     ops = _device.ops_of(x)
     if ops is not None:
         return _device.unique(ops, x, return_inverse, return_counts, order)
@@ -298,26 +297,34 @@ def relabel(edge_index: Any) -> Tuple[Any, Any]:
 
 
 @overload
-def value_counts(x: NumPyArray, *, sort: bool = ..., nulls: Nulls = ...) -> Tuple[NumPyArray, NumPyArray]: ...
+def value_counts(
+    x: NumPyArray, *, sort: bool = ..., order: Order = ..., nulls: Nulls = ...
+) -> Tuple[NumPyArray, NumPyArray]: ...
 @overload
-def value_counts(x: PandasT, *, sort: bool = ..., nulls: Nulls = ...) -> PandasT: ...
+def value_counts(x: PandasT, *, sort: bool = ..., order: Order = ..., nulls: Nulls = ...) -> PandasT: ...
 @overload
-def value_counts(x: PolarsColumn, *, sort: bool = ..., nulls: Nulls = ...) -> Any: ...
+def value_counts(x: PolarsColumn, *, sort: bool = ..., order: Order = ..., nulls: Nulls = ...) -> Any: ...
 @overload
-def value_counts(x: SameT, *, sort: bool = ..., nulls: Nulls = ...) -> Tuple[SameT, SameT]: ...
+def value_counts(x: SameT, *, sort: bool = ..., order: Order = ..., nulls: Nulls = ...) -> Tuple[SameT, SameT]: ...
 @overload
-def value_counts(x: Listed, *, sort: bool = ..., nulls: Nulls = ...) -> Tuple[NumPyArray, NumPyArray]: ...
-def value_counts(x: Any, *, sort: bool = False, nulls: Nulls = "drop") -> Any:
-    """How often each value occurs, in order of first appearance, or with sort = True by falling count.
+def value_counts(
+    x: Listed, *, sort: bool = ..., order: Order = ..., nulls: Nulls = ...
+) -> Tuple[NumPyArray, NumPyArray]: ...
+def value_counts(x: Any, *, sort: bool = False, order: Order = "seen", nulls: Nulls = "drop") -> Any:
+    """How often each value occurs.
+
+    order: "seen", as values first appear, or "any", which is faster on a GPU. sort: by falling count; values with equal
+    counts are in `order`.
 
     (values, counts); a Series for one of pandas, and a DataFrame for a Series of polars, as theirs.
 
     >>> tessera.value_counts(np.array([30, 10, 30, 20]))
     (array([30, 10, 20]), array([2, 1, 1]))
     """
+    _need_order(order)
     ops = _device.ops_of(x)
     if ops is not None:
-        return _device.value_counts(ops, x, sort)
+        return _device.value_counts(ops, x, sort, order)
     column = Column(x, "x")
     kept = _kept(column, nulls)
     with _Numbered(kept.keys) as numbered:
@@ -461,7 +468,7 @@ class GroupBy(Generic[AnswerT]):
         return len(self._groups.firsts if self._on_device is None else self._on_device)
 
     def agg(self, aggregates: Optional[Mapping[Any, Any]] = None, **named: Any) -> AnswerT:
-        """The keys of the groups, in order of first appearance, and an aggregate of columns for each.
+        """The keys of the groups, in the `order` of `group_by`, and an aggregate of columns for each.
 
         named: name=(column, how); how is sum, min, max, mean or count (of no nulls), and "size" alone counts rows. A column is
         the name of one of the frame, or an array. aggregates: as of pandas, {"column": how}, or a list of how.
@@ -520,24 +527,33 @@ class GroupBy(Generic[AnswerT]):
         return _with_nulls(values, known, self._library)
 
 
+def _need_order(order: Any) -> None:
+    if order not in ("seen", "any"):
+        raise BadArgument(f'order = {order!r}: is "seen" or "any"')
+
+
 @overload
-def group_by(keys: FrameT, by: Any, *, nulls: Nulls = ...) -> GroupBy[FrameT]: ...
+def group_by(keys: FrameT, by: Any, *, order: Order = ..., nulls: Nulls = ...) -> GroupBy[FrameT]: ...
 @overload
-def group_by(keys: Union[NumPyArray, PandasColumn], *, nulls: Nulls = ...) -> GroupBy[Dict[str, NumPyArray]]: ...
+def group_by(
+    keys: Union[NumPyArray, PandasColumn], *, order: Order = ..., nulls: Nulls = ...
+) -> GroupBy[Dict[str, NumPyArray]]: ...
 @overload
-def group_by(keys: SameT, *, nulls: Nulls = ...) -> GroupBy[Dict[str, SameT]]: ...
+def group_by(keys: SameT, *, order: Order = ..., nulls: Nulls = ...) -> GroupBy[Dict[str, SameT]]: ...
 @overload
-def group_by(keys: Any, by: Any = ..., *, nulls: Nulls = ...) -> GroupBy[Any]: ...
-def group_by(keys: Any, by: Any = None, *, nulls: Nulls = "drop") -> Any:
+def group_by(keys: Any, by: Any = ..., *, order: Order = ..., nulls: Nulls = ...) -> GroupBy[Any]: ...
+def group_by(keys: Any, by: Any = None, *, order: Order = "seen", nulls: Nulls = "drop") -> Any:
     """Groups the rows of a frame by columns, or of arrays.
 
     keys: a frame of pandas, polars or pyarrow, with `by`, the name of a column or a list of them; or a column; or a tuple
-    or a dict of columns. nulls: rows with a null among their keys are left out, or refused. See `GroupBy.agg`.
+    or a dict of columns. order: groups are in the order of their first rows ("seen"), or in any order, which is faster on a
+    GPU. nulls: rows with a null among their keys are left out, or refused. See `GroupBy.agg`.
 
     >>> towns, heights = np.array([7, 42, 7]), np.array([1.5, 2.0, 0.5])
     >>> tessera.group_by(towns).agg(total=(heights, "sum"), least=(heights, "min"), n="size")
     {'key': array([ 7, 42]), 'total': array([2., 2.]), 'least': array([0.5, 2. ]), 'n': array([2, 1])}
     """
+    _need_order(order)
     if is_frame(keys):
         if by is None:
             raise BadArgument("by: pass the name of a column of the frame, or a list of them")
@@ -556,7 +572,7 @@ def group_by(keys: Any, by: Any = None, *, nulls: Nulls = "drop") -> Any:
         raise BadArgument("keys: is empty: pass a column")
     ops = _device.ops_of(next(iter(given.values()))[0])
     if ops is not None:
-        return GroupBy(None, _device.Groups(ops, {name: column for name, (column, _) in given.items()}), nulls)
+        return GroupBy(None, _device.Groups(ops, {name: column for name, (column, _) in given.items()}, order), nulls)
     return GroupBy(None, {name: Column(column, called) for name, (column, called) in given.items()}, nulls)
 
 
