@@ -18,6 +18,7 @@ from tessera._library import BadArgument, OverflowWarning, WrongType
 from tessera._table import Table
 
 _NUMBERS = 1 << 31  # an index has as many
+_WITHOUT_TABLE = 1 << 30  # TSR_GROUPS_MOST: items that tsr_unique takes on a GPU without room for them in the table
 
 
 # ---- What the verbs ask of a library of arrays, besides what its adapter does ---------------------------------------
@@ -359,7 +360,8 @@ def _index(
     ops, numbering = column.ops, "first_seen" if order == "seen" else "any"
     keys = column.keys()
     bits = 8 * ops.type_of(keys)[1]
-    capacity = column.size if keep or order == "seen" or column.device == HOST else 1
+    without = order == "any" and not keep and column.device != HOST and column.size <= _WITHOUT_TABLE
+    capacity = 1 if without else column.size
     with _table("index", bits, capacity, column.device, numbering) as table:
         distinct, inverse, each = table.unique(keys, return_inverse=codes, return_counts=counts, keep=keep)
         if len(distinct) < column.size:  # lets go of the room for all rows
@@ -368,8 +370,8 @@ def _index(
         yield table, _Distinct(distinct, None if inverse is None else ops.rows(_signed(ops, inverse)), each)
 
 
-def _distinct(column: Column) -> _Distinct:
-    with _index(column, "seen", True, True) as (_, found):
+def _distinct(column: Column, order: str) -> _Distinct:
+    with _index(column, order, True, True) as (_, found):
         return found
 
 
@@ -421,8 +423,8 @@ def padded_unique(ops: Ops, x: Any, seen: bool) -> Tuple[Any, Any, Any, Any]:
     return items, codes.reshape(column.shape), counts, (counts > 0).sum()
 
 
-def value_counts(ops: Ops, x: Any, sort: bool) -> Tuple[Any, Any]:
-    values, counts = unique(ops, x, False, True, "seen")
+def value_counts(ops: Ops, x: Any, sort: bool, order: str) -> Tuple[Any, Any]:
+    values, counts = unique(ops, x, False, True, order)
     if sort:
         with ops.on(x):
             falling = ops.sort_rows(-counts)
@@ -451,7 +453,7 @@ def isin(ops: Ops, x: Any, values: Any, invert: bool) -> Any:
 class Groups:
     """Rows grouped by keys: the half of `tessera.group_by` for arrays on a GPU. keys: of each group, by column."""
 
-    def __init__(self, ops: Ops, columns: Dict[Any, Any]) -> None:
+    def __init__(self, ops: Ops, columns: Dict[Any, Any], order: str) -> None:
         self.ops, self.first = ops, next(iter(columns.values()))
         self.keys: Dict[Any, Any] = {}
         with ops.on(self.first):
@@ -461,13 +463,15 @@ class Groups:
                 raise BadArgument(f"keys: have {' and '.join(map(str, sorted(sizes)))} rows: pass columns of one length")
             self.size = sizes.pop()
             found: Optional[_Distinct] = None
-            for name, column in made.items():
-                mine = _distinct(column)
+            last = len(made) - 1  # combined numbers are numbered again, so the order matters for the last ones only
+            for place, (name, column) in enumerate(made.items()):
+                mine = _distinct(column, "any" if last else order)
                 if found is None:
                     found = mine
                     self.keys[name] = column.items(mine.keys)
                     continue
-                found = _distinct(Column(ops, found.codes * mine.number + mine.codes, "keys"))
+                both = Column(ops, found.codes * mine.number + mine.codes, "keys")
+                found = _distinct(both, order if place == last else "any")
                 before = found.keys // max(mine.number, 1)
                 self.keys = {known: _taken(ops, array, before) for known, array in self.keys.items()}
                 self.keys[name] = _taken(ops, column.items(mine.keys), found.keys - before * mine.number)

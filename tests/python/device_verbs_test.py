@@ -113,6 +113,58 @@ class DeviceVerbsTest(unittest.TestCase):
                 for got, want in zip(tessera.value_counts(mine, sort=True), (x[firsts][falling], counts[falling])):
                     self.same(library, got, want)
 
+    def test_any_order(self):
+        """The same answers in another order. On a GPU the order differs from call to call."""
+        rng = np.random.default_rng(17)
+        for library, x, mine, case in self.cases(shapes=("random", "ends", "one", "empty")):
+            with self.subTest(**case):
+                _, firsts, counts = groups(x)
+                want = sorted(zip(x[firsts].tolist(), counts.tolist()), key=repr)
+                for sort in (False, True):
+                    values, got = map(library.numpy, tessera.value_counts(mine, sort=sort, order="any"))
+                    self.assertEqual(sorted(zip(values.tolist(), got.tolist()), key=repr), want)
+                    self.assertTrue(not sort or (got[1:] <= got[:-1]).all())
+        keys = rng.integers(0, 40, (3, 900))
+        values = rng.integers(-100, 100, 900)
+        for columns in (keys[:1], keys[:2], keys % 4):
+            want = {}
+            for row, value in zip(zip(*columns.tolist()), values.tolist()):
+                want[row] = want.get(row, 0) + value
+            for library in LIBRARIES:
+                got = tessera.group_by(tuple(map(library.array, columns)), order="any").agg(s=(library.array(values), "sum"))
+                names = [f"key_{i}" for i in range(len(columns))]
+                rows = zip(*(library.numpy(got[name]).tolist() for name in names))
+                sums = library.numpy(got["s"]).tolist()
+                self.assertEqual(len(sums), len(want))
+                self.assertEqual(dict(zip(rows, sums)), want)
+        for call in (tessera.value_counts, tessera.group_by, tessera.unique):
+            with self.assertRaisesRegex(tessera.BadArgument, "order = 'sorted': is \"seen\" or \"any\""):
+                call(LIBRARIES[0].array(keys[0]), order="sorted")
+
+    def test_which_way_a_table_is_asked(self):
+        """`order` reaches the index: only numbering = any is answered without a table on a GPU."""
+        x = LIBRARIES[-1].array(np.array([3, 1, 3, 2]))
+        made = []
+        table = _device._table
+
+        def spy(kind, key_bits, rows, device, numbering=""):
+            made.append(numbering)
+            return table(kind, key_bits, rows, device, numbering)
+
+        with mock.patch.object(_device, "_table", spy):
+            for call, want in (
+                (lambda: tessera.value_counts(x), ["first_seen"]),
+                (lambda: tessera.value_counts(x, sort=True, order="any"), ["any"]),
+                (lambda: tessera.group_by(x), ["first_seen"]),
+                (lambda: tessera.group_by(x, order="any"), ["any"]),
+                (lambda: tessera.group_by((x, x)), ["any", "any", "first_seen"]),
+                (lambda: tessera.group_by((x, x, x)), ["any"] * 4 + ["first_seen"]),
+                (lambda: tessera.group_by((x, x), order="any"), ["any"] * 3),
+            ):
+                made.clear()
+                call()
+                self.assertEqual(made, want)
+
     def test_shapes_and_strides(self):
         edges = np.random.default_rng(1).integers(0, 60, (2, 500))
         for library in LIBRARIES:
