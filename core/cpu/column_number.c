@@ -159,7 +159,7 @@ static bool by_ranges(tsr_key_column *c) {
 
 bool tsr_key_column_number(tsr_key_column *c) {
   const uint64_t most = tsr_parallel_threads() == 1 ? TSR_KEY_COLUMN_ALONE_KEYS : TSR_KEY_COLUMN_RANGE_KEYS;
-  uint32_t log2 = 0;
+  uint32_t log2 = 4; /* parts enough for several threads */
   c->likely = likely_distinct(c);
   if (c->likely <= most) return by_ranges(c);
   while (log2 < TSR_KEY_COLUMN_PARTS_LOG2 && c->likely >> log2 > TSR_KEY_COLUMN_PART_KEYS) log2++;
