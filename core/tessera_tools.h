@@ -245,6 +245,47 @@ TSR_API tsr_status tsr_join(tsr_table *left, tsr_table *right, uint32_t kind, co
  * lives as long as the process. */
 TSR_API const char *tsr_join_way(const tsr_table *right);
 
+/* ---- Columns, without a table ---------------------------------------------------------------- */
+
+/* A column of keys in host memory, on the CPU, by all threads. Its distinct keys have numbers from 0 on, in the order in which
+ * they first appear, whatever the number of threads. Needs no spec and no compiler. The keys must stay as they are until
+ * tsr_key_column_free. One thread at a time uses a column. */
+typedef struct tsr_key_column tsr_key_column;
+#define TSR_KEY_COLUMN_MOST ((1ull << 32) - 2) /* rows */
+/* key_bits: 32 or 64. Writes how many distinct keys there are to *distinct. Takes 8 to 12 bytes per row and up to 90 per
+ * distinct key. TSR_NO_MEMORY, TSR_UNSUPPORTED for too many rows. */
+TSR_API tsr_status tsr_key_column_create(uint32_t key_bits, uint64_t n, const void *keys, tsr_key_column **column,
+                                         uint64_t *distinct, tsr_error *error);
+TSR_API_VOID void tsr_key_column_free(tsr_key_column *column); /* NULL is allowed */
+
+typedef struct tsr_key_column_arrays { /* in host memory; NULL = not wanted */
+  size_t size;
+  int64_t *numbers;        /* of each row: the number of its key */
+  uint32_t *short_numbers; /* the same in 32 bits */
+  int64_t *firsts;         /* of each distinct key: its first row, */
+  uint64_t *counts;        /* ... how many rows have it, */
+  void *keys;              /* ... and the key */
+} tsr_key_column_arrays;
+TSR_API tsr_status tsr_key_column_tell(tsr_key_column *column, const tsr_key_column_arrays *arrays, tsr_error *error);
+
+/* For each of n other keys of the same width: its number in the column, or -1; and whether it is there, 1 or 0. NULL = not
+ * wanted. Presence alone is faster. */
+TSR_API tsr_status tsr_key_column_find(tsr_key_column *column, uint64_t n, const void *keys, int64_t *numbers,
+                                       uint8_t *present, tsr_error *error);
+
+/* The pairs of rows of a join: those of the left, in their order, each with all rows of the column that have its number. */
+typedef struct tsr_key_column_pairs {
+  size_t size;
+  uint64_t n;             /* left rows, */
+  const int64_t *numbers; /* ... and their numbers in the column, as tsr_key_column_find writes them */
+  uint32_t keeps_all;     /* 1: a left row with number -1 makes a pair as well, whose right row is -1 */
+  uint64_t room;          /* of the next two; 0: pairs are only counted */
+  int64_t *left_rows, *right_rows;
+} tsr_key_column_pairs;
+/* Writes how many pairs there are to *count. TSR_BAD_ARGUMENT if the room is too small; then only *count is written. */
+TSR_API tsr_status tsr_key_column_pair(tsr_key_column *column, const tsr_key_column_pairs *pairs, uint64_t *count,
+                                       tsr_error *error);
+
 /* ---- Checking and linking without a device --------------------------------------------------- */
 
 /* Resolves a spec and writes a text of several lines: parts, parameters with their defaults, buckets, bytes, regions,

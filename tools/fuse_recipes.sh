@@ -5,7 +5,6 @@
 #
 #   fuse_recipes.sh [--quick] OUT.tar FILE...      FILE: the program, recipes and plugins
 #
-# verbs.ini, of the Python package, is compiled as a map and as a set, of 32 and of 64 bits.
 # --quick: optimised less, which takes two thirds of the time.
 
 set -euo pipefail
@@ -28,14 +27,6 @@ for file in "$@"; do
   case $file in
     */tools/cli/tessera) TESSERA=$file ;;
     */speed/*) ;;
-    */verbs.ini)
-      for bits in 32 64; do
-        printf 'kind = map\nkey_bits = %s\nvalue_bits = %s\ncapacity = 1M\n' "$bits" "$bits" |
-          sed '/^\[table\]/r /dev/stdin' "$file" >"$scratch/map$bits.ini"
-        printf 'kind = set\nkey_bits = %s\ncapacity = 1M\n' "$bits" | sed '/^\[table\]/r /dev/stdin' "$file" >"$scratch/set$bits.ini"
-        recipes+=("$scratch"/{map,set}"$bits.ini")
-      done
-      ;;
     *.ini) recipes+=("$file") ;;
     *.so) [[ :$TESSERA_PLUGINS: == *":${file%/*}:"* ]] || TESSERA_PLUGINS+=:${file%/*} ;;
   esac

@@ -293,6 +293,29 @@ class UniqueArrays(Structure):
     ]
 
 
+class KeyColumnArrays(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("numbers", c_void_p),
+        ("short_numbers", c_void_p),
+        ("firsts", c_void_p),
+        ("counts", c_void_p),
+        ("keys", c_void_p),
+    ]
+
+
+class KeyColumnPairs(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("n", c_uint64),
+        ("numbers", c_void_p),
+        ("keeps_all", c_uint32),
+        ("room", c_uint64),
+        ("left_rows", c_void_p),
+        ("right_rows", c_void_p),
+    ]
+
+
 class UniqueColumn(Structure):
     _fields_ = [("values", c_void_p), ("combined", c_void_p), ("type", c_uint32), ("how", c_uint32)]
 
@@ -368,6 +391,10 @@ _DECLARATIONS: Dict[str, List[Any]] = {  # those that return a tsr_status
     "tsr_export": [_P, _U64, _P, _P, _P, _P],
     "tsr_rehash": [_P, _P, _P],
     "tsr_join": [_P, _P, c_uint32, _P, _P, _P],
+    "tsr_key_column_create": [c_uint32, _U64, _P, _P, _P, _P],
+    "tsr_key_column_tell": [_P, _P, _P],
+    "tsr_key_column_find": [_P, _U64, _P, _P, _P, _P],
+    "tsr_key_column_pair": [_P, _P, _P, _P],
     "tsr_filter_describe": [_P, _P, _P],
     "tsr_filter_merge": [_P, _P, _P],
     "tsr_plugins_list": [_TEXT, _P, _P, _P],
@@ -377,6 +404,7 @@ _DECLARATIONS: Dict[str, List[Any]] = {  # those that return a tsr_status
 
 _WITHOUT_STATUS: Dict[str, List[Any]] = {
     "tsr_group_destroy": [_P],
+    "tsr_key_column_free": [_P],
     "tsr_spec_free": [_P],
     "tsr_table_destroy": [_P],
     "tsr_table_describe": [_P, _P],

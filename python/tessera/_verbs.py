@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Verbs on columns and frames: unique, factorize, isin, value_counts, group_by, merge, relabel.
 
-Each makes a table for one call. One primitive does most of the work: a map from each key to a row that has it. Numbers of
-groups and all answers follow from these rows. Read next: _columns.py, _table.py.
+One primitive does most of the work: the library numbers the keys of a column in order of first appearance (tsr_key_column in
+tessera_tools.h). All answers follow from these numbers. Read next: _columns.py.
 """
 
-import os
+import ctypes
 import warnings
+from ctypes import byref, sizeof
 from typing import Any, Dict, Generic, List, Literal, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union, overload
 
 import numpy as np
@@ -32,83 +33,80 @@ from tessera._columns import (
     module,
     wrap,
 )
-from tessera._library import BadArgument, Full, OverflowWarning, WrongType
-from tessera._table import Code, Table
+from tessera._library import BadArgument, KeyColumnArrays, KeyColumnPairs, OverflowWarning, TsrError, WrongType, fail, library
 
 How = Literal["inner", "left", "right", "outer", "semi", "anti"]
 Order = Literal["seen", "any"]
 
-_SPEC = os.path.join(os.path.dirname(os.path.abspath(__file__)), "verbs.ini")
-_SAMPLE = 4096
-_REPEATED = 24  # keys of a sample that are there already: with fewer it does not tell
-_LEAST = 1024  # the smallest capacity
+class _Numbered:
+    """The keys of a column, numbered in order of first appearance, by the library (tsr_key_column_create). It reads the keys until
+    it is closed."""
 
+    def __init__(self, keys: NumPyArray) -> None:
+        self.keys, self._handle, distinct = keys, ctypes.c_void_p(), ctypes.c_uint64()
+        self._call(
+            "tsr_key_column_create", 8 * keys.dtype.itemsize, len(keys), keys.ctypes.data, byref(self._handle), byref(distinct)
+        )
+        self.number = distinct.value
 
-def _table(kind: str, keys: NumPyArray, capacity: int) -> Table:
-    """A table for these keys, on the CPU. A map has numbers of rows."""
-    width = 8 * keys.dtype.itemsize
-    settings: Dict[str, object] = {"table.kind": kind, "table.key_bits": width}
-    if kind == "map":
-        settings["table.value_bits"] = width
-    return Table(_SPEC, settings=settings, capacity=max(capacity, _LEAST))
+    @staticmethod
+    def _call(name: str, *arguments: Any) -> None:
+        error = TsrError()
+        if getattr(library, name)(*arguments, byref(error)):
+            fail(error)
 
+    def __enter__(self) -> "_Numbered":
+        return self
 
-def _likely_distinct(keys: NumPyArray) -> int:
-    """About how many distinct keys there are, from a sample. Where a table of that size is too small, the caller makes one
-    with room for all keys, which takes half as long as one that grows."""
-    n = len(keys)
-    if n <= 4 * _SAMPLE:
-        return n
-    size = _SAMPLE if n < 1 << 21 else 4 * _SAMPLE
-    ordered = np.sort(keys[:: n // size][:size])
-    seen = 1 + int(np.count_nonzero(ordered[1:] != ordered[:-1]))
-    if size - seen < _REPEATED:
-        return n
-    low, high = float(seen), float(n)  # the number whose sample is expected to show as many
-    while high > 1.05 * low:
-        middle = (low * high) ** 0.5
-        if middle * -np.expm1(-size / middle) < seen:
-            low = middle
-        else:
-            high = middle
-    return min(n, int((1.2 + 4 / (size - seen + 1) ** 0.5) * high))  # the fewer are repeated, the less it tells
+    def __exit__(self, *_: object) -> None:
+        library.tsr_key_column_free(self._handle)
+        self._handle = ctypes.c_void_p()
 
+    def __del__(self) -> None:
+        self.__exit__()
 
-class _Rows(NamedTuple):
-    """A map from keys to rows that is kept, and what it said."""
+    def tell(self, **wanted: NumPyArray) -> None:
+        arrays = KeyColumnArrays(size=sizeof(KeyColumnArrays), **{name: array.ctypes.data for name, array in wanted.items()})
+        self._call("tsr_key_column_tell", self._handle, byref(arrays))
 
-    table: Table
-    rows: NumPyArray  # for each key one row that has it
-    inserted: NumPyArray  # bool: whether that is its own row
+    def firsts(self) -> NumPyArray:
+        """The first row of each distinct key."""
+        firsts = np.empty(self.number, np.int64)
+        self.tell(firsts=firsts)
+        return firsts
 
+    def counts(self) -> NumPyArray:
+        counts = np.empty(self.number, np.int64)
+        self.tell(counts=counts)
+        return counts
 
-def _row_type(keys: NumPyArray) -> "np.dtype[Any]":
-    if keys.dtype.itemsize == 4 and len(keys) >= 1 << 31:
-        raise BadArgument(f"x: has {len(keys)} rows of 32 bits: convert it to 64 bits, since rows need more than 32")
-    return np.dtype(f"i{keys.dtype.itemsize}")
+    def groups(self) -> "Groups":
+        codes, firsts = np.empty(len(self.keys), np.int64), np.empty(self.number, np.int64)
+        self.tell(numbers=codes, firsts=firsts)
+        return Groups(codes, firsts)
 
+    def find(self, keys: NumPyArray) -> NumPyArray:
+        """The number of each of these keys, or -1."""
+        numbers = np.empty(len(keys), np.int64)
+        self._call("tsr_key_column_find", self._handle, len(keys), keys.ctypes.data, numbers.ctypes.data, None)
+        return numbers
 
-def _find_rows(keys: NumPyArray) -> _Rows:
-    own = np.arange(len(keys), dtype=_row_type(keys))
-    table = _table("map", keys, _likely_distinct(keys))
-    try:
-        rows, inserted = table.find_or_insert(keys, own)
-    except Full:
-        table.close()
-        table = _table("map", keys, len(keys))
-        rows, inserted = table.find_or_insert(keys, own)
-    rows = rows.view(own.dtype)
-    if bool((rows > own).any()):  # threads raced, and a later row came first
-        rows, inserted = _lowest_rows(rows, own)
-    return _Rows(table, rows, inserted)
+    def contains(self, keys: NumPyArray) -> NumPyArray:
+        present = np.empty(len(keys), bool)
+        self._call("tsr_key_column_find", self._handle, len(keys), keys.ctypes.data, None, present.ctypes.data)
+        return present
 
-
-def _lowest_rows(rows: NumPyArray, own: NumPyArray) -> Tuple[NumPyArray, NumPyArray]:
-    """The same with the lowest row of each key."""
-    lowest = np.empty_like(own)
-    lowest[rows[::-1]] = own[::-1]
-    rows = lowest[rows]
-    return rows, rows == own
+    def pairs(self, numbers: NumPyArray, keeps_all: bool) -> Tuple[NumPyArray, NumPyArray]:
+        """A row for each number of the left and each row here that has it."""
+        count = ctypes.c_uint64()
+        asked = KeyColumnPairs(
+            size=sizeof(KeyColumnPairs), n=len(numbers), numbers=numbers.ctypes.data, keeps_all=int(keeps_all)
+        )
+        self._call("tsr_key_column_pair", self._handle, byref(asked), byref(count))
+        own, others = np.empty(count.value, np.int64), np.empty(count.value, np.int64)
+        asked.room, asked.left_rows, asked.right_rows = len(own), own.ctypes.data, others.ctypes.data
+        self._call("tsr_key_column_pair", self._handle, byref(asked), byref(count))
+        return own, others
 
 
 class Groups(NamedTuple):
@@ -118,18 +116,9 @@ class Groups(NamedTuple):
     firsts: NumPyArray
 
 
-def _numbered(found: _Rows) -> Groups:
-    firsts = np.flatnonzero(found.inserted)
-    small = np.int32 if len(firsts) < 1 << 31 else np.int64  # half as much memory is read at random
-    numbers = np.empty(int(firsts[-1]) + 1 if len(firsts) else 0, small)
-    numbers[firsts] = np.arange(len(firsts), dtype=small)
-    return Groups(numbers.take(found.rows).astype(np.int64, copy=False), firsts)
-
-
 def _groups(keys: NumPyArray) -> Groups:
-    found = _find_rows(keys)
-    found.table.close()
-    return _numbered(found)
+    with _Numbered(keys) as numbered:
+        return numbered.groups()
 
 
 class _Kept(NamedTuple):
@@ -250,43 +239,18 @@ def unique(
         return _device.unique(ops, x, return_inverse, return_counts, order)
     column = Column(x, "x")
     kept = _kept(column, nulls)
-    if not return_inverse and not return_counts:
-        if order == "any":
-            return column.pick(kept.rows(_distinct_rows(kept.keys)))
-        found = _find_rows(kept.keys)
-        found.table.close()
-        return column.pick(kept.rows(np.flatnonzero(found.inserted)))
-    groups = _groups(kept.keys)
-    answer = [column.pick(kept.rows(groups.firsts))]
-    if return_inverse:
-        inverse = kept.whole(groups.codes, len(column), -1)
-        answer.append(wrap(inverse.reshape(column.shape), column.library))
-    if return_counts:
-        answer.append(wrap(_counts(groups), column.library))
-    return tuple(answer)
-
-
-def _distinct_rows(keys: NumPyArray) -> NumPyArray:
-    """One row of each key."""
-    table, codes = _set_of(keys)
-    table.close()
-    return np.flatnonzero(codes == Code.INSERTED)
-
-
-def _set_of(keys: NumPyArray) -> Tuple[Table, NumPyArray]:
-    """A set of these keys, and what became of each."""
-    codes = np.empty(len(keys), np.uint8)
-    table = _table("set", keys, _likely_distinct(keys))
-    table.insert(keys, wait=False, out=(codes, None, None))
-    if table.report()["not_placed"]:
-        table.close()
-        table = _table("set", keys, len(keys))
-        table.insert(keys, wait=False, out=(codes, None, None))
-    return table, codes
-
-
-def _counts(groups: Groups) -> NumPyArray:
-    return np.bincount(groups.codes, minlength=len(groups.firsts))
+    with _Numbered(kept.keys) as numbered:
+        answer = []
+        if return_inverse:
+            groups = numbered.groups()
+            answer.append(column.pick(kept.rows(groups.firsts)))
+            inverse = kept.whole(groups.codes, len(column), -1)
+            answer.append(wrap(inverse.reshape(column.shape), column.library))
+        else:
+            answer.append(column.pick(kept.rows(numbered.firsts())))
+        if return_counts:
+            answer.append(wrap(numbered.counts(), column.library))
+    return tuple(answer) if len(answer) > 1 else answer[0]
 
 
 @overload
@@ -363,10 +327,8 @@ def value_counts(x: Any, *, sort: bool = False, order: Order = "seen", nulls: Nu
         return _device.value_counts(ops, x, sort, order)
     column = Column(x, "x")
     kept = _kept(column, nulls)
-    found = _find_rows(kept.keys)
-    found.table.close()
-    firsts = np.flatnonzero(found.inserted)
-    counts = np.bincount(found.rows, minlength=1)[firsts] if len(firsts) else np.empty(0, np.int64)
+    with _Numbered(kept.keys) as numbered:
+        firsts, counts = numbered.firsts(), numbered.counts()
     if sort:
         falling = np.argsort(-counts, kind="stable")
         firsts, counts = firsts[falling], counts[falling]
@@ -395,8 +357,8 @@ def isin(x: Any, values: Any, *, invert: bool = False) -> Any:
         return _device.isin(ops, x, values, invert)
     column, among = Column(x, "x"), Column(values if not isinstance(values, (set, frozenset)) else list(values), "values")
     keys, others = _common(column, among)
-    with _set_of(others)[0] as table:
-        mask: NumPyArray = table.contains(keys)
+    with _Numbered(others) as numbered:
+        mask = numbered.contains(keys)
     if column.known is not None:
         mask &= column.known
     if invert:
@@ -555,7 +517,7 @@ class GroupBy(Generic[AnswerT]):
         if self._on_device is not None:
             return self._on_device.aggregate(name, source, how)
         if source is None:
-            return wrap(_counts(self._groups), self._library)
+            return wrap(np.bincount(self._groups.codes, minlength=len(self._groups.firsts)), self._library)
         key = source if isinstance(source, (str, int)) else id(source)
         if key not in read:
             by_name = self._frame is not None and not hasattr(source, "__len__") or isinstance(source, str)
@@ -778,33 +740,26 @@ def merge(
 
 
 class _Sides(NamedTuple):
-    """Numbers of groups for the rows of two sides: -1 on the left where no row of the right is equal. A row of the right that
-    has a null has -1 as well."""
+    """left: for its rows the numbers of keys of the right side, -1 where there is none. column: the right side, without the rows
+    that match nothing; at: its rows; None: all, which are `rows`."""
 
     left: NumPyArray
-    right: NumPyArray
-    number: int
+    column: _Numbered
+    at: Optional[NumPyArray]
+    rows: int
+
+    def right(self) -> NumPyArray:
+        """The same numbers for the rows of the right side."""
+        return _Kept(self.column.keys, self.at).whole(self.column.groups().codes, self.rows, -1)
 
 
 def _sides_of(left: Column, right: Column) -> _Sides:
     keys, others = _common(left, right)
-    at = _narrowed_rows(left, right)
-    found = _find_rows(others)
-    groups = _numbered(found)
-    with found.table as table:
-        rows = table.get(keys, missing=-1) if keys.dtype.kind == "i" else table.get(keys.view(f"i{keys.dtype.itemsize}"), -1)
-    if len(groups.firsts) == len(others):
-        codes = rows.astype(np.int64)
-    else:
-        numbers = np.append(groups.codes, np.int64(-1))  # the last one is that of row -1
-        codes = numbers[rows]
+    numbered = _Numbered(others)
+    codes = numbered.find(keys)
     if left.known is not None:
         codes[~left.known] = -1
-    theirs = groups.codes
-    if at is not None:
-        theirs = np.full(len(right), -1, np.int64)
-        theirs[at] = groups.codes
-    return _Sides(codes, theirs, len(groups.firsts))
+    return _Sides(codes, numbered, _narrowed_rows(left, right), len(right))
 
 
 def _narrowed_rows(left: Column, right: Column) -> Optional[NumPyArray]:
@@ -830,18 +785,20 @@ def _match(lefts: List[Column], rights: List[Column], how: str) -> Tuple[NumPyAr
         return np.flatnonzero(codes >= 0), codes
     if how == "anti":
         return np.flatnonzero(codes < 0), codes
-    if sides.number == len(sides.right):  # every row of the right has a key of its own: the number is the row
+    if sides.column.number == sides.rows:  # every row of the right has a key of its own: the number is the row
         if how == "inner":
             own = np.flatnonzero(codes >= 0)
-            return own, codes[own]
+            return own, codes if len(own) == len(codes) else codes[own]
         own, others = np.arange(len(codes)), codes
     else:
-        own, others = _expanded(sides, how)
+        own, others = sides.column.pairs(codes, how != "inner")
+        if sides.at is not None:
+            others = np.append(sides.at, np.int64(-1))[others]
     if how == "outer":
-        hit = np.zeros(sides.number + 1, bool)
+        hit = np.zeros(sides.column.number + 1, bool)
         hit[codes] = True
         hit[-1] = False
-        alone = np.flatnonzero(~hit[sides.right])
+        alone = np.flatnonzero(~hit[sides.right()])
         own = np.concatenate([own, np.full(len(alone), -1, np.int64)])
         others = np.concatenate([others, alone])
     return own, others
@@ -851,42 +808,14 @@ def _both(first: _Sides, second: _Sides) -> _Sides:
     """Groups of rows that are equal in both."""
 
     def key(a: NumPyArray, b: NumPyArray) -> NumPyArray:
-        return np.where((a < 0) | (b < 0), np.int64(-1), a * np.int64(second.number) + b)
+        return np.where((a < 0) | (b < 0), np.int64(-1), a * np.int64(second.column.number) + b)
 
     def column(keys: NumPyArray) -> Column:
         made = Column(keys, "keys")
         made.known = None if bool((keys >= 0).all()) else keys >= 0
         return made
 
-    return _sides_of(column(key(first.left, second.left)), column(key(first.right, second.right)))
-
-
-def _expanded(sides: _Sides, how: str) -> Tuple[NumPyArray, NumPyArray]:
-    """A row for each pair of rows of one group."""
-    order = _by_code(sides.right)
-    counts = np.bincount(sides.right[sides.right >= 0], minlength=sides.number)
-    begins = np.cumsum(counts) - counts + (len(sides.right) - int(counts.sum()))  # rows of no group come first
-    counts, begins = np.append(counts, 0), np.append(begins, 0)
-    matches = counts[sides.left]
-    if how != "inner":
-        order = np.append(order, np.int64(-1))
-        begins[-1] = len(order) - 1
-        matches = np.maximum(matches, 1)
-    own = np.repeat(np.arange(len(sides.left)), matches)
-    ends = np.cumsum(matches)
-    shift = begins[sides.left] - (ends - matches)
-    return own, order[np.arange(len(own)) + np.repeat(shift, matches)]
-
-
-def _by_code(codes: NumPyArray) -> NumPyArray:
-    """Rows by their code, from -1 on, in their own order where codes are equal. NumPy sorts 16 bits by counting."""
-    shifted = codes + 1
-    order = np.argsort(shifted.astype(np.uint16), kind="stable")
-    largest = int(shifted.max()) if len(codes) else 0
-    for bits in range(16, max(largest.bit_length(), 1), 16):
-        digits = (shifted >> bits).astype(np.uint16)
-        order = order[np.argsort(digits[order], kind="stable")]
-    return order
+    return _sides_of(column(key(first.left, second.left)), column(key(first.right(), second.right())))
 
 
 def _merge_frames(

@@ -120,7 +120,7 @@ case_of "P-03: another size"
 broken 'P-03: its descriptor has 24 bytes, .* [0-9]+: build it again$' -DSIZE=24
 
 case_of "P-04: no role"
-broken 'P-04: its role is 77, roles are numbered 0 to 3: end it with TSR_PLUGIN$' -DROLE=77
+broken 'P-04: its role is 77, roles are numbered 0 to 4: end it with TSR_PLUGIN$' -DROLE=77
 
 case_of "P-05: no name"
 for name in '""' '"Bad"' '"9bad"' '"bad-name"' '"../bad"' '"abcdefghijklmnopqrstuvwxy"'; do

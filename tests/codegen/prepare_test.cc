@@ -24,7 +24,7 @@ protected:
     folder = testing::TempDir() + "prepare_cache";
     std::filesystem::remove_all(folder);
     setenv("XDG_CACHE_HOME", folder.c_str(), 1);
-    setenv("TESSERA_PLUGINS", "layouts:probing:hashers:allocators", 1);
+    setenv("TESSERA_PLUGINS", "layouts:probing:hashers:allocators:eviction", 1);
   }
   std::string folder;
 };

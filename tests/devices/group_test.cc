@@ -123,7 +123,7 @@ uint32_t most() { return backend() == "cpu" ? 3 : 2; }
 
 tsr_status make(uint32_t rank, tsr_group *group, const std::string &words, tsr_table **table, tsr_error *error) {
   tsr_options options = {};
-  options.plugins = "layouts:probing:hashers:allocators";
+  options.plugins = "layouts:probing:hashers:allocators:eviction";
   tsr_spec *spec = spec_of(words + " devices=" + device_of(rank));
   const tsr_status status = tsr_group_table_create(group, spec, &options, table, error);
   tsr_spec_free(spec);
@@ -281,7 +281,7 @@ int save_life(uint32_t rank, uint32_t size, const std::string &id) {
   NEED_OK(tsr_table_save(saved, path.c_str(), &error));
   tsr_table_destroy(saved);
   tsr_load_options options = {};
-  options.plugins = "layouts:probing:hashers:allocators";
+  options.plugins = "layouts:probing:hashers:allocators:eviction";
   NEED_OK(tsr_group_table_load(group, path.c_str(), &options, &table, &error));
   uint64_t count = 0;
   NEED_OK(tsr_size(table, &count, &error));
@@ -323,7 +323,7 @@ TEST(Loading, TheFileOfOneProcess) {
   const auto life = [&](uint32_t rank, const std::string &) {
     tsr_load_options options = {};
     const std::string device = device_of(rank);
-    options.plugins = "layouts:probing:hashers:allocators";
+    options.plugins = "layouts:probing:hashers:allocators:eviction";
     options.device = device.c_str();
     std::vector<uint32_t> keys, found(1000);
     for (uint32_t i = 0; i < 1000; i++) keys.push_back(key_of(i));

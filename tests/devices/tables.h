@@ -73,7 +73,7 @@ inline std::vector<Made> kinds() {
 inline void link_ahead(const tsr_spec *spec) {
   const char *sm = getenv("TSR_TEST_LINK_SM");
   tsr_options options = {};
-  options.plugins = "layouts:probing:hashers:allocators";
+  options.plugins = "layouts:probing:hashers:allocators:eviction";
   options.capacity = 1000;
   tsr_error error = {};
   for (uint32_t call = TSR_PREPARE_INSERT; sm && call <= TSR_PREPARE_EXPORT; call *= 2)
@@ -99,7 +99,7 @@ inline tsr_spec *spec_of(const std::string &words) {
 
 inline tsr_status try_table(const std::string &words, tsr_table **table, tsr_error *error) {
   tsr_options options = {};
-  options.plugins = "layouts:probing:hashers:allocators";
+  options.plugins = "layouts:probing:hashers:allocators:eviction";
   tsr_spec *spec = spec_of(words);
   const tsr_status status = tsr_table_create(spec, &options, table, error);
   tsr_spec_free(spec);

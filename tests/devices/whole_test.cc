@@ -77,7 +77,7 @@ void expect_pairs(tsr_table *table, const Pairs &pairs) {
 
 tsr_status load(const std::string &path, tsr_table **table, tsr_error *error, const char *devices = nullptr) {
   tsr_load_options options = {};
-  options.plugins = "layouts:probing:hashers:allocators";
+  options.plugins = "layouts:probing:hashers:allocators:eviction";
   options.device = devices;
   return tsr_table_load(path.c_str(), &options, table, error);
 }

@@ -309,7 +309,7 @@ Verdict explore_case(const Case &c, Model model, const Fault &fault, const Limit
   Verdict verdict;
   tsr_error error = {};
   tsr_options options = {};
-  options.plugins = "layouts:probing:hashers:allocators";
+  options.plugins = "layouts:probing:hashers:allocators:eviction";
   tsr_spec *spec = spec_of("clean=no " + c.spec);
   tsr_table *table = nullptr;
   const tsr_status status = tsr_table_create(spec, &options, &table, &error);

@@ -17,7 +17,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-const char plugins[] = "layouts:probing:hashers:allocators";
+const char plugins[] = "layouts:probing:hashers:allocators:eviction";
 
 std::string spec(const std::string &name, const std::string &extra, const std::string &layout = "packed",
                  const std::string &probing = "cuckoo") {

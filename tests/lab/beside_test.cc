@@ -19,7 +19,7 @@ Outcome bench(const std::string &table, Words words) {
                                    "layout = packed\nprobing = cuckoo\nhasher = murmur3\nbackend = "
                                    "cpu\n[layout]\nbucket_slots = 8\n");
   words.insert(words.begin(),
-               {path, "--plugins", "layouts:probing:hashers:allocators", "--n", "5000", "--repeat", "1"});
+               {path, "--plugins", "layouts:probing:hashers:allocators:eviction", "--n", "5000", "--repeat", "1"});
   return run(tsr_bench_command, words);
 }
 
@@ -101,7 +101,7 @@ TEST(Beside, SweepsMeasureThemWithEachTable) {
   const std::string csv = testing::TempDir() + "sweep.csv";
   std::remove(csv.c_str());
   const auto sweep = [&](Words more) {
-    more.insert(more.begin(), {path, "--plugins", "layouts:probing:hashers:allocators", "--csv", csv});
+    more.insert(more.begin(), {path, "--plugins", "layouts:probing:hashers:allocators:eviction", "--csv", csv});
     Outcome outcome = run(tsr_sweep_command, more);
     std::ifstream file(csv);
     outcome.out = std::string((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());

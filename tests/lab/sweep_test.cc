@@ -14,7 +14,7 @@
 
 namespace {
 
-const char plugins[] = "layouts:probing:hashers:allocators";
+const char plugins[] = "layouts:probing:hashers:allocators:eviction";
 const char base[] = "[table]\nkind = map\nkey_bits = 32\nvalue_bits = 32\nlayout = packed\nprobing = cuckoo\n"
                     "hasher = murmur3\nbackend = cpu\n";
 const char small[] = "[bench]\nn = 300\nrepeat = 1\nops = insert, find100, find0\nloads = .5, .8\n";

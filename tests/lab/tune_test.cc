@@ -11,7 +11,7 @@
 
 namespace {
 
-const char plugins[] = "layouts:probing:hashers:allocators";
+const char plugins[] = "layouts:probing:hashers:allocators:eviction";
 const char table[] =
     "[table]\nkind = map\nkey_bits = 32\nvalue_bits = 32\nbackend = cpu\nhasher = murmur3\nlayout = packed\n";
 const char space[] = "[sweep]\ntable.probing = cuckoo, linear, quadratic\nlayout.bucket_slots = 1..8 *2\n";

@@ -54,7 +54,7 @@ double stated_load(const Scheme &scheme, uint64_t pairs) {
   TablePointer table = table_of(scheme, pairs, 1, 1, false);
   tsr_error error = {};
   tsr_options options = {};
-  options.plugins = "layouts:probing:hashers";
+  options.plugins = "layouts:probing:hashers:eviction";
   char *text = nullptr;
   EXPECT_EQ(tsr_spec_check(tsr_table_spec(table.get()), &options, &text, &error), TSR_OK) << error.message;
   const std::string lines = text ? text : "";

@@ -67,7 +67,7 @@ inline TablePointer table_of(const Scheme &scheme, uint64_t pairs, double load, 
   tsr_spec *spec = nullptr;
   tsr_table *table = nullptr;
   tsr_options options = {};
-  options.plugins = "layouts:probing:hashers";
+  options.plugins = "layouts:probing:hashers:eviction";
   EXPECT_EQ(tsr_spec_parse(text.c_str(), "test.ini", &spec, &error), TSR_OK) << error.message << "\n" << text;
   EXPECT_EQ(tsr_table_create(spec, &options, &table, &error), TSR_OK) << error.message << "\n" << text;
   tsr_spec_free(spec);

@@ -414,7 +414,7 @@ class OperationsTest(unittest.TestCase):
         with Table(spec(kind="index", key_bits=64)) as table:
             with self.assertRaisesRegex(tessera.Unsupported, "eviction = NAME"):
                 table.touch([1])
-            with self.assertRaisesRegex(tessera.Unsupported, "eviction = lru"):
+            with self.assertRaisesRegex(tessera.Unsupported, "eviction = NAME"):
                 table.evicted()
         with tessera.Index("int64", capacity=2, eviction="lfu", backend="cpu") as rows:
             rows.number([-5, -5, 7])

@@ -18,7 +18,7 @@
 
 namespace {
 
-const char *const kPlugins = "layouts:probing:hashers:allocators";
+const char *const kPlugins = "layouts:probing:hashers:allocators:eviction";
 const size_t kFiles = 575;
 
 // A pair; a value is its bytes.

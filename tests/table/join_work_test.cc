@@ -18,7 +18,7 @@ extern "C" {
 
 namespace {
 
-const char *const kPlugins = "layouts:probing:hashers:allocators";
+const char *const kPlugins = "layouts:probing:hashers:allocators:eviction";
 
 uint64_t items; // of all steps since it was set
 

@@ -22,7 +22,7 @@ namespace {
 
 using tessera_test::Random;
 
-constexpr const char *kPlugins = "layouts:probing:hashers:allocators";
+constexpr const char *kPlugins = "layouts:probing:hashers:allocators:eviction";
 
 tsr_status make(const std::string &text, uint64_t capacity, tsr_table **table, tsr_error *error) {
   tsr_spec *spec = nullptr;

@@ -181,7 +181,7 @@ static uint32_t usual_calls(const tsr_spec *spec) {
   const uint32_t always = TSR_PREPARE_INSERT | TSR_PREPARE_ERASE | TSR_PREPARE_SIZE;
   if (kind && strcmp(kind, "multimap") == 0) return always | TSR_PREPARE_FIND | TSR_PREPARE_FIND_ALL;
   if (kind && (strcmp(kind, "map") == 0 || strcmp(kind, "counter") == 0 || strcmp(kind, "index") == 0))
-    return always | TSR_PREPARE_FIND;
+    return always | TSR_PREPARE_FIND | TSR_PREPARE_FIND_OR_INSERT;
   return always | TSR_PREPARE_CONTAINS | TSR_PREPARE_COUNT_ALL;
 }
 

@@ -23,6 +23,7 @@ extern const tsr_command tsr_link_command; /* check_command.c */
 extern const tsr_command tsr_run_command;
 extern const tsr_command tsr_count_command;
 extern const tsr_command tsr_join_command;
+extern const tsr_command tsr_unique_command;
 extern const tsr_command tsr_exec_command;
 extern const tsr_command tsr_demo_command;
 extern const tsr_command tsr_new_command;

@@ -26,12 +26,12 @@ static const tsr_command version_command = {{"version", "", "Prints the version.
   { &tsr_##name##_synopsis, NULL, tsr_##name##_command }
 
 const tsr_command_row tsr_commands[] = {
-    OWN(tsr_demo_command), OWN(tsr_list_command),   OWN(tsr_describe_command), OWN(tsr_check_command),
-    OWN(tsr_link_command), OWN(tsr_run_command),    OWN(tsr_count_command),    OWN(tsr_join_command),
-    OWN(tsr_exec_command), OWN(tsr_new_command),    OWN(tsr_conform_command),  OWN(tsr_experiment_command),
-    OWN(tsr_tune_command), OWN(tsr_plot_command),   OWN(tsr_report_command),   OF_LABORATORY(bench),
-    OF_LABORATORY(sweep),  OF_LABORATORY(roofline), OWN(tsr_complete_command), OWN(tsr_help_command),
-    OWN(version_command),  {NULL, NULL, NULL}};
+    OWN(tsr_demo_command),       OWN(tsr_list_command), OWN(tsr_describe_command), OWN(tsr_check_command),
+    OWN(tsr_link_command),       OWN(tsr_run_command),  OWN(tsr_count_command),    OWN(tsr_join_command),
+    OWN(tsr_unique_command),     OWN(tsr_exec_command), OWN(tsr_new_command),      OWN(tsr_conform_command),
+    OWN(tsr_experiment_command), OWN(tsr_tune_command), OWN(tsr_plot_command),     OWN(tsr_report_command),
+    OF_LABORATORY(bench),        OF_LABORATORY(sweep),  OF_LABORATORY(roofline),   OWN(tsr_complete_command),
+    OWN(tsr_help_command),       OWN(version_command),  {NULL, NULL, NULL}};
 enum { COMMANDS = sizeof tsr_commands / sizeof tsr_commands[0] - 1 };
 
 const tsr_command_row *tsr_command_find(const char *word) {

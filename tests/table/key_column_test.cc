@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// tsr_key_column: numbers, counts, finds and pairs compared with the standard library, with and without parts.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <vector>
+
+#include "core/tessera_tools.h"
+
+namespace {
+
+struct Column {
+  tsr_key_column *column = nullptr;
+  uint64_t distinct = 0;
+  tsr_error error;
+  template <typename Key>
+  explicit Column(const std::vector<Key> &keys) {
+    EXPECT_EQ(tsr_key_column_create(8 * sizeof(Key), keys.size(), keys.data(), &column, &distinct, &error), TSR_OK);
+  }
+  ~Column() { tsr_key_column_free(column); }
+};
+
+// n keys of `distinct` values; every second one is the same, if they are skewed.
+template <typename Key>
+std::vector<Key> some_keys(uint64_t n, uint64_t distinct, bool is_skewed) {
+  std::mt19937_64 random(n + distinct);
+  std::vector<Key> keys(n);
+  for (uint64_t i = 0; i < n; i++) {
+    const uint64_t chosen = random() % distinct;
+    keys[i] = static_cast<Key>((is_skewed && i % 2 ? 0 : chosen) * 0x9E3779B1u << 5);
+  }
+  return keys;
+}
+
+template <typename Key>
+void expect_right(const std::vector<Key> &keys) {
+  std::map<Key, int64_t> numbers;
+  std::vector<int64_t> firsts, expected(keys.size()), told(keys.size());
+  std::vector<uint64_t> counts;
+  std::vector<Key> distinct;
+  for (size_t i = 0; i < keys.size(); i++) {
+    const auto [at, is_new] = numbers.emplace(keys[i], static_cast<int64_t>(distinct.size()));
+    if (is_new) {
+      firsts.push_back(static_cast<int64_t>(i));
+      counts.push_back(0);
+      distinct.push_back(keys[i]);
+    }
+    expected[i] = at->second;
+    counts[static_cast<size_t>(at->second)]++;
+  }
+  Column c(keys);
+  ASSERT_EQ(c.distinct, distinct.size());
+  std::vector<uint32_t> shorts(keys.size());
+  std::vector<int64_t> told_firsts(c.distinct);
+  std::vector<uint64_t> told_counts(c.distinct);
+  std::vector<Key> told_keys(c.distinct);
+  tsr_key_column_arrays arrays = {};
+  arrays.size = sizeof arrays;
+  arrays.numbers = told.data();
+  arrays.short_numbers = shorts.data();
+  arrays.firsts = told_firsts.data();
+  arrays.counts = told_counts.data();
+  arrays.keys = told_keys.data();
+  ASSERT_EQ(tsr_key_column_tell(c.column, &arrays, &c.error), TSR_OK);
+  EXPECT_EQ(told, expected);
+  EXPECT_EQ(std::vector<int64_t>(shorts.begin(), shorts.end()), expected);
+  EXPECT_EQ(told_firsts, firsts);
+  EXPECT_EQ(told_counts, counts);
+  EXPECT_EQ(told_keys, distinct);
+  std::vector<Key> asked(keys.begin(), keys.begin() + static_cast<long>(keys.size() / 3));
+  for (Key k = 1; k < 3000; k++) asked.push_back(k);
+  std::vector<int64_t> found(asked.size());
+  std::vector<uint8_t> present(asked.size());
+  ASSERT_EQ(tsr_key_column_find(c.column, asked.size(), asked.data(), found.data(), present.data(), &c.error), TSR_OK);
+  for (size_t i = 0; i < asked.size(); i++) {
+    const auto at = numbers.find(asked[i]);
+    ASSERT_EQ(found[i], at == numbers.end() ? -1 : at->second) << i;
+    ASSERT_EQ(present[i], at != numbers.end()) << i;
+  }
+}
+
+TEST(KeyColumn, IsRightAtAnySize) {
+  for (uint64_t n : {0, 1, 2, 100, 5000, 70000, 400000})
+    for (uint64_t distinct : {1, 30, 20000, 1000000})
+      for (bool is_skewed : {false, true}) {
+        SCOPED_TRACE(testing::Message() << n << " rows of " << distinct << (is_skewed ? ", skewed" : ""));
+        expect_right(some_keys<uint64_t>(n, distinct, is_skewed));
+        expect_right(some_keys<uint32_t>(n, distinct, is_skewed));
+      }
+}
+
+// One thread goes on without parts up to two million distinct keys.
+TEST(KeyColumn, IsRightInParts) { expect_right(some_keys<uint64_t>(2200000, UINT64_MAX >> 30, false)); }
+
+TEST(KeyColumn, PairsComeInOrder) {
+  const std::vector<uint64_t> right = {42, 7, 7, 5};
+  const std::vector<int64_t> left = {1, -1, 0};
+  Column c(right);
+  uint64_t count = 0;
+  for (uint32_t keeps_all : {0u, 1u}) {
+    std::vector<int64_t> own(8), others(8);
+    tsr_key_column_pairs pairs = {};
+    pairs.size = sizeof pairs;
+    pairs.n = left.size();
+    pairs.numbers = left.data();
+    pairs.keeps_all = keeps_all;
+    ASSERT_EQ(tsr_key_column_pair(c.column, &pairs, &count, &c.error), TSR_OK);
+    ASSERT_EQ(count, keeps_all ? 4u : 3u);
+    pairs.left_rows = own.data();
+    pairs.right_rows = others.data();
+    pairs.room = count - 1;
+    EXPECT_EQ(tsr_key_column_pair(c.column, &pairs, &count, &c.error), TSR_BAD_ARGUMENT);
+    pairs.room = count;
+    ASSERT_EQ(tsr_key_column_pair(c.column, &pairs, &count, &c.error), TSR_OK);
+    own.resize(count);
+    others.resize(count);
+    EXPECT_EQ(own, keeps_all ? std::vector<int64_t>({0, 0, 1, 2}) : std::vector<int64_t>({0, 0, 2}));
+    EXPECT_EQ(others, keeps_all ? std::vector<int64_t>({1, 2, -1, 0}) : std::vector<int64_t>({1, 2, 0}));
+  }
+}
+
+TEST(KeyColumn, RefusesWhatItCannotDo) {
+  tsr_key_column *column = nullptr;
+  uint64_t distinct = 0;
+  tsr_error error;
+  const uint64_t key = 7;
+  EXPECT_EQ(tsr_key_column_create(16, 1, &key, &column, &distinct, &error), TSR_BAD_ARGUMENT);
+  EXPECT_EQ(tsr_key_column_create(64, 1, nullptr, &column, &distinct, &error), TSR_BAD_ARGUMENT);
+  EXPECT_EQ(tsr_key_column_create(64, TSR_KEY_COLUMN_MOST + 1, &key, &column, &distinct, &error), TSR_UNSUPPORTED);
+  EXPECT_EQ(column, nullptr);
+}
+
+} // namespace
