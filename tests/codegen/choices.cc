@@ -28,7 +28,7 @@ const std::string &plugin_folders() {
     const char *given = getenv("TESSERA_PLUGINS");
     if (given && *given) return std::string(given);
     std::string found;
-    for (const char *folder : {"layouts", "probing", "hashers", "allocators", "plugins/template/layout",
+    for (const char *folder : {"layouts", "probing", "hashers", "allocators", "eviction", "plugins/template/layout",
                                "plugins/template/probing", "plugins/template/hasher", "plugins/template/allocator"})
       if (access(folder, F_OK) == 0) found += (found.empty() ? "" : ":") + std::string(folder);
     return found;

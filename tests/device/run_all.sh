@@ -53,7 +53,7 @@ processes=${PROCESSES:-$((8 * gpus))}
 limit_s=${LIMIT_S:-570} end_s=$((SECONDS + ${LIMIT_S:-570}))
 link_s=$((limit_s * ${LINK_SHARE:-50} / 100))
 device_numbers=$(seq -s , 0 $((gpus - 1)))
-suites=${SUITES-endurance endurance_without_guard races races_without_guard repeats histories index rows device}
+suites=${SUITES-endurance endurance_without_guard races races_without_guard repeats histories index fold rows device}
 [[ ! $sanitize ]] || suites=${SUITES-races device}
 filter=("$@")
 [[ ! $sanitize || $# -gt 0 ]] || filter=('--gtest_filter=Small*')
