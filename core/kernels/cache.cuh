@@ -344,8 +344,9 @@ TSR_INLINE cache_done cache_sweep(const tsr_ctx *c, const tsr_cache_run *a, uint
   for (uint32_t turn = 0; turn < TSR_FACT(c, tile_lanes); turn++) {
     const uint32_t active = todo >> turn & 1u;
     if (!tsr_warp_any(c, active)) continue;
+    const uint64_t ref = tsr_shuffle64(c, i, turn); /* by all lanes of the warp */
     const tsr_ctx work = tsr_masked(c, active);
-    const uint32_t done = cache_sweep_bucket(&work, a, active ? tsr_shuffle64(c, i, turn) : 0);
+    const uint32_t done = cache_sweep_bucket(&work, a, active ? ref : 0);
     all.hits += c->lane == 0 ? done : 0;
   }
   return all;
