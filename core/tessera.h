@@ -216,7 +216,8 @@ typedef struct tsr_unique_arrays { /* in host or device memory; NULL = not wante
   uint64_t room;     /* of keys and counts */
   uint32_t keep;     /* 1: the table has the keys afterwards, with their numbers; 0: it is empty afterwards */
   uint32_t column_count;
-  const tsr_unique_column *columns; /* column_count, or NULL; columns with the same values are best next to each other */
+  const tsr_unique_column
+      *columns; /* column_count, or NULL; columns with the same values are best next to each other */
 } tsr_unique_arrays;
 /* kind = index: clears the table, numbers the keys, and writes how many are distinct to *count. On a GPU with numbering = any
  * and keep = 0 the batch is worked on without the table, which may then be of any size: that is several times as fast. It

@@ -46,6 +46,7 @@ done < <(list_widths key_payload)
 start compile pool core/cpu/pool.c
 start compile pool_system core/cpu/pool.c -DTSR_POOL_SYSTEM=1
 device tsr_bulk_images key_payload core/kernels/launch.cu
+device tsr_cache_images key_payload core/kernels/cache.cu
 device tsr_match_images none core/batch/match.cu
 device tsr_pages_images key_payload core/batch/batch.cu
 device tsr_pool_images none core/kernels/pool.cu

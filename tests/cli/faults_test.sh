@@ -192,7 +192,7 @@ done
 case_of "without memory for a larger table every pair is in the table or handed back, and the program says so"
 seq 1 10200000 >many.txt
 (
-  ulimit -v $((700 * 1024))
+  ulimit -v $((780 * 1024))
   OMP_NUM_THREADS=2 exec "$tessera" run spec.ini "${cpu[@]}" --set table.growth=double --set table.load_factor=0.99 \
     --set table.capacity=10M --insert many.txt --value one --unplaced left.tsv --export pairs_in.tsv --quiet
 ) >out 2>err

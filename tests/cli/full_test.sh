@@ -91,6 +91,7 @@ expect_rows out '20000 1'
 case_of "every recipe takes as many pairs as its capacity says, at its defaults"
 for recipe in "$specs"/*.ini; do
   text=$(sed '/^capacity/d' "$recipe")
+  [[ $text != *'kind = cache'* ]] || continue # which gives up pairs of a full bucket
   value=()
   [[ $text != *value_bits* ]] || value=(--value ordinal)
   echo "$text" >recipe.ini

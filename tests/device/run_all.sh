@@ -120,19 +120,24 @@ echo "linked $linked cubins in $((SECONDS - started)) s on $cores cores$is_late"
 # ---- Running -------------------------------------------------------------------------------------
 
 # First each case that is no parameter's, because those work on the largest tables. Then shards of the others.
-# Tests that must see a race in one of their cases get many in each shard.
+# Tests that must see a race in one of their cases get many in each shard, and their cases are not run alone.
+must_see_races='^(histories|races_without_guard)$'
 list_jobs() {
-  local suite cases shards i
+  local suite cases shards i what
   if [[ $FILTER == '' ]]; then
-    for suite in $suites; do grep -v / "$results/$suite.list" | sed "s/.*/$suite 0 1 &/" || true; done
+    for suite in $suites; do
+      [[ $suite =~ $must_see_races ]] || grep -v / "$results/$suite.list" | sed "s/.*/$suite 0 1 &/" || true
+    done
   fi
   for tool in ${tools:-''}; do
     for suite in $suites; do
       cases=$(wc -l <"$results/$suite.list")
       shards=$((cases / 16 + 1))
-      [[ ! $suite =~ ^(histories|races_without_guard)$ ]] || shards=$((cases / 50 + 1))
+      [[ ! $suite =~ $must_see_races ]] || shards=$((cases / 50 + 1))
       [[ ! $suite =~ ^(endurance|group) ]] || shards=$((cases / 5 + 1))
-      for ((i = 0; i < shards; i++)); do echo "$suite $i $shards */*${tool:+ $tool}"; done
+      what='*/*'
+      [[ ! $suite =~ $must_see_races ]] || what='*'
+      for ((i = 0; i < shards; i++)); do echo "$suite $i $shards $what${tool:+ $tool}"; done
     done
   done
 }

@@ -123,7 +123,7 @@ for command in $commands; do
   grep -q "^\.BR tessera..$command (1)" "$pages/tessera.1" || fail "tessera.1 does not name $command"
   env -i "$tessera" "$command" --help | sed -nE 's/^  (-[^ ]+)( .*)?$/\1/p' >options
   [[ -s options || $command == version || $command == complete ]] || fail "$command has no options"
-  while read -r option; do tr -d '\\' <"$page" | grep -qE "^\.B $option( |\$)" || fail "$command has no $option"; done <options
+  while read -r option; do tr -d '\\' <"$page" | grep -E "^\.B $option( |\$)" >/dev/null || fail "$command has no $option"; done <options
 done
 for status in 0 1 2 3 130 143; do grep -q "^\.B $status\$" "$pages/tessera.1" || fail "no exit status $status"; done
 

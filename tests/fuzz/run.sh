@@ -55,7 +55,7 @@ build_core() {
         -DTSR_PAYLOAD_BITS=$payload -c -o "$folder/bulk_k${key}c$payload.o" core/cpu/bulk.c
     done
   done
-  for image in bulk:kernels/launch pages:batch/batch zone:batch/zones; do
+  for image in bulk:kernels/launch cache:kernels/cache pages:batch/batch zone:batch/zones; do
     TSR_NVCC='' bash plugins/build_images.sh --widths key_payload --symbol "tsr_${image%:*}_images" --sdk-root . \
       --out "$folder/${image%:*}_images.o" "core/${image#*:}.cu"
   done
