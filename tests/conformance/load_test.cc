@@ -87,7 +87,7 @@ TEST_P(OnPlugin, P08_ImagesCoverTheWidths) {
   size_t of_128 = 0; // those that its source says it has code for (TSR_KEYS_128)
   for (const auto &row : rows) of_128 += row.first == 128;
   EXPECT_EQ(rows.size() - of_128, any_key ? 1u : any_payload ? 2u : 6u);
-  EXPECT_EQ(of_128 > 0, std::string(plugin->source).find("define TSR_KEYS_128") != std::string::npos);
+  EXPECT_LE(of_128, any_key ? 0u : any_payload ? 1u : 3u);
 }
 
 TEST_P(OnPlugin, P09_P10_PrintsNothingInAProcessOfItsOwn) {
