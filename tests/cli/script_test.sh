@@ -110,7 +110,7 @@ touch "$checkout/layouts/a.c"
 expect_says old 1
 
 case_of "folders that are named are searched before those that are built here"
-built=$bin/layouts:$bin/probing:$bin/hashers:$bin/allocators
+built=$bin/layouts:$bin/probing:$bin/hashers:$bin/allocators:$bin/eviction
 run env
 [[ $(cat "$work/out") == "$built" ]] || fail "searches $(cat "$work/out")"
 TESSERA_PLUGINS=/mine run env
