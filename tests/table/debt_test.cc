@@ -75,7 +75,8 @@ protected:
           << error_.message;
       const uint64_t there = static_cast<uint64_t>(std::count(found.begin(), found.end(), 1));
       EXPECT_LE(there, i ? 0 : kKeys);
-      EXPECT_GE(there + report().not_placed + report().evicted, i ? 0 : kKeys) << "more is missing than was handed back";
+      EXPECT_GE(there + report().not_placed + report().evicted, i ? 0 : kKeys)
+          << "more is missing than was handed back";
       *looks[i] = static_cast<double>(report().find_probes - before) / kKeys;
     }
   }
