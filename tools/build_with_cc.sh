@@ -42,7 +42,7 @@ for source in core/{spec,compose,batch,table,devices,cpu,cuda,kernels,user}/*.c 
 done
 while read -r key payload suffix; do
   start compile "bulk$suffix" core/cpu/bulk.c -O3 "-DTSR_KEY_BITS=$key" "-DTSR_PAYLOAD_BITS=$payload"
-done < <(list_widths key_payload)
+done < <(list_widths key_payload 0 32 64)
 start compile pool core/cpu/pool.c
 start compile pool_system core/cpu/pool.c -DTSR_POOL_SYSTEM=1
 device tsr_bulk_images key_payload core/kernels/launch.cu

@@ -49,7 +49,7 @@ build_core() {
   mkdir -p "$folder"
   bash core/embed_headers.sh plugins/*.h plugins/*.cuh -- core/kernels/facts.h core/kernels/*.{h,cuh} core/cpu/range.cuh \
     >"$folder/headers.c"
-  for key in 32 64; do
+  for key in 32 64 128; do
     for payload in 0 32 64; do
       "${CLANG:-clang}" "${flags[@]}" -fsanitize=fuzzer-no-link,address,undefined -DTSR_KEY_BITS=$key \
         -DTSR_PAYLOAD_BITS=$payload -c -o "$folder/bulk_k${key}c$payload.o" core/cpu/bulk.c
