@@ -115,8 +115,8 @@ uint32_t tsr_worker_calls(const tsr_worker *worker) {
 /* A find with and one without codes are the same kernel. A loaded table allows finds only. */
 tsr_status tsr_worker_warm_up(const tsr_worker *worker, tsr_error *error) {
   const tsr_job *job = worker->job;
-  uint64_t key = 0, value[TSR_VALUE_BYTES_MAX / 8] = {0}, numbers[2];
-  tsr_worker one = {.job = worker->job, .keys = &key, .values = job->value_bits ? value : NULL, .numbers = numbers};
+  uint64_t key[2] = {0}, value[TSR_VALUE_BYTES_MAX / 8] = {0}, numbers[2]; /* a key has at most 128 bits */
+  tsr_worker one = {.job = worker->job, .keys = key, .values = job->value_bits ? value : NULL, .numbers = numbers};
   bool done[TSR_JOB_VERBS] = {false};
   tsr_status status = TSR_OK;
   for (size_t i = 0; status == TSR_OK && i < job->step_count; i++) {
