@@ -27,6 +27,9 @@
  *   find_all, count_all  ask for all values of each key, or how many they are: once for each, as erase does. --keys
  *                repeat:M makes n pairs with n / M distinct keys
  *   join         counts the pairs whose key the table holds, by joining it with itself: mops are its pairs
+ *   number       numbers the n keys with an index: mops are the keys of the batch
+ *   unique, unique_counts, unique_inverse  the distinct keys of the batch, by tsr_unique of an index; with how often each comes;
+ *                with the number of each of the n keys
  *
  * allocate, release and churn measure the allocators of the specs instead: bench_pool.h. --devices measures the specs on
  * several devices, whatever they say of them: bench_devices.h.

@@ -16,13 +16,23 @@ typedef unsigned long long llu; /* for printf */
 enum { SMALL_PART = 1000 }; /* a table that is to grow is made for that many times fewer pairs */
 
 static const tsr_bench_operation *const operations[TSR_BENCH_TABLE_OPS] = {
-    [TSR_BENCH_INSERT] = &tsr_bench_insert,     [TSR_BENCH_INCREMENTAL] = &tsr_bench_incremental,
-    [TSR_BENCH_REBUILD] = &tsr_bench_rebuild,   [TSR_BENCH_FIND100] = &tsr_bench_find100,
-    [TSR_BENCH_FIND50] = &tsr_bench_find50,     [TSR_BENCH_FIND0] = &tsr_bench_find0,
-    [TSR_BENCH_FIND_ALL] = &tsr_bench_find_all, [TSR_BENCH_COUNT_ALL] = &tsr_bench_count_all,
-    [TSR_BENCH_JOIN] = &tsr_bench_join,         [TSR_BENCH_ERASE] = &tsr_bench_erase,
-    [TSR_BENCH_MIXED] = &tsr_bench_mixed,       [TSR_BENCH_APPLY] = &tsr_bench_apply,
-    [TSR_BENCH_GROW] = &tsr_bench_grow};
+    [TSR_BENCH_INSERT] = &tsr_bench_insert,
+    [TSR_BENCH_INCREMENTAL] = &tsr_bench_incremental,
+    [TSR_BENCH_REBUILD] = &tsr_bench_rebuild,
+    [TSR_BENCH_FIND100] = &tsr_bench_find100,
+    [TSR_BENCH_FIND50] = &tsr_bench_find50,
+    [TSR_BENCH_FIND0] = &tsr_bench_find0,
+    [TSR_BENCH_FIND_ALL] = &tsr_bench_find_all,
+    [TSR_BENCH_COUNT_ALL] = &tsr_bench_count_all,
+    [TSR_BENCH_JOIN] = &tsr_bench_join,
+    [TSR_BENCH_ERASE] = &tsr_bench_erase,
+    [TSR_BENCH_MIXED] = &tsr_bench_mixed,
+    [TSR_BENCH_APPLY] = &tsr_bench_apply,
+    [TSR_BENCH_GROW] = &tsr_bench_grow,
+    [TSR_BENCH_NUMBER] = &tsr_bench_number,
+    [TSR_BENCH_UNIQUE] = &tsr_bench_unique,
+    [TSR_BENCH_UNIQUE_COUNTS] = &tsr_bench_unique_counts,
+    [TSR_BENCH_UNIQUE_INVERSE] = &tsr_bench_unique_inverse};
 
 bool tsr_bench_needs_fill(tsr_bench_op op) { return operations[op]->before == TSR_BENCH_ON_FILLED; }
 const char *tsr_bench_limit(tsr_bench_op op) { return operations[op]->limit; }
@@ -67,6 +77,8 @@ const void *tsr_bench_values(const tsr_bench_arrays *a, const tsr_contender *on)
 bool tsr_bench_is_filter(const tsr_contender *on) { return is_kind(on, "filter"); }
 
 bool tsr_bench_has_rivals(tsr_bench_op op) { return operations[op]->has_rivals; }
+
+bool tsr_bench_is_of_index(tsr_bench_op op) { return operations[op]->of_index; }
 
 bool tsr_bench_merges(const tsr_bench_arrays *a, const tsr_bench_subject *subject) {
   return subject->merge != TSR_MERGE_NONE && a->model.n < a->model.pairs;

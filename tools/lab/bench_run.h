@@ -33,6 +33,8 @@ TSR_MUST_CHECK tsr_status tsr_bench_fill(tsr_bench_arrays *arrays, tsr_bench_sub
 bool tsr_bench_needs_fill(tsr_bench_op op);
 /* A rival can do it. */
 bool tsr_bench_has_rivals(tsr_bench_op op);
+/* It is one of kind = index, which has no others. */
+bool tsr_bench_is_of_index(tsr_bench_op op);
 
 typedef struct tsr_bench_counts {
   double probes;      /* mean buckets looked at for a key of the operation */
