@@ -55,6 +55,8 @@ typedef struct tsr_bench_operation {
   tsr_status (*prepare)(tsr_bench_arrays *arrays, tsr_error *error); /* NULL = nothing to make */
   /* All that is timed. */
   tsr_status (*start)(const tsr_bench_arrays *arrays, const tsr_contender *on, tsr_error *error);
+  /* The same for item i alone, in the order of `start`, if that is a walk of its own; NULL = it is none. */
+  tsr_status (*start_one)(const tsr_bench_arrays *arrays, const tsr_contender *on, uint64_t i, tsr_error *error);
   /* Sets result->done and complains. */
   tsr_status (*check)(tsr_bench_turn *turn, tsr_error *error);
 } tsr_bench_operation;

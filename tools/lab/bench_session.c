@@ -276,7 +276,7 @@ static tsr_status count_probes(tsr_bench_session *s, tsr_bench_op op, size_t whi
   const tsr_spec *spec = s->lanes[which].entrant->spec;
   const size at = size_of(s, spec);
   tsr_table *counting = NULL;
-  *counts = (tsr_bench_counts){.probes = -1};
+  *counts = (tsr_bench_counts){.probes = -1, .warp_probes = -1};
   if (!s->options->code.probes || s->lanes[which].subject.on.foreign) return TSR_OK;
   tsr_status status = create_table(s->options, spec, at.load, true, at.capacity, &counting, error);
   if (status == TSR_OK) status = tsr_bench_count(&s->arrays, counting, op, counts, error);
@@ -329,6 +329,7 @@ static tsr_status finish_op(tsr_bench_session *s, tsr_bench_op op, size_t which,
   char *each = list_rates(s, l);
   tsr_bench_row row = {.op = tsr_bench_op_name(op),
                        .probes = counts.probes,
+                       .warp_probes = counts.warp_probes,
                        .limit_mops = limit_of(s, &info, op, l->done),
                        .verdict = l->is_right ? TSR_BENCH_RIGHT : TSR_BENCH_WRONG,
                        .utilization = counts.utilization,
