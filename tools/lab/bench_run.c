@@ -235,8 +235,8 @@ static int set_threads(int threads) {
 #endif
 }
 
-/* What a warp waits for whose lanes have a key each: they are asked for one by one, in their order. Only on the host, and not
- * where so many inserts are needed to fill the table. */
+/* What a warp waits for whose lanes have a key each: they are asked for one by one, in their order. Only on the host, and of
+ * inserts only where the table is small. */
 static tsr_status count_warps(const tsr_bench_arrays *a, const tsr_contender *on, const tsr_bench_operation *operation,
                               double *warp_probes, tsr_error *error) {
   const bool fills = operation->before == TSR_BENCH_ON_EMPTY;
