@@ -145,6 +145,8 @@ class Table:
     ) -> None:
         self._prepare(plugins, on_busy)
         made = Spec(spec, settings)
+        if _lost_gpu and made.backend != "cpu":
+            raise Closed(_GPU_AFTER_FORK)
         chosen = options(plugins, capacity, seed)
         handle = c_void_p()
         if group is None:
@@ -172,6 +174,8 @@ class Table:
     ) -> "Table":
         """The table that `save` wrote, as it was, or on another backend ("auto", "cuda", "cpu") or GPU (of a table of
         several, "0,1"). Load only files that you trust."""
+        if _lost_gpu and backend != "cpu":
+            raise Closed(_GPU_AFTER_FORK)
         table = cls.__new__(cls)
         table._prepare(plugins, on_busy)
         chosen = lib.LoadOptions(
@@ -190,8 +194,6 @@ class Table:
     # ---- Its life ----------------------------------------------------------------------------------------------------
 
     def _prepare(self, plugins: Any, on_busy: Literal["wait", "raise"]) -> None:
-        if _forked:
-            raise Closed(_FORKED)
         if on_busy not in ("wait", "raise"):
             raise BadArgument(f'on_busy = {on_busy!r}: is "wait" or "raise"')
         self._plugins, self._on_busy = plugins, on_busy
@@ -227,6 +229,8 @@ class Table:
         self._kind = self._setting("kind", "")
         self._devices: Optional[FrozenSet[int]] = frozenset()  # the GPUs whose memory it sees; None: all
         if info.backend == b"cuda":
+            global _used_gpu
+            _used_gpu = True
             numbers = self._setting("devices", self._setting("device", "0"))
             self._devices = None if numbers == "all" else frozenset(map(_number, numbers.split(",")))
         self._duplicates = self._setting("duplicates", "first")
@@ -1752,21 +1756,36 @@ def _dict(made: ctypes.Structure) -> Dict[str, Any]:
 
 # ---- Forks -----------------------------------------------------------------------------------------------------------
 
-# A child of fork() has the memory of its parent, and none of its threads and no use of its GPU: calls would hang.
-_FORKED = (
-    "this process is a fork of one that had loaded Tessera, whose threads and GPU it does not have: start processes by "
-    'multiprocessing.set_start_method("spawn"), and hand over a table by save and load'
+# A child of fork() has the memory of its parent, and none of its threads and no use of its GPU. So tables on the CPU go on there,
+# by one thread. Tables on a GPU are closed, and so is one that another thread was changing.
+_GPU_AFTER_FORK = (
+    "this process is a fork of one that used a GPU, which it cannot use: start processes by "
+    'multiprocessing.set_start_method("spawn"), or use tables on the CPU (backend = cpu)'
 )
-_forked = False
+_CLOSED_BY_FORK = (
+    "{}: is closed in this process, which is a fork: {}. Start processes by "
+    'multiprocessing.set_start_method("spawn"), which pickles tables'
+)
+_lost_gpu = False  # this process is a fork of one that used a GPU
+_used_gpu = False
 _tables: "weakref.WeakSet[Table]" = weakref.WeakSet()
 
 
 def _after_fork() -> None:
-    global _forked
-    _forked = True
+    global _lost_gpu
+    _lost_gpu = _used_gpu
     for table in list(_tables):
-        table._handle = None
-        table._why_closed = _FORKED
+        if table._handle is None:
+            continue
+        why = "its memory is on a GPU" if table._devices != frozenset() else ""
+        if table._group is not None:
+            why = "the processes of its group do not know of this one"
+        elif not why and not table._lock.acquire(False):
+            why = "another thread was working on the table at the fork"
+        if why:
+            table._why_closed = _CLOSED_BY_FORK.format(repr(table), why)
+            table._handle = None
+        table._lock, table._owner = threading.Lock(), 0
 
 
 os.register_at_fork(after_in_child=_after_fork)
