@@ -5,7 +5,7 @@ answers become columns of the same library. Read next: _verbs.py.
 
 import importlib
 import sys
-from typing import Any, Dict, List, Literal, Optional, Protocol, Sequence, Tuple, TypeVar, Union
+from typing import Any, Dict, List, Literal, Optional, Protocol, Sequence, Set, Tuple, TypeVar, Union
 
 import numpy as np
 
@@ -134,6 +134,26 @@ def _no_numbers(name: str, library: str, values: NumPyArray) -> WrongType:
         f"{name}: holds {what}, and verbs work on numbers, dates and times: pass {way}; for isin and merge number the values of both "
         "columns together"
     )
+
+
+_no_columns: Set[type] = {np.ndarray, int, float, list}  # types that were looked at
+
+
+def plain(thing: Any, name: str) -> Any:
+    """A column of pandas, polars or Arrow as an array of NumPy, without nulls; other things as they are."""
+    if type(thing) in _no_columns:
+        return thing
+    if not (library_of(thing) in ("pandas", "polars", "pyarrow") or _arrow.is_arrow(thing)):
+        _no_columns.add(type(thing))
+        return thing
+    if is_frame(thing) or hasattr(thing, "columns"):
+        return thing  # from_numbers tells what to do
+    if is_coded(thing):
+        raise WrongType(f"{name}: holds categories: pass their numbers, as tessera.factorize({name})[0] makes them")
+    values, known = _read(thing, name)
+    if known is not None and not known.all():
+        raise BadArgument(f"{name}: {int((~known).sum())} of {len(known)} rows are null: fill or drop them")
+    return np.ascontiguousarray(values)
 
 
 def is_coded(source: Any) -> bool:

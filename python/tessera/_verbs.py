@@ -33,7 +33,7 @@ from tessera._columns import (
     module,
     wrap,
 )
-from tessera._library import BadArgument, KeyColumnArrays, KeyColumnPairs, OverflowWarning, TsrError, WrongType, fail, library
+from tessera._library import BadArgument, KeyColumnArrays, KeyColumnPairs, OverflowWarning, TsrError, WrongType, fail, library, sums_passed
 
 How = Literal["inner", "left", "right", "outer", "semi", "anti"]
 Order = Literal["seen", "any"]
@@ -594,6 +594,8 @@ class _Values:
         self.values, self.codes, self.has_nulls = values, codes, known is not None
         self._counts: Optional[NumPyArray] = None
         self._sums: Optional[NumPyArray] = None
+        self._near: Optional[NumPyArray] = None  # the sums as floats, where whole numbers might not have room
+        self._passed = 0  # sums that had none
 
     def aggregate(self, how: str) -> Tuple[NumPyArray, Optional[NumPyArray]]:
         """An aggregate for each group, and which groups have one; None: all."""
@@ -605,9 +607,15 @@ class _Values:
         if self.values.dtype.kind in "mM":
             raise WrongType(f"{self.name}: is {self.values.dtype}, which has no {how}: take min or max")
         if how == "sum":
-            return self.sums().astype(self._sum_type()), None
+            sums, limit = self.sums().astype(self._sum_type()), 64 if self.values.dtype.kind == "u" else 63
+            if self._passed:
+                warnings.warn(f"{self.name}: {sums_passed(self._passed, limit)}", OverflowWarning, stacklevel=4)
+            return sums, None
+        sums = self.sums()
+        if self._near is not None:
+            sums = self._near
         with np.errstate(invalid="ignore", divide="ignore"):
-            means = self.sums() / self.counts()
+            means = sums / self.counts()
         return means.astype(np.float32) if self.values.dtype == np.float32 else means, known
 
     def counts(self) -> NumPyArray:
@@ -636,12 +644,8 @@ class _Values:
         np.add.at(sums, self.codes, wide)
         limit = 64 if wide.dtype.kind == "u" else 63
         if largest * len(values) >= 1 << limit:
-            near = np.bincount(self.codes, weights=values, minlength=self.number)
-            passed = int((np.abs(near - sums.astype(np.float64)) > 2.0 ** (limit - 2)).sum())
-            if passed:
-                warnings.warn(
-                    f"{self.name}: {passed} sums passed 2^{limit} - 1; these values are wrong", OverflowWarning, stacklevel=6
-                )
+            self._near = np.bincount(self.codes, weights=values, minlength=self.number)
+            self._passed = int((np.abs(self._near - sums.astype(np.float64)) > 2.0 ** (limit - 2)).sum())
         return sums
 
     def _extremes(self, how: str) -> NumPyArray:

@@ -223,8 +223,11 @@ class GroupsTest(unittest.TestCase):
         big = np.array([2**62, 5, 2**62 - 1, 2**61], np.int64)
         self.assertEqual(tessera.group_by(keys).agg(s=(big, "sum"))["s"].tolist(), [2**63 - 1, 2**61 + 5])
         self.assertEqual(tessera.group_by(keys).agg(s=(-big, "sum"))["s"].tolist(), [-(2**63) + 1, -(2**61) - 5])
-        with self.assertWarnsRegex(tessera.OverflowWarning, "1 sums passed 2\\^63"):
+        with self.assertWarnsRegex(tessera.OverflowWarning, "1 sum passed 2\\^63"):
             tessera.group_by(keys).agg(s=(np.full(4, 2**62) * (keys == 1), "sum"))
+        with warnings.catch_warnings():  # a mean has room
+            warnings.simplefilter("error")
+            self.assertEqual(tessera.group_by(keys).agg(m=(np.full(4, 2**62), "mean"))["m"].tolist(), [2.0**62] * 2)
         unsigned = np.full(4, 2**63, np.uint64)
         with self.assertWarnsRegex(tessera.OverflowWarning, "2 sums passed 2\\^64"):
             tessera.group_by(keys).agg(s=(unsigned, "sum"))
