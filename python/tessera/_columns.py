@@ -12,6 +12,7 @@ import numpy as np
 from tessera import _arrow
 from tessera._arrays import HOST, ByCuda, ByDlpack, NumPyArray, adapter_of, name_of, way_out
 from tessera._arrays import Column as SomeColumn
+from tessera._arrow_out import Arrow
 from tessera._library import BadArgument, WrongType
 
 Nulls = Literal["refuse", "drop"]
@@ -143,6 +144,7 @@ def plain(thing: Any, name: str) -> Any:
     """A column of pandas, polars or Arrow as an array of NumPy, without nulls; other things as they are."""
     if type(thing) in _no_columns:
         return thing
+    thing = _arrow.from_gpu(thing, name)
     if not (library_of(thing) in ("pandas", "polars", "pyarrow") or _arrow.is_arrow(thing)):
         _no_columns.add(type(thing))
         return thing
@@ -172,7 +174,8 @@ def module(library: str) -> Any:
 def wrap(array: NumPyArray, library: str) -> Any:
     """Numbers for each row, such as codes and counts: of polars, Arrow and PyTorch where these came in, otherwise NumPy's."""
     if library == "polars":
-        return module("polars").Series(array)
+        series = module("polars").Series
+        return series(Arrow(array)) if hasattr(series, "__arrow_c_stream__") else series(array)
     if library == "pyarrow":
         return module("pyarrow").array(array)
     if library == "torch":

@@ -61,6 +61,7 @@ from tessera._arrays import (
     name_of,
     way_out,
 )
+from tessera._arrow_out import Arrow
 from tessera._columns import plain
 from tessera._group import Group
 from tessera._library import BadArgument, Busy, Closed, Error, Full, OverflowWarning, WrongType, library
@@ -1380,6 +1381,11 @@ class Table:
             return keys, self._decoded(values)
         finally:
             self._end()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """All pairs as the columns "key" and "value" of Arrow: `pyarrow.table(table)`, `polars.DataFrame(table)`. Waits."""
+        keys, values = self.items()
+        return Arrow({"key": keys} if values is None else {"key": keys, "value": values}).__arrow_c_stream__()
 
     def _like(self, like: Any) -> Tuple[Adapter, Any]:
         adapter = NUMPY if like is None else adapter_of(like)
