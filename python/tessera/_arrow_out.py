@@ -81,9 +81,10 @@ def _stream_schema(at: Any, out: Any) -> int:
     return 0
 
 
-_of_array, _of_schema, _of_stream = (dict(kind._fields_)["release"] for kind in (ArrowArray, ArrowSchema, ArrowStream))
+_kinds: Any = ArrowArray, ArrowSchema, ArrowStream
+_of_array, _of_schema, _of_stream = (dict(kind._fields_)["release"] for kind in _kinds)
 _RELEASES = {ArrowArray: _of_array(_take_back), ArrowSchema: _of_schema(_take_back), ArrowStream: _of_stream(_end_stream)}
-_fields: Any = dict(ArrowStream._fields_)
+_fields = dict(_kinds[2]._fields_)
 _get_schema, _get_next = _fields["get_schema"](_stream_schema), _fields["get_next"](_next_array)
 _get_last_error = _fields["get_last_error"](lambda at: None)
 
