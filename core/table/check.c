@@ -301,7 +301,8 @@ static uint32_t target_of(const tsr_settings *settings, char *why, size_t bytes)
     snprintf(why, bytes, "cpu, as the spec says");
     return 0;
   }
-  if (tsr_device_describe((int)settings->target.device, &info, &error) == TSR_OK && tsr_cuda_linker(&error) == TSR_OK) {
+  if (tsr_device_describe((int)settings->target.device, &info, &error) == TSR_OK &&
+      tsr_cuda_has_code(&error) == TSR_OK) {
     snprintf(why, bytes, "cuda on %s", info.name);
     return info.sm;
   }

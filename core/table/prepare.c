@@ -2,17 +2,23 @@
  *
  * Code made before it is needed (tsr_table_prepare, tsr_spec_prepare), and which operations each call is made of.
  */
+#include "core/table/prepare.h"
+
 #include <string.h>
 
+#include "core/batch/match.h"
 #include "core/batch/plan.h"
+#include "core/batch/split.h"
 #include "core/batch/steps.h"
 #include "core/batch/zones.h"
 #include "core/compose/compose.h"
 #include "core/cpu/compiler.h"
 #include "core/cpu/fuse.h"
-#include "core/cuda/link.h"
+#include "core/kernels/aggregate.h"
 #include "core/kernels/cache.h"
+#include "core/kernels/numbering.h"
 #include "core/kernels/scan.h"
+#include "core/kernels/wide.h"
 #include "core/sized.h"
 #include "core/table/launch.h"
 #include "core/table/single.h"
@@ -58,27 +64,77 @@ static tsr_status check_call(const tsr_composition *t, const call *c, const char
   return status;
 }
 
-/* Inserts have more than one operation, by the table: what combines later, and the steps on pages. */
-static tsr_status prepare_insert(tsr_table *t, tsr_program *program, tsr_error *error) {
-  const tsr_composition *composition = t->store.composition;
-  tsr_status status = TSR_OK;
-  if (composition->facts.combines_later)
-    status = t->backend->prepare(t->device, program, TSR_BULK_STEP(TSR_BULK_combine), error);
-  for (uint32_t step = 0; status == TSR_OK && step < TSR_PAGES_STEPS; step++)
-    if (tsr_plan_has_step(composition, step))
-      status = t->backend->prepare(t->device, program, &tsr_pages_steps.step[step], error);
-  return status;
+/* ---- Steps ----------------------------------------------------------------------------------- */
+
+TSR_STEPS(tsr_group_steps) /* of batch/groups.h, some of whose names are those of plan.h */
+
+const tsr_steps *const tsr_sets_of_no_table[] = {
+    &tsr_scan_steps,  &tsr_match_steps, &tsr_aggregate_steps, &tsr_group_steps,
+    &tsr_split_steps, &tsr_wide_steps,  &tsr_numbering_steps, NULL};
+
+static void add(tsr_step_list *list, const tsr_step *step) {
+  for (uint32_t i = 0; i < list->count; i++)
+    if (list->step[i] == step) return;
+  if (list->count < TSR_LINKS_MAX) list->step[list->count++] = step;
 }
 
-/* What the values need in addition. A set of steps is loaded whole. */
-static tsr_status prepare_further(tsr_table *t, uint32_t op, tsr_error *error) {
+/* Inserts have more than one operation, by the table: what combines later, and the steps on pages. */
+static void list_insert(const tsr_composition *t, tsr_step_list *list) {
+  if (t->facts.combines_later) add(list, TSR_BULK_STEP(TSR_BULK_combine));
+  for (uint32_t step = 0; step < TSR_PAGES_STEPS; step++)
+    if (tsr_plan_has_step(t, step)) add(list, &tsr_pages_steps.step[step]);
+}
+
+/* Whether a large batch of this call is worked on in the order of zones. */
+static bool uses_zones(const tsr_composition *t, const call *c) {
+  return tsr_plan_has_zones(t, c->operations[0]) && tsr_plan_zone_batch(t, 0) != UINT64_MAX;
+}
+
+/* As tsr_counts_by says of a store. */
+static uint32_t operation_of(const tsr_composition *t, uint32_t operation) {
+  return operation == TSR_BULK_note && t->window_pages ? TSR_BULK_count : operation;
+}
+
+static void list_call(const tsr_composition *t, const call *c, tsr_step_list *list) {
+  const bool inserts = c->bit == TSR_PREPARE_INSERT;
+  const tsr_step *own[TSR_CACHE_STEPS_MAX];
+  const uint32_t steps = tsr_cache_steps_of(t->facts.score_bits != 0, c->operations[0], own);
+  for (uint32_t i = 0; i < steps; i++) add(list, own[i]);
+  if (steps) return;
+  /* lists that are made in bulk have no insert of a single pair */
+  for (uint32_t i = 0; i < c->count && !(inserts && t->shape.has_lists); i++)
+    add(list, TSR_BULK_STEP(operation_of(t, c->operations[i])));
+  if (c->bit == TSR_PREPARE_APPLY && TSR_TAKES_TURNS(&t->shape)) add(list, TSR_BULK_STEP(TSR_BULK_apply_inserts));
+  if (tsr_plan_marks(t, c->operations[0])) add(list, TSR_BULK_STEP(TSR_BULK_mark));
+  for (uint32_t step = 0; step < TSR_ZONE_STEP_COUNT && uses_zones(t, c); step++) add(list, &tsr_zone_steps.step[step]);
   uint32_t count = 0;
-  const uint32_t *further = t->values->further ? t->values->further(op, &count) : NULL;
+  const uint32_t *further = tsr_values_of(t)->further ? tsr_values_of(t)->further(c->operations[0], &count) : NULL;
+  for (uint32_t i = 0; i < count; i++) add(list, TSR_BULK_STEP(further[i]));
+  if (inserts) list_insert(t, list);
+}
+
+void tsr_prepare_list(const tsr_composition *t, uint32_t wanted, tsr_step_list *list) {
+  for (uint32_t i = 0; i < CALLS; i++)
+    if (wanted & calls[i].bit && check_call(t, &calls[i], "", NULL) == TSR_OK) list_call(t, &calls[i], list);
+}
+
+void tsr_prepare_operation(const tsr_composition *t, uint32_t op, tsr_step_list *list) {
+  for (uint32_t i = 0; i < CALLS; i++)
+    if (calls[i].operations[0] == op) tsr_prepare_list(t, calls[i].bit, list);
+}
+
+/* ---- Of a table ------------------------------------------------------------------------------ */
+
+/* The sets of no table that a call needs. A set is loaded whole. */
+static tsr_status prepare_sets(tsr_table *t, const call *c, tsr_error *error) {
+  uint32_t count = 0;
+  const tsr_step *scan = &tsr_scan_steps.step[TSR_SCAN_tiles];
   tsr_status status = TSR_OK;
-  for (uint32_t i = 0; status == TSR_OK && i < count; i++)
-    status = t->backend->prepare(t->device, t->store.code->program, TSR_BULK_STEP(further[i]), error);
+  if (t->values->further) t->values->further(c->operations[0], &count);
+  if (c->bit == TSR_PREPARE_FIND_ALL) /* it sums up counts */
+    status = t->backend->prepare(t->device, NULL, &scan, 1, error);
   for (uint32_t i = 0; status == TSR_OK && count && i < TSR_VALUE_SETS_MAX; i++)
-    if (t->values->sets[i]) status = t->backend->prepare(t->device, NULL, t->values->sets[i]->step, error);
+    if (t->values->sets[i]) status = t->backend->prepare(t->device, NULL, &t->values->sets[i]->step, 1, error);
   return status;
 }
 
@@ -95,90 +151,36 @@ tsr_status tsr_table_prepare(tsr_table *t, uint32_t wanted, tsr_error *error) {
   return t->methods->prepare(t, wanted, error);
 }
 
-static uint32_t operation_of(const tsr_table *t, uint32_t operation) {
-  return operation == TSR_BULK_note ? tsr_counts_by(&t->store) : operation;
-}
-
 /* A backend may make several operations at once. */
 static void expect_all(const tsr_table *t, uint32_t wanted) {
   uint32_t ops[TSR_BULKS], count = 0;
   for (uint32_t i = 0; i < CALLS; i++)
     for (uint32_t j = 0; (wanted & calls[i].bit) && j < calls[i].count && count < TSR_BULKS; j++)
-      ops[count++] = operation_of(t, calls[i].operations[j]);
+      ops[count++] = operation_of(t->store.composition, calls[i].operations[j]);
   tsr_launch_expect(t, ops, count, UINT64_MAX / 2);
 }
 
-/* Whether a large batch of this call is worked on in the order of zones. */
-static bool uses_zones(const tsr_composition *t, const call *c) {
-  return tsr_plan_has_zones(t, c->operations[0]) && tsr_plan_zone_batch(t, 0) != UINT64_MAX;
-}
-
 tsr_status tsr_single_prepare(tsr_table *t, uint32_t wanted, tsr_error *error) {
-  tsr_program *program = t->store.code->program;
-  const tsr_composition *composition = t->store.composition;
-  tsr_status status = TSR_OK;
+  tsr_step_list list = {.count = 0};
   expect_all(t, wanted);
-  for (uint32_t i = 0; status == TSR_OK && i < CALLS; i++) {
-    const tsr_step *own[TSR_CACHE_STEPS_MAX];
-    if (!(wanted & calls[i].bit)) continue;
-    const uint32_t steps = tsr_cache_steps_of(composition->facts.score_bits != 0, calls[i].operations[0], own);
-    for (uint32_t j = 0; status == TSR_OK && j < steps; j++)
-      status = t->backend->prepare(t->device, program, own[j], error);
-    if (steps) continue;
-    /* lists that are made in bulk have no insert of a single pair: their steps are linked with the first batch */
-    if (calls[i].bit == TSR_PREPARE_INSERT && t->store.composition->shape.has_lists) continue;
-    for (uint32_t j = 0; status == TSR_OK && j < calls[i].count; j++)
-      status = t->backend->prepare(t->device, program, TSR_BULK_STEP(operation_of(t, calls[i].operations[j])), error);
-    if (status == TSR_OK && tsr_plan_marks(t->store.composition, calls[i].operations[0]))
-      status = t->backend->prepare(t->device, program, TSR_BULK_STEP(TSR_BULK_mark), error);
-    for (uint32_t step = 0; status == TSR_OK && step < TSR_ZONE_STEP_COUNT && uses_zones(composition, &calls[i]);
-         step++)
-      status = t->backend->prepare(t->device, program, &tsr_zone_steps.step[step], error);
-    if (status == TSR_OK && calls[i].bit == TSR_PREPARE_FIND_ALL) /* it sums up counts */
-      status = t->backend->prepare(t->device, NULL, &tsr_scan_steps.step[TSR_SCAN_tiles], error);
-    if (status == TSR_OK && calls[i].bit == TSR_PREPARE_INSERT) status = prepare_insert(t, program, error);
-    if (status == TSR_OK) status = prepare_further(t, calls[i].operations[0], error);
-    if (status == TSR_OK && calls[i].bit == TSR_PREPARE_APPLY && TSR_TAKES_TURNS(&t->store.composition->shape))
-      status = t->backend->prepare(t->device, program, TSR_BULK_STEP(TSR_BULK_apply_inserts), error);
-  }
+  tsr_prepare_list(t->store.composition, wanted, &list);
+  tsr_status status = t->backend->prepare(t->device, t->store.code->program, list.step, list.count, error);
+  for (uint32_t i = 0; status == TSR_OK && i < CALLS; i++)
+    if (wanted & calls[i].bit) status = prepare_sets(t, &calls[i], error);
   return status;
 }
 
 /* ---- Without a device ------------------------------------------------------------------------ */
 
-static tsr_status link_step(const tsr_composition *t, const tsr_step *step, tsr_code_cost *cost, tsr_error *error) {
-  tsr_link made = {0};
-  tsr_status status = tsr_cuda_link_step(t, step, true, &made, error);
-  if (status) return status;
-  if (made.kernels[0].registers > cost->registers) cost->registers = made.kernels[0].registers;
-  cost->link_ms += made.glue_ms + made.link_ms;
-  tsr_link_free(&made);
-  return TSR_OK;
-}
-
-static tsr_status link_call(const tsr_composition *t, const call *c, tsr_code_cost *cost, tsr_error *error) {
-  const bool inserts = c->bit == TSR_PREPARE_INSERT;
-  const tsr_step *own[TSR_CACHE_STEPS_MAX];
-  const uint32_t steps = tsr_cache_steps_of(t->facts.score_bits != 0, c->operations[0], own);
-  tsr_status status = TSR_OK;
-  for (uint32_t j = 0; status == TSR_OK && j < steps; j++) status = link_step(t, own[j], cost, error);
-  if (status || steps) return status;
-  for (uint32_t j = 0; status == TSR_OK && j < c->count && !(inserts && t->shape.has_lists); j++)
-    status = link_step(t, TSR_BULK_STEP(c->operations[j]), cost, error);
-  if (status == TSR_OK && c->bit == TSR_PREPARE_APPLY && TSR_TAKES_TURNS(&t->shape))
-    status = link_step(t, TSR_BULK_STEP(TSR_BULK_apply_inserts), cost, error);
-  if (status == TSR_OK && tsr_plan_marks(t, c->operations[0]))
-    status = link_step(t, TSR_BULK_STEP(TSR_BULK_mark), cost, error);
-  for (uint32_t step = 0; status == TSR_OK && step < TSR_ZONE_STEP_COUNT && uses_zones(t, c); step++)
-    status = link_step(t, &tsr_zone_steps.step[step], cost, error);
-  uint32_t count = 0;
-  const uint32_t *further = tsr_values_of(t)->further ? tsr_values_of(t)->further(c->operations[0], &count) : NULL;
-  for (uint32_t j = 0; status == TSR_OK && j < count; j++)
-    status = link_step(t, TSR_BULK_STEP(further[j]), cost, error);
-  if (!inserts) return status;
-  if (status == TSR_OK && t->facts.combines_later) status = link_step(t, TSR_BULK_STEP(TSR_BULK_combine), cost, error);
-  for (uint32_t step = 0; status == TSR_OK && step < TSR_PAGES_STEPS; step++)
-    if (tsr_plan_has_step(t, step)) status = link_step(t, &tsr_pages_steps.step[step], cost, error);
+static tsr_status link_list(const tsr_composition *t, const tsr_step_list *list, tsr_code_cost *cost,
+                            tsr_error *error) {
+  tsr_link made[TSR_LINKS_MAX];
+  tsr_status status = tsr_cuda_link_steps(t, list->step, list->count, true, made, error);
+  for (uint32_t i = 0; status == TSR_OK && i < list->count; i++) {
+    if (made[i].kernels[0].registers > cost->registers) cost->registers = made[i].kernels[0].registers;
+    cost->link_ms += made[i].glue_ms + made[i].link_ms;
+    tsr_link_free(&made[i]);
+  }
   return status;
 }
 
@@ -192,14 +194,16 @@ tsr_status tsr_spec_prepare(const tsr_spec *spec, const tsr_options *options, ui
   tsr_composition *t;
   tsr_options known;
   tsr_code_cost ours = {0};
+  tsr_step_list list = {.count = 0};
   tsr_status status = tsr_take_over("tsr_spec_prepare", &known, options, sizeof known, error);
   if (status == TSR_OK) status = tsr_compose(spec, &known, sm, 1, &t, error);
   if (status) return status;
   for (uint32_t i = 0; status == TSR_OK && i < CALLS; i++) {
     if (!(wanted & calls[i].bit)) continue;
     status = check_call(t, &calls[i], "tsr_spec_prepare", error);
-    if (status == TSR_OK) status = link_call(t, &calls[i], &ours, error);
   }
+  tsr_prepare_list(t, wanted, &list);
+  if (status == TSR_OK) status = link_list(t, &list, &ours, error);
   tsr_composition_free(t);
   if (status == TSR_OK && cost) tsr_hand_over(cost, &ours, sizeof ours);
   return status;
