@@ -2,8 +2,9 @@
  *
  * Links the code of tables ahead (core/cuda/linked.h). link_recipes.sh calls it:
  *
- *   link_recipes OUT.cubins SM[,SM...] <TABLES      a table a line: SPEC [SECTION.KEY=VALUE...]
+ *   link_recipes OUT.cubins SM[,SM...] <TABLES      a table a line: [?] SPEC [SECTION.KEY=VALUE...]
  *
+ * A table behind a question mark may be refused; it is left out.
  * Each operation of each table is linked by itself, as a table links it when it is first used; so are the kernels that
  * belong to no table. All cores work. What is in the user's cache is taken from there.
  */
@@ -70,6 +71,10 @@ static tsr_status add_table(jobs *j, const tsr_spec *spec, const tsr_options *op
   return status;
 }
 
+static bool is_refusal(tsr_status status) {
+  return status == TSR_INCOMPATIBLE || status == TSR_UNSUPPORTED || status == TSR_BAD_SPEC;
+}
+
 /* How a batch is worked on depends on the capacity, so tables of several have other steps. What no capacity composes is
  * refused; a GPU may be too old for a recipe. */
 static tsr_status add_spec(jobs *j, const tsr_spec *spec, const uint32_t *sm, uint32_t count, tsr_error *error) {
@@ -80,7 +85,7 @@ static tsr_status add_spec(jobs *j, const tsr_spec *spec, const uint32_t *sm, ui
       const tsr_options options = {.size = sizeof options, .capacity = capacities[k]};
       const tsr_status status = add_table(j, spec, &options, sm[i], error);
       if (status == TSR_OK) is_any = true;
-      if (status && status != TSR_INCOMPATIBLE && status != TSR_UNSUPPORTED) return status;
+      if (status && !is_refusal(status)) return status;
     }
   return is_any ? TSR_OK : error->status;
 }
@@ -89,13 +94,15 @@ static tsr_status add_spec(jobs *j, const tsr_spec *spec, const uint32_t *sm, ui
 static tsr_status add_line(jobs *j, char *line, const uint32_t *sm, uint32_t count, tsr_error *error) {
   tsr_spec *spec;
   char *rest, *word = strtok_r(line, " \n", &rest);
+  const bool may_be_refused = word && strcmp(word, "?") == 0;
+  if (may_be_refused) word = strtok_r(NULL, " \n", &rest);
   if (!word) return TSR_OK;
   tsr_status status = tsr_spec_read(word, &spec, error);
   if (status) return status;
   while (status == TSR_OK && (word = strtok_r(NULL, " \n", &rest))) status = tsr_spec_set(spec, word, error);
   if (status == TSR_OK) status = add_spec(j, spec, sm, count, error);
   tsr_spec_free(spec);
-  return status;
+  return may_be_refused && is_refusal(status) ? TSR_OK : status;
 }
 
 static void add_sets(jobs *j, uint32_t sm) {
