@@ -357,6 +357,7 @@ typedef struct tsr_link {
       other_functions; /* device functions that were not inlined, those of ptxas included: 0 in a sound composition */
   double glue_ms, link_ms; /* time of NVRTC and of nvJitLink; 0 if nothing was linked */
   bool cached;             /* the code was in the user's cache, */
+  bool own;                /* ... where this process had put it, */
   bool ahead;              /* ... or linked ahead, in linked.cubins next to the plugins */
 } tsr_link;
 

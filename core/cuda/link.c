@@ -58,9 +58,11 @@ static pthread_once_t toolkit_once = PTHREAD_ONCE_INIT;
 static void *open_library(const char *name) {
   void *library = tsr_cuda_library(name, "13");
   if (!library)
-    tsr_fail(&toolkit_error, TSR_NOT_FOUND,
-             "%s of the CUDA toolkit 13 is not on the loader's path, nor under CUDA_PATH, CUDA_HOME or /usr/local/cuda",
-             name);
+    tsr_fail(
+        &toolkit_error, TSR_NOT_FOUND,
+        "%s of the CUDA toolkit 13 is not on the loader's path, nor under CUDA_PATH, CUDA_HOME or /usr/local/cuda, nor "
+        "in pip's packages (pip install nvidia-cuda-nvrtc nvidia-nvjitlink)",
+        name);
   return library;
 }
 
@@ -446,6 +448,27 @@ static tsr_status check_target(uint32_t sm, tsr_error *error) {
                   sm % 10);
 }
 
+/* What this process has put into the cache, the last of it: a table that finds it there has waited for it
+ * (tsr_ahead_begin). */
+enum { OWN_KEYS = 256 };
+static tsr_cache_key own_keys[OWN_KEYS];
+static size_t own_count;
+static pthread_mutex_t own_guard = PTHREAD_MUTEX_INITIALIZER;
+
+static void note_own(const tsr_cache_key *key) {
+  pthread_mutex_lock(&own_guard);
+  own_keys[own_count++ % OWN_KEYS] = *key;
+  pthread_mutex_unlock(&own_guard);
+}
+
+static bool is_own(const tsr_cache_key *key) {
+  bool is = false;
+  pthread_mutex_lock(&own_guard);
+  for (size_t i = 0; i < own_count && i < OWN_KEYS && !is; i++) is = memcmp(&own_keys[i], key, sizeof *key) == 0;
+  pthread_mutex_unlock(&own_guard);
+  return is;
+}
+
 /* Whether it was linked ahead. */
 static bool find_ahead(const tsr_cache_key *content, const tsr_kernels *kernels, uint32_t sm, tsr_link *made) {
   const tsr_cache_key key = ahead_key(*content, sm);
@@ -460,11 +483,15 @@ static bool find_link(const tsr_cache_key *key, const tsr_kernels *kernels, tsr_
   made->cached = tsr_cache_get_or_lock(key, &made->cubin, &made->cubin_bytes, lock) &&
                  tsr_cubin_inspect(made, kernels, NULL) == TSR_OK;
   if (!made->cached) tsr_link_free(made);
+  made->own = made->cached && is_own(key);
   return made->cached;
 }
 
 static void keep_link(const tsr_cache_key *key, bool keeps, const tsr_link *made, tsr_cache_lock *lock) {
-  if (keeps && !made->cached) tsr_cache_put(key, made->cubin, made->cubin_bytes);
+  if (keeps && !made->cached) {
+    tsr_cache_put(key, made->cubin, made->cubin_bytes);
+    note_own(key);
+  }
   tsr_cache_unlock(key, lock);
 }
 
@@ -572,7 +599,7 @@ tsr_status tsr_cuda_link_user(const tsr_user_code *code, uint32_t sm, bool use_c
 }
 
 void tsr_link_count(const tsr_link *link, tsr_code_counts *counts) {
-  *(link->ahead ? &counts->ahead : link->cached ? &counts->cached : &counts->made) += 1;
+  *(link->ahead ? &counts->ahead : link->cached && !link->own ? &counts->cached : &counts->made) += 1;
 }
 
 /* ---- The steps of a table -------------------------------------------------------------------- */
@@ -586,7 +613,7 @@ void tsr_link_free(tsr_link *link) {
   link->cubin_bytes = link->kernel_count = 0;
   link->other_functions = 0;
   link->glue_ms = link->link_ms = 0;
-  link->cached = link->ahead = false;
+  link->cached = link->own = link->ahead = false;
 }
 
 tsr_status tsr_step_kernels(const tsr_step *step, uint32_t count, uint32_t key_bits, uint32_t payload_bits,

@@ -80,10 +80,10 @@ static bool is_sound(const file *f, size_t size) {
   const size_t index = entries * sizeof *f->entries + groups * sizeof *f->groups;
   if (size - sizeof *f->head < index || !is_sum(&f->head->checksum, f->entries, index)) return false;
   for (uint32_t i = 0; i < groups; i++)
-    if (f->groups[i].offset > size || f->groups[i].packed > size - f->groups[i].offset) return false;
+    if (f->groups[i].offset > size || f->groups[i].stored > size - f->groups[i].offset) return false;
   for (uint32_t i = 0; i < entries; i++) {
     const tsr_linked_entry *e = &f->entries[i];
-    if (e->group >= groups || (uint64_t)e->offset + e->bytes > f->groups[e->group].unpacked) return false;
+    if (e->group >= groups || (uint64_t)e->offset + e->bytes > f->groups[e->group].whole) return false;
   }
   return true;
 }
@@ -136,10 +136,10 @@ static int by_key(const void *key, const void *entry) {
 
 static bool unpack(const file *f, const tsr_linked_entry *e, void **cubin) {
   const tsr_linked_group *group = &f->groups[e->group];
-  unsigned char *all = malloc(group->unpacked);
+  unsigned char *all = malloc(group->whole);
   void *one = malloc(e->bytes + 1u);
   bool is_done = all && one &&
-                 ZSTD_decompress(all, group->unpacked, f->bytes + group->offset, group->packed) == group->unpacked &&
+                 ZSTD_decompress(all, group->whole, f->bytes + group->offset, group->stored) == group->whole &&
                  is_sum(&e->checksum, all + e->offset, e->bytes);
   if (is_done)
     memcpy(*cubin = one, all + e->offset, e->bytes);

@@ -38,8 +38,8 @@ typedef struct tsr_linked_entry {
 } tsr_linked_entry;
 
 typedef struct tsr_linked_group {
-  uint64_t offset;           /* in the file */
-  uint32_t packed, unpacked; /* bytes */
+  uint64_t offset;        /* in the file */
+  uint32_t stored, whole; /* bytes */
 } tsr_linked_group;
 
 int tsr_linked_compare(const tsr_cache_key *a, const tsr_cache_key *b);

@@ -9,7 +9,7 @@
 #include "core/batch/place.h"
 #include "core/batch/travel.h"
 #include "core/batch/zones.h"
-#include "core/table/prepare.h"
+#include "core/table/steps.h"
 
 /* Sets the bits of a filter before the table, or of the table that is one. *began: this was all that there was to
  * do. */
@@ -59,10 +59,10 @@ static tsr_status prepare(const tsr_table *t, const tsr_store *store, const tsr_
   uint32_t *made = plain ? &code->plain : &code->others;
   if (!t->backend->is_prepared || call->is_recorded || (plain && op != TSR_BULK_insert) || *made & 1u << op)
     return TSR_OK;
-  tsr_prepare_operation(store->composition, op, &list);
+  tsr_steps_of_operation(store->composition, op, &list);
   if (op == TSR_BULK_insert)
-    tsr_prepare_operation(store->composition,
-                          store->composition->shape.payload_bits ? TSR_BULK_find : TSR_BULK_contains, &list);
+    tsr_steps_of_operation(store->composition,
+                           store->composition->shape.payload_bits ? TSR_BULK_find : TSR_BULK_contains, &list);
   for (uint32_t i = 0; i < list.count; i++)
     if (list.step[i]->set == &tsr_bulk_steps) bulk.step[bulk.count++] = list.step[i];
   if (plain) list = bulk;

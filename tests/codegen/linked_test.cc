@@ -16,7 +16,7 @@
 #include "core/cuda/linked.h"
 #include "core/kernels/bulk.h"
 #include "core/kernels/scan.h"
-#include "core/table/prepare.h"
+#include "core/table/steps.h"
 #include "tests/codegen/linking.h"
 #include "tools/ahead/linked_file.h"
 
@@ -165,8 +165,8 @@ TEST_F(LinkedAhead, CodeOfRecipesDependsOnTheMajorNumberAlone) {
       linking::Composed one(spec.get(), first, &status, &error_), two(spec.get(), other, &other_status, &error_);
       if (status || other_status) continue; // a GPU without 128-bit swaps
       tsr_step_list steps = {}, other_steps = {};
-      tsr_prepare_list(one.composition, TSR_PREPARE_INSERT | TSR_PREPARE_FIND | TSR_PREPARE_CONTAINS, &steps);
-      tsr_prepare_list(two.composition, TSR_PREPARE_INSERT | TSR_PREPARE_FIND | TSR_PREPARE_CONTAINS, &other_steps);
+      tsr_steps_of_calls(one.composition, TSR_PREPARE_INSERT | TSR_PREPARE_FIND | TSR_PREPARE_CONTAINS, &steps);
+      tsr_steps_of_calls(two.composition, TSR_PREPARE_INSERT | TSR_PREPARE_FIND | TSR_PREPARE_CONTAINS, &other_steps);
       for (uint32_t k = 0; k < steps.count; k++) {
         tsr_cache_key key, other_key;
         ASSERT_EQ(tsr_cuda_ahead_key(one.composition, steps.step[k], &key, &error_), TSR_OK);

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "core/compose/compose.h"
-#include "core/table/prepare.h"
+#include "core/table/steps.h"
 #include "tools/ahead/linked_file.h"
 
 enum { ARCHITECTURES_MAX = 16 };
@@ -62,7 +62,7 @@ static tsr_status add_table(jobs *j, const tsr_spec *spec, const tsr_options *op
   tsr_step_list list = {.count = 0};
   tsr_status status = tsr_compose(spec, options, sm, 1, &table, error);
   if (status) return status;
-  tsr_prepare_list(table, calls_of(table), &list);
+  tsr_steps_of_calls(table, calls_of(table), &list);
   for (uint32_t i = 0; status == TSR_OK && i < list.count; i++) {
     job one = {.table = table, .step = list.step[i], .made.sm = sm};
     status = tsr_cuda_ahead_key(table, list.step[i], &one.made.key, error);

@@ -18,8 +18,8 @@ typedef struct writing {
   tsr_linked_entry *entries;
   tsr_linked_group *groups;
   uint32_t group_count;
-  unsigned char *packed; /* all groups, one behind the other */
-  size_t packed_bytes, room;
+  unsigned char *stored; /* all groups, one behind the other */
+  size_t stored_bytes, room;
   unsigned char *open; /* the group that is being filled */
   size_t open_bytes;
 } writing;
@@ -45,16 +45,16 @@ static tsr_cache_key checksum_of(const void *data, size_t bytes) {
 static int close_group(writing *w) {
   if (!w->open_bytes) return 0;
   const size_t most = ZSTD_compressBound(w->open_bytes);
-  if (w->room - w->packed_bytes < most) {
-    unsigned char *longer = realloc(w->packed, w->room + most + w->room / 2);
+  if (w->room - w->stored_bytes < most) {
+    unsigned char *longer = realloc(w->stored, w->room + most + w->room / 2);
     if (!longer) return ENOMEM;
-    w->packed = longer;
+    w->stored = longer;
     w->room += most + w->room / 2;
   }
-  const size_t packed = ZSTD_compress(w->packed + w->packed_bytes, most, w->open, w->open_bytes, LEVEL);
-  if (ZSTD_isError(packed)) return ENOMEM;
-  w->groups[w->group_count++] = (tsr_linked_group){w->packed_bytes, (uint32_t)packed, (uint32_t)w->open_bytes};
-  w->packed_bytes += packed;
+  const size_t stored = ZSTD_compress(w->stored + w->stored_bytes, most, w->open, w->open_bytes, LEVEL);
+  if (ZSTD_isError(stored)) return ENOMEM;
+  w->groups[w->group_count++] = (tsr_linked_group){w->stored_bytes, (uint32_t)stored, (uint32_t)w->open_bytes};
+  w->stored_bytes += stored;
   w->open_bytes = 0;
   return 0;
 }
@@ -96,7 +96,7 @@ static int write_all(const char *path, const writing *w, size_t count) {
   for (uint32_t i = 0; i < w->group_count; i++) w->groups[i].offset += first;
   memcpy(index, w->entries, entry_bytes);
   memcpy(index + entry_bytes, w->groups, group_bytes);
-  tsr_linked_head head = {.bytes = first + w->packed_bytes,
+  tsr_linked_head head = {.bytes = first + w->stored_bytes,
                           .entries = (uint32_t)count,
                           .groups = w->group_count,
                           .checksum = checksum_of(index, entry_bytes + group_bytes)};
@@ -105,7 +105,7 @@ static int write_all(const char *path, const writing *w, size_t count) {
   if (!failure) {
     failure = tsr_file_write(&file, &head, sizeof head);
     if (!failure) failure = tsr_file_write(&file, index, entry_bytes + group_bytes);
-    if (!failure) failure = tsr_file_write(&file, w->packed, w->packed_bytes);
+    if (!failure) failure = tsr_file_write(&file, w->stored, w->stored_bytes);
     failure = tsr_file_end(&file, failure);
   }
   free(index);
@@ -124,7 +124,7 @@ int tsr_linked_write(const char *path, tsr_linked_cubin *cubins, size_t count) {
   }
   free(w.entries);
   free(w.groups);
-  free(w.packed);
+  free(w.stored);
   free(w.open);
   return failure;
 }
