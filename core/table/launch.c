@@ -9,7 +9,6 @@
 #include "core/batch/place.h"
 #include "core/batch/travel.h"
 #include "core/batch/zones.h"
-#include "core/table/steps.h"
 
 /* Sets the bits of a filter before the table, or of the table that is one. *began: this was all that there was to
  * do. */
@@ -44,33 +43,6 @@ tsr_stages tsr_launch_plan(const tsr_table *t, const tsr_store *store, uint32_t 
   return tsr_plan_batch(store->composition, &batch);
 }
 
-static bool is_plain(const tsr_stages *stages) {
-  return stages->order == TSR_ORDER_NONE && stages->place == TSR_PLACE_RANDOM && !stages->group &&
-         stages->mark != TSR_MARK_BLOCKS;
-}
-
-/* Makes the code of a way of working when it is first gone: of all its steps at once, because a link keeps one core busy. An
- * insert is followed by a find, mostly. A graph's code is there: capturing it was refused otherwise. */
-static tsr_status prepare(const tsr_table *t, const tsr_store *store, const tsr_stages *stages, uint32_t op,
-                          const tsr_call_state *call, tsr_error *error) {
-  const bool plain = is_plain(stages);
-  tsr_step_list list = {.count = 0}, bulk = {.count = 0};
-  tsr_code *code = store->code;
-  uint32_t *made = plain ? &code->plain : &code->others;
-  if (!t->backend->is_prepared || call->is_recorded || (plain && op != TSR_BULK_insert) || *made & 1u << op)
-    return TSR_OK;
-  tsr_steps_of_operation(store->composition, op, &list);
-  if (op == TSR_BULK_insert)
-    tsr_steps_of_operation(store->composition,
-                           store->composition->shape.payload_bits ? TSR_BULK_find : TSR_BULK_contains, &list);
-  for (uint32_t i = 0; i < list.count; i++)
-    if (list.step[i]->set == &tsr_bulk_steps) bulk.step[bulk.count++] = list.step[i];
-  if (plain) list = bulk;
-  const tsr_status status = t->backend->prepare(t->device, code->program, list.step, list.count, error);
-  if (status == TSR_OK) *made |= 1u << op;
-  return status;
-}
-
 tsr_status tsr_launch(const tsr_table *t, tsr_store *store, uint32_t op, const tsr_bulk *bulk,
                       const tsr_call_state *call, tsr_error *error) {
   const tsr_work work = tsr_work_on(t, store, call->stream, error);
@@ -79,8 +51,6 @@ tsr_status tsr_launch(const tsr_table *t, tsr_store *store, uint32_t op, const t
   bool began = false;
   tsr_status status = TSR_OK;
   if (bulk->n == 0) return TSR_OK;
-  status = prepare(t, store, &stages, op, call, error);
-  if (status) return status;
   if (by_pages && !stages.travels) status = tsr_pages_insert(&work, &stages, bulk, &began);
   if (status == TSR_OK) status = mark(&work, &stages, bulk, &began);
   if (status) return status;
