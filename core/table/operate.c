@@ -34,13 +34,13 @@ static void list_steps(const tsr_composition *c, uint32_t op, tsr_step_list *all
     if (all->step[i]->set == &tsr_bulk_steps) bulk->step[bulk->count++] = all->step[i];
 }
 
-/* Makes the code of a way of working when it is first gone: of all its steps at once, because a link keeps one core busy. A
- * graph's code is there: capturing it was refused otherwise. */
+/* Makes the code of a way of working when it is first gone: of all its steps at once, because a link keeps one core busy. What
+ * is captured into a graph has its code: it was refused otherwise. */
 static tsr_status prepare(const tsr_table *t, uint32_t op, const tsr_bulk *asked, const tsr_call_state *call,
                           tsr_error *error) {
   const uint32_t bit = 1u << op;
   tsr_code *code = t->store.code;
-  if (!t->backend->is_prepared || call->is_recorded || code->plain & code->others & bit) return TSR_OK;
+  if (!t->backend->is_prepared || code->plain & code->others & bit) return TSR_OK;
   const tsr_stages stages = tsr_launch_plan(t, &t->store, op, asked->n, tsr_wants_answers(asked), call);
   tsr_step_list all = {.count = 0}, bulk = {.count = 0};
   uint32_t *made = is_plain(&stages) ? &code->plain : &code->others;
@@ -48,7 +48,8 @@ static tsr_status prepare(const tsr_table *t, uint32_t op, const tsr_bulk *asked
   list_steps(t->store.composition, op, &all, &bulk);
   const tsr_step_list *list = made == &code->plain ? &bulk : &all;
   tsr_status status = TSR_OK;
-  if (made == &code->others || op == TSR_BULK_insert)
+  const bool is_there = t->backend->is_prepared(t->device, code->program, TSR_BULK_STEP(op));
+  if (made == &code->others || (op == TSR_BULK_insert && !is_there))
     status = t->backend->prepare(t->device, code->program, list->step, list->count, error);
   if (status) return status;
   *made |= bit;
