@@ -375,8 +375,8 @@ tsr_status tsr_spec_check(const tsr_spec *spec, const tsr_options *options, char
 
 /* Of [table], what is no part of a composition: sizes, seed, where, and the widths, which tsr_table_info tells. */
 static bool is_composed(const char *key) {
-  static const char *const others[] = {"key_bits", "value_bits", "value_bytes", "capacity",  "load_factor",
-                                       "seed",     "backend",    "device",      "statistics"};
+  static const char *const others[] = {"key_bits",    "key_columns", "value_bits", "value_bytes", "capacity",
+                                       "load_factor", "seed",        "backend",    "device",      "statistics"};
   for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
     if (strcmp(key, others[i]) == 0) return false;
   return true;

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -30,6 +31,39 @@ tsr_exit tsr_reading_options(const tsr_arguments *arguments, tsr_dataset_options
       (separator[0] >= '0' && separator[0] <= '9'))
     return tsr_say_usage("--separator %s: must be tab, blank or a character such as ; that no number has", separator);
   return TSR_EXIT_OK;
+}
+
+tsr_status tsr_reading_columns(const tsr_dataset_options *reading, tsr_spec *spec, tsr_error *error) {
+  static const char *const types[] = {"64", "64", "32", "32", "16", "16", "16", "16"};
+  enum { INFERRED_MAX = sizeof types / sizeof types[0] };
+  char said[TSR_KEY_PARTS_MAX * 8] = "table.key_columns=";
+  size_t columns = 1;
+  for (const char *at = reading->key_column; at && *at; at++) columns += *at == ',';
+  if (columns == 1 || tsr_spec_get(spec, "table", "key_columns")) return TSR_OK;
+  if (columns > INFERRED_MAX)
+    return tsr_fail(error, TSR_BAD_ARGUMENT,
+                    "--key %s: names %zu columns: say their types by --set table.key_columns=u8,...",
+                    reading->key_column, columns);
+  for (size_t i = 0; i < columns; i++)
+    snprintf(said + strlen(said), sizeof said - strlen(said), "%s%c%s", i ? "," : "", reading->signed_keys ? 'i' : 'u',
+             types[columns - 1]);
+  return tsr_spec_set(spec, said, error);
+}
+
+void tsr_reading_use(tsr_dataset_options *reading, const tsr_key_form *form) {
+  reading->form = form;
+  reading->key_bits = form->parts.key_bits;
+  if (form->parts.count) reading->signed_keys = false;
+}
+
+tsr_status tsr_reading_widen(tsr_spec *spec, tsr_error *error) {
+  static const char *const entries[] = {"table.layout=soa", "table.probing=double_hashing", "layout.bucket_slots=4",
+                                        "layout.tile_lanes=1"};
+  tsr_key_parts parts = {.size = sizeof parts};
+  tsr_status status = tsr_spec_key_parts(spec, &parts, error);
+  for (size_t i = 0; status == TSR_OK && parts.key_bits > 64 && i < sizeof entries / sizeof entries[0]; i++)
+    status = tsr_spec_set(spec, entries[i], error);
+  return status;
 }
 
 void tsr_say_if_missing(const char *path) {

@@ -221,6 +221,10 @@ static tsr_exit run_run(const tsr_arguments *arguments) {
   tsr_exit failed = read_job(arguments, steps, &job);
   if (failed == TSR_EXIT_OK) {
     tsr_status status = tsr_arguments_spec(arguments, arguments->operands[0], &spec, &error);
+    if (status == TSR_OK) {
+      status = tsr_reading_columns(&job.reading, spec, &error);
+      if (status) tsr_spec_free(spec);
+    }
     if (status) {
       for (size_t i = 0; i < job.step_count; i++) tsr_say_if_missing(job.steps[i].path); /* all that is, at once */
       failed = tsr_say_error(status, &error);
