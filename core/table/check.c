@@ -73,7 +73,9 @@ static void print_settings(FILE *out, const tsr_spec *spec, const tsr_compositio
       continue;
     if (strcmp(rows[i].key, "overflow") == 0 && !value && t->shape.duplicates != TSR_DUPLICATES_ADD)
       continue; /* there are no sums */
-    if (strcmp(rows[i].key, "capacity") == 0)
+    if (strcmp(rows[i].key, "key_bits") == 0 && tsr_spec_get(spec, "table", "key_columns"))
+      fprintf(out, "  %-18s %u (of key_columns)\n", rows[i].key, t->shape.key_bits);
+    else if (strcmp(rows[i].key, "capacity") == 0)
       fprintf(out, "  %-18s %llu\n", rows[i].key, (unsigned long long)t->shape.capacity);
     else if (strcmp(rows[i].key, "load_factor") == 0 && !value && !is_pool(spec) && !is_filter(t))
       fprintf(out, "  %-18s %g (default)\n", rows[i].key, t->settings.load_factor);

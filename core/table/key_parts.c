@@ -7,23 +7,23 @@
 
 #include "core/compose/key_parts.h"
 #include "core/cpu/parallel.h"
+#include "core/table/call.h"
 #include "core/table/stage.h"
-#include "core/table/table_struct.h"
 
 _Static_assert((int)TSR_PACKED_MAX == TSR_KEY_PARTS_MAX, "the same");
 
 /* A call under way. Its last array is that of the keys. */
 enum { KEYS = TSR_KEY_PARTS_MAX, ARRAYS };
 typedef struct packing {
-  const tsr_table *t;
+  tsr_table *t;
   const tsr_step *step;
   tsr_key_parts_run run;
   tsr_array arrays[ARRAYS];
 } packing;
 
-static tsr_status check(const tsr_table *t, const char *call, const void *columns, const void *keys, void *stream,
+static tsr_status check(tsr_table *t, const char *call, const void *columns, const void *keys, void *stream,
                         tsr_key_parts *spec, tsr_error *error) {
-  bool is_captured = false;
+  tsr_request request = {.op = TSR_CALL_PACK, .call.stream = stream};
   if (!t) return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: the table is NULL", call);
   tsr_status status = tsr_spec_key_parts(t->spec, spec, error);
   if (status == TSR_OK && !spec->count)
@@ -31,12 +31,7 @@ static tsr_status check(const tsr_table *t, const char *call, const void *column
                     "%s: the table's spec names no columns: add [table] key_columns = u32, u32, ...", call);
   if (status == TSR_OK && (!columns || !keys))
     return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: %s is NULL", call, columns ? "keys" : "columns");
-  if (status == TSR_OK && t->backend->is_capturing)
-    status = t->backend->is_capturing(t->device, stream, &is_captured, error);
-  if (status == TSR_OK && is_captured)
-    return tsr_fail(error, TSR_UNSUPPORTED, "%s: the stream is captured into a graph: pack the keys before the capture",
-                    call);
-  return status;
+  return status ? status : tsr_call_begin(t, &request, error);
 }
 
 /* The arrays and what is done with them. */

@@ -156,9 +156,6 @@ static tsr_status check_kind(const tsr_input *in, tsr_error *error) {
                     "%s: is a sequence file: `tessera run` and `count` read it with --kmers K, the letters of a key",
                     path);
   }
-  if (in->kind == TSR_KMERS && options->key_bits > 64)
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: k-mers are keys of 32 or 64 bits, and key_bits = %u", path,
-                    options->key_bits);
   if (in->kind == TSR_KMERS && options->kmers > options->key_bits / 2) {
     return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: --kmers %u does not fit key_bits = %u: allowed are 1 to %u", path,
                     options->kmers, options->key_bits, options->key_bits / 2);

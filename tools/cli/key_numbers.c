@@ -12,12 +12,9 @@ enum { KEY_BYTES = 16 };
 
 tsr_status tsr_key_numbers_open(const tsr_spec *spec, const char *plugins, tsr_key_numbers *numbers, tsr_error *error) {
   static const char *const place[] = {"backend", "device"};
-  static const char *const entries[] = {"table.key_bits=128", "table.layout=soa", "layout.bucket_slots=4"};
   const tsr_options options = {.plugins = plugins, .capacity = 1 << 16};
   tsr_spec *own = NULL;
-  tsr_status status = tsr_spec_read("index", &own, error);
-  for (size_t i = 0; status == TSR_OK && i < sizeof entries / sizeof entries[0]; i++)
-    status = tsr_spec_set(own, entries[i], error);
+  tsr_status status = tsr_spec_read("wide_keys_index", &own, error);
   for (size_t i = 0; status == TSR_OK && i < sizeof place / sizeof place[0]; i++) {
     const char *said = tsr_spec_get(spec, "table", place[i]);
     char entry[256];

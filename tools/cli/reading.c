@@ -56,14 +56,17 @@ void tsr_reading_use(tsr_dataset_options *reading, const tsr_key_form *form) {
   if (form->parts.count) reading->signed_keys = false;
 }
 
-tsr_status tsr_reading_widen(tsr_spec *spec, tsr_error *error) {
-  static const char *const entries[] = {"table.layout=soa", "table.probing=double_hashing", "layout.bucket_slots=4",
-                                        "layout.tile_lanes=1"};
+tsr_status tsr_reading_recipe(const tsr_arguments *arguments, const tsr_dataset_options *reading,
+                              const char *const names[2], tsr_spec **spec, tsr_error *error) {
   tsr_key_parts parts = {.size = sizeof parts};
-  tsr_status status = tsr_spec_key_parts(spec, &parts, error);
-  for (size_t i = 0; status == TSR_OK && parts.key_bits > 64 && i < sizeof entries / sizeof entries[0]; i++)
-    status = tsr_spec_set(spec, entries[i], error);
-  return status;
+  tsr_status status = tsr_arguments_recipe(arguments, names[0], spec, error);
+  if (status == TSR_OK) status = tsr_reading_columns(reading, *spec, error);
+  if (status == TSR_OK) status = tsr_spec_key_parts(*spec, &parts, error);
+  if (status || parts.key_bits <= 64 || tsr_arguments_has(arguments, "--spec")) return status;
+  tsr_spec_free(*spec);
+  *spec = NULL;
+  status = tsr_arguments_recipe(arguments, names[1], spec, error);
+  return status ? status : tsr_reading_columns(reading, *spec, error);
 }
 
 void tsr_say_if_missing(const char *path) {

@@ -32,9 +32,9 @@ TSR_MUST_CHECK tsr_status tsr_reading_columns(const tsr_dataset_options *reading
 /* Files are read with keys of this form. Its columns say what is signed. */
 void tsr_reading_use(tsr_dataset_options *reading, const tsr_key_form *form);
 
-/* Makes a recipe's table one of 128-bit keys, where `spec` asks for such keys. Its values are apart (layout = soa), as only
- * layouts without values have them in slots. */
-TSR_MUST_CHECK tsr_status tsr_reading_widen(tsr_spec *spec, tsr_error *error);
+/* The spec of --spec, or the first of two recipes, or the second one if keys have 128 bits. The caller frees. */
+TSR_MUST_CHECK tsr_status tsr_reading_recipe(const tsr_arguments *arguments, const tsr_dataset_options *reading,
+                                             const char *const names[2], tsr_spec **spec, tsr_error *error);
 
 /* Says that the file is not there, if so. */
 void tsr_say_if_missing(const char *path);

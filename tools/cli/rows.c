@@ -131,9 +131,9 @@ static void add_key(tsr_row_writer *w, const tsr_rows *rows, uint64_t i) {
 }
 
 static void add_line(tsr_row_writer *w, const tsr_rows *rows, uint64_t i, bool is_found) {
-  const uint64_t key = rows->letters ? tsr_number_at(rows->keys, rows->key_bits, i) : 0;
+  const tsr_any_key key = rows->letters ? tsr_key_at(rows->keys, rows->key_bits, i) : 0;
   const char separator = w->is_csv ? ',' : '\t';
-  for (uint32_t at = rows->letters; at-- > 0;) add_byte(w, "ACGT"[key >> (2 * at) & 3]);
+  for (uint32_t at = rows->letters; at-- > 0;) add_byte(w, "ACGT"[(uint32_t)(key >> (2 * at)) & 3]);
   if (!rows->letters) add_key(w, rows, i);
   if (rows->found || rows->value_bits > 0) {
     add_byte(w, separator);

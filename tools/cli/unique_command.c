@@ -32,9 +32,8 @@ typedef struct unique_job {
 
 /* Refuses a wrong spec before the file is opened. */
 static tsr_status read_spec(unique_job *job, tsr_error *error) {
-  tsr_status status = tsr_arguments_recipe(job->arguments, "index", &job->spec, error);
-  if (status == TSR_OK) status = tsr_reading_columns(&job->reading, job->spec, error);
-  if (status == TSR_OK && !tsr_arguments_has(job->arguments, "--spec")) status = tsr_reading_widen(job->spec, error);
+  static const char *const recipes[] = {"index", "wide_keys_index"};
+  tsr_status status = tsr_reading_recipe(job->arguments, &job->reading, recipes, &job->spec, error);
   if (status) return status;
   status = tsr_spec_set(job->spec, job->is_seen ? "table.numbering=first_seen" : "table.numbering=any", error);
   const char *kind = tsr_spec_get(job->spec, "table", "kind");
