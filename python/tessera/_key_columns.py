@@ -90,6 +90,8 @@ class KeyColumns:
         if isinstance(keys, np.ndarray) and keys.dtype == self.record and keys.flags.c_contiguous:
             whole = keys.view(self._item())
             return NUMPY, whole, NUMPY.look(whole, name, False)._replace(kind="u", width=self.width)
+        if isinstance(keys, np.ndarray) and keys.dtype == self._item() and (keys.ndim == 1 or keys.shape[-1:] != (len(self.types),)):
+            return NUMPY, keys, NUMPY.look(keys, name, False)._replace(kind="u", width=self.width)  # packed before
         parts = self._parts(keys, name)
         shape, device = parts[0].shape, max(part.device for part in parts)
         for i, part in enumerate(parts):
@@ -184,12 +186,8 @@ class KeyColumns:
         n = math.prod(shape)
         if n:
             pointers = (c_void_p * len(at))(*at)
-            handle = table._begin()
-            try:
-                if library.tsr_key_unpack(handle, n, memory.pointer, pointers, None, table._stream, table._error_at):
-                    table._fail()
-            finally:
-                table._end()
+            if library.tsr_key_unpack(table._handle, n, memory.pointer, pointers, None, table._stream, table._error_at):
+                table._fail()
         return tuple(made) if self.names is None else dict(zip(self.names, made))
 
 

@@ -175,6 +175,27 @@ TEST(KeyParts, AMapOfVoxelsAgreesWithTheOracle) {
   EXPECT_EQ(size, oracle.size());
 }
 
+// Before a table grows, the different keys of a batch are counted by all their bits, so that it is never overfull: these
+// agree in the first column, which is the lowest bits.
+TEST(KeyParts, ATableGrowsForKeysThatAgreeInAColumn) {
+  tsr_error error = {};
+  const Table table =
+      create("kind = set\nkey_columns = day:u32, shop:u64\ngrowth = double\nstatistics = yes\n", &error);
+  ASSERT_TRUE(table) << error.message;
+  const size_t n = 60000;
+  std::vector<uint32_t> day(n, 7);
+  std::vector<uint64_t> shop(n);
+  for (size_t i = 0; i < n; i++) shop[i] = i << 32;
+  const void *const columns[] = {day.data(), shop.data()};
+  std::vector<unsigned __int128> keys(n);
+  ASSERT_EQ(tsr_key_pack(table.get(), n, columns, nullptr, keys.data(), nullptr, &error), TSR_OK) << error.message;
+  ASSERT_EQ(tsr_insert(table.get(), n, keys.data(), nullptr, nullptr, &error), TSR_OK) << error.message;
+  tsr_report report = {};
+  ASSERT_EQ(tsr_table_report(table.get(), &report, &error), TSR_OK) << error.message;
+  EXPECT_EQ(report.inserted, n);
+  EXPECT_LT(report.insert_probes, 20 * n);
+}
+
 TEST(KeyParts, WhatIsRefused) {
   const struct {
     const char *entries, *sentence;
