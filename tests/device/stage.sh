@@ -53,7 +53,8 @@ done
 cp -r "$root/specs" "$root/examples" "$target/"
 cp "$root/tests/device/"{run_all,measure,devices,gpus,user_kernels}.sh "$target/"
 mkdir -p "$target/python"
-cp "$root"/tests/device/python_*.py "$root/python/examples/embedding.py" "$target/python/"
+cp "$root"/tests/device/python_*.py "$root"/python/examples/{embedding,train_embedding}.py "$root"/python/bench_embedding.py \
+  "$root"/tests/python/embedding_test.py "$target/python/"
 chmod -R u+w "$target"
 
 # A build without nvcc would be carried in vain.
