@@ -124,7 +124,7 @@ largest() {
   for ((tries = 0; tries < 4; tries++)); do
     timeout 400 ./gpus_program largest "$most" 0 - "$keys" largest.ini >>"$out/gpus.csv" 2>>"$out/log" && break
     echo "$keys keys per GPU: $(tail -n 1 "$out/log")"
-    keys=$((keys / 10 * 9))
+    keys=$((keys * 9 / 10))
   done
   ((tries < 4)) || failed=1
   echo "the largest table after $SECONDS s: $((keys * most)) keys"
@@ -164,7 +164,8 @@ model() {
 }
 
 mkdir -p "$out"
-for step in ${*:-link tables small ranks killed largest model}; do
+(($# > 0)) || set -- link tables small ranks killed largest model
+for step in "$@"; do
   case $step in
     link) link ;;
     tables) tables ;;
