@@ -75,7 +75,9 @@ static void print_settings(FILE *out, const tsr_spec *spec, const tsr_compositio
       continue;
     if (strcmp(rows[i].key, "overflow") == 0 && !value && t->shape.duplicates != TSR_DUPLICATES_ADD)
       continue; /* there are no sums */
-    if (strcmp(rows[i].key, "capacity") == 0)
+    if (strcmp(rows[i].key, "key_bits") == 0 && tsr_spec_get(spec, "table", "key_columns"))
+      fprintf(out, "  %-18s %u (of key_columns)\n", rows[i].key, t->shape.key_bits);
+    else if (strcmp(rows[i].key, "capacity") == 0)
       fprintf(out, "  %-18s %llu\n", rows[i].key, (unsigned long long)t->shape.capacity);
     else if (strcmp(rows[i].key, "load_factor") == 0 && !value && !is_pool(spec) && !is_filter(t))
       fprintf(out, "  %-18s %g (default)\n", rows[i].key, t->settings.load_factor);
@@ -393,8 +395,8 @@ tsr_status tsr_spec_check(const tsr_spec *spec, const tsr_options *options, char
 
 /* Of [table], what is no part of a composition: sizes, seed, where, and the widths, which tsr_table_info tells. */
 static bool is_composed(const char *key) {
-  static const char *const others[] = {"key_bits", "value_bits", "value_bytes", "capacity",  "load_factor",
-                                       "seed",     "backend",    "device",      "statistics"};
+  static const char *const others[] = {"key_bits",    "key_columns", "value_bits", "value_bytes", "capacity",
+                                       "load_factor", "seed",        "backend",    "device",      "statistics"};
   for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
     if (strcmp(key, others[i]) == 0) return false;
   return true;

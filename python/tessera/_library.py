@@ -390,6 +390,8 @@ _DECLARATIONS: Dict[str, List[Any]] = {  # those that return a tsr_status
     "tsr_evicted": [_P, _U64, _P, _P, _P, _P],
     "tsr_touch": [_P, _U64, _P, _P, _P],
     "tsr_unique": [_P, _U64, _P, _P, _P, _P],
+    "tsr_key_pack": [_P, _U64, _P, _P, _P, _P, _P],
+    "tsr_key_unpack": [_P, _U64, _P, _P, _P, _P, _P],
     "tsr_find": [_P, _U64, _P, _P, _P, _P],
     "tsr_contains": [_P, _U64, _P, _P, _P, _P],
     "tsr_count_all": [_P, _U64, _P, _P, _P, _P],
