@@ -86,11 +86,14 @@ done
 case_of "the tutorial is right"
 "$python" "$here/tests/python/tutorial_test.py" "$here/python/README.md" >log 2>&1 || fail "$(tail -n 60 log)"
 
-for example in kmers group_by join ten_jobs; do
+for example in kmers group_by join; do
   case_of "pandas finds that the example $example has the right answers"
   "$python" "$here/python/examples/$example.py" >log 2>&1 || fail "$(cat log)"
   grep -q 'as pandas has them$' log || fail "pandas has not checked them: $(cat log)"
 done
+
+case_of "the notebook of ten jobs prints what it says, and pandas agrees"
+"$python" "$here/tests/python/notebook_test.py" "$here/python/examples/ten_jobs.ipynb" >log 2>&1 || fail "$(tail -n 60 log)"
 
 # python_on_gpu.py runs the example on machines that have a GPU.
 case_of "the example for PyTorch has the right answers, where that can be imported"
