@@ -102,6 +102,12 @@ if "$python" -c 'import torch' 2>/dev/null; then
   grep -q 'rows as a dict has them$' log || fail "$(cat log)"
 fi
 
+case_of "the example of neighbours numbers them as a dict does, where PyTorch can be imported"
+if "$python" -c 'import torch' 2>/dev/null; then
+  "$python" "$here/python/examples/neighbours.py" 2000 >log 2>&1 || fail "$(cat log)"
+  grep -q 'numbers as a dict has them$' log || fail "$(cat log)"
+fi
+
 case_of "what is run on machines with a GPU works with NumPy"
 "$python" "$here/tests/device/python_on_gpu.py" --backend cpu numpy >log 2>&1 || fail "$(cat log)"
 tail -n 1 log | grep -qE '^[0-9]+ passed, 0 failed, 0 skipped$' || fail "$(cat log)"
