@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tools/lab/predict.h: limits between those that are listed, and the errors that core/design/0037 states.
+// tools/lab/predict.h: limits between those that are listed, and the errors that core/design/0038 states.
 #include "tools/lab/predict.h"
 
 #include <algorithm>

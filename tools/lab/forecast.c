@@ -140,7 +140,7 @@ static tsr_status resolve(const forecast *f, size_t load, uint64_t n, tsr_resolu
 static tsr_status print_rates(FILE *out, const forecast *f, tsr_error *error) {
   double rates[OPS][SIZES];
   tsr_status status = TSR_OK;
-  fprintf(out, "predicted    10^9 keys per second by load and pairs; core/design/0037 has the errors\n  %-10s %5s", "",
+  fprintf(out, "predicted    10^9 keys per second by load and pairs; core/design/0038 has the errors\n  %-10s %5s", "",
           "load");
   for (size_t size = 0; size < SIZES; size++) fprintf(out, "   2^%-3u", log2_sizes[size]);
   fprintf(out, " %7s\n", "probes");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The model (predict.h), and the limits that it reads. How it was fitted, and how well it does: core/design/0037.
+ * The model (predict.h), and the limits that it reads. How it was fitted, and how well it does: core/design/0038.
  */
 #include "tools/lab/predict.h"
 
