@@ -63,7 +63,7 @@ double tsr_predict(const tsr_card *card, const tsr_work *w) {
 
 /* ---- Limits ---------------------------------------------------------------------------------- */
 
-/* Of one kind and size of access, by so many lanes: between two footprints interpolated, beyond them the nearest. */
+/* Of accesses of one kind, size and number of lanes: between two footprints interpolated, beyond them the nearest. */
 static double rate_at(const tsr_card *card, const tsr_roofline_row *like, double footprint) {
   const tsr_roofline_row *below = NULL, *above = NULL;
   for (size_t i = 0; i < card->count; i++) {
