@@ -7,7 +7,7 @@
 #
 #   gpus.sh [STEP...]      all steps: link tables small ranks killed largest model
 #
-# GPUS     numbers of GPUs ("1 2 4 8", as far as there are so many)
+# GPUS     numbers of GPUs ("1 2 4 8"); those beyond what is there are left out
 # N        pairs per GPU (2^27). RECIPES: of the tables. TURNS: measurements per row (3)
 # LIMIT_S  the whole run ends after that many seconds (1500); a step that has no time left is named
 # LARGEST  pairs per GPU of the largest table; otherwise as many as fit
