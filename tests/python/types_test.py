@@ -249,6 +249,7 @@ class MapTest(unittest.TestCase):
             (lambda: Map("nonsense"), tessera.WrongType, "is no dtype"),
             (lambda: Map(value="int16"), tessera.WrongType, "values are int32"),
             (lambda: Map(value=("float32", 2)), tessera.WrongType, "of 16 to 256 bytes"),
+            (lambda: Map(value=("float32", 65)), tessera.WrongType, "a multiple of 16 bytes up to 4096"),
             (lambda: MultiMap(value=("float32", 8)), tessera.WrongType, "rows are values of maps"),
             (lambda: Map(for_="nothing"), tessera.BadArgument, "a map is for 'find' or"),
             (lambda: Filter(capacity=None), tessera.BadArgument, "a filter cannot grow"),
@@ -280,6 +281,23 @@ class OthersTest(unittest.TestCase):
                     order = [other for other in order if other != used] + [used]
                 self.assertEqual(sorted(table.scores()[0].tolist()), sorted(order))
                 self.assertGreater(table.report()["evicted"], 100)
+
+    def test_a_cache_of_rows(self):
+        for value in (("float32", 4), ("int64", 512)):
+            with Cache("int64", value, capacity=500, **CPU) as table:
+                rng, held = np.random.default_rng(4), {}
+                for batch in range(8):
+                    keys = rng.permutation(4000)[:700]
+                    rows = rng.integers(0, 100, (700, value[1])).astype(value[0])
+                    gone, lost = table.put(keys, rows)
+                    fresh = dict(zip(keys.tolist(), rows))
+                    for key, row in zip(gone.tolist(), lost):
+                        np.testing.assert_array_equal(row, fresh[key] if key in fresh and key not in held else held[key])
+                        held.pop(key, None)
+                    held.update({key: row for key, row in fresh.items() if key not in set(gone.tolist())})
+                found, mask = table.peek(list(held))
+                self.assertTrue(mask.all())
+                np.testing.assert_array_equal(found, np.stack(list(held.values())))
 
     def test_a_cache_forgets(self):
         with Cache("int64", "int64", capacity=1000, eviction="ttl", settings={"eviction.lifetime": 30}, **CPU) as table:
