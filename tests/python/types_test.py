@@ -285,19 +285,20 @@ class OthersTest(unittest.TestCase):
     def test_a_cache_of_rows(self):
         for value in (("float32", 4), ("int64", 512)):
             with Cache("int64", value, capacity=500, **CPU) as table:
-                rng, held = np.random.default_rng(4), {}
+                gone = np.empty(0, np.int64)
                 for batch in range(8):
-                    keys = rng.permutation(4000)[:700]
-                    rows = rng.integers(0, 100, (700, value[1])).astype(value[0])
-                    gone, lost = table.put(keys, rows)
-                    fresh = dict(zip(keys.tolist(), rows))
-                    for key, row in zip(gone.tolist(), lost):
-                        np.testing.assert_array_equal(row, fresh[key] if key in fresh and key not in held else held[key])
-                        held.pop(key, None)
-                    held.update({key: row for key, row in fresh.items() if key not in set(gone.tolist())})
-                found, mask = table.peek(list(held))
+                    keys = np.random.default_rng(batch).permutation(4000)[:700]
+                    more, lost = table.put(keys, np.repeat(keys[:, None] * 8 + batch, value[1], 1).astype(value[0]))
+                    self.assertEqual(lost.shape, (len(more), value[1]))
+                    np.testing.assert_array_equal(lost // 8, np.repeat(more[:, None], value[1], 1))
+                    gone = np.concatenate([gone, more])
+                keys, rows = table.items()
+                np.testing.assert_array_equal(rows // 8, np.repeat(keys[:, None], value[1], 1))
+                found, mask = table.peek(keys)
                 self.assertTrue(mask.all())
-                np.testing.assert_array_equal(found, np.stack(list(held.values())))
+                np.testing.assert_array_equal(found, rows)
+                self.assertGreater(len(gone), 3000)
+                self.assertEqual(table.report()["evicted"], len(gone))
 
     def test_a_cache_forgets(self):
         with Cache("int64", "int64", capacity=1000, eviction="ttl", settings={"eviction.lifetime": 30}, **CPU) as table:

@@ -99,6 +99,12 @@ if "$python" -c 'import torch' 2>/dev/null; then
   grep -q 'rows as a dict has them$' log || fail "$(cat log)"
 fi
 
+case_of "the sparse convolution has the result of the dense one, where PyTorch can be imported"
+if "$python" -c 'import torch' 2>/dev/null; then
+  "$python" "$here/python/examples/sparse_convolution.py" >log 2>&1 || fail "$(cat log)"
+  grep -q 'the result is that of the dense grid$' log || fail "$(cat log)"
+fi
+
 case_of "the example that trains has the loss of torch.nn.Embedding, where PyTorch 2.4 can be imported"
 if "$python" -c 'import torch; torch.library.custom_op' 2>/dev/null; then
   "$python" "$here/python/examples/train_embedding.py" >log 2>&1 || fail "$(cat log)"
