@@ -19,13 +19,20 @@ static void fit_tile(const tsr_shape *table, const void *argument, tsr_grid *gri
 static void fit_page(const tsr_shape *table, const void *argument, tsr_grid *grid) {
   const uint32_t key_bytes = ((const tsr_group_page *)argument)->key_bytes;
   (void)table;
-  grid->shared_bytes = (TSR_GROUP_SLOTS(key_bytes) + 16 / key_bytes) * key_bytes;
+  grid->shared_bytes = TSR_GROUP_SET_BYTES(key_bytes);
 }
 
+static void fit_merged(const tsr_shape *table, const void *argument, tsr_grid *grid) {
+  const tsr_group_page *page = argument;
+  fit_page(table, argument, grid);
+  grid->shared_bytes += TSR_GROUP_IN_HAND(page->key_bytes) * page->values.widest;
+}
+
+/* room: items of a tile. */
 static void fit_carried(const tsr_shape *table, const void *argument, tsr_grid *grid) {
   const tsr_group_pass *pass = argument;
-  (void)table;
-  grid->shared_bytes = pass->values.room_bytes + TSR_GROUP_TILE(sizeof(uint32_t));
+  fit_tile(table, argument, grid);
+  grid->shared_bytes += pass->room * pass->values.widest;
 }
 
 static void fit_combined(const tsr_shape *table, const void *argument, tsr_grid *grid) {
@@ -100,12 +107,12 @@ static uint32_t array_of(tsr_group_values *values, const void *from, uint32_t by
 /* Values that several columns are made of go once. */
 static void take_values(job *j) {
   tsr_group_values *values = &j->page.values;
-  *values = (tsr_group_values){.room_bytes = TSR_GROUP_TILE_BYTES};
+  *values = (tsr_group_values){.widest = 0};
   for (uint32_t c = 0; c < j->groups->column_count; c++) {
     const tsr_unique_column *column = &j->groups->columns[c];
     const uint32_t bytes = tsr_aggregate_bytes(column->type), array = array_of(values, column->values, bytes);
     values->made[values->made_count++] = (tsr_group_made){column->combined, array, column->type, column->how};
-    if (bytes > j->groups->key_bytes) values->room_bytes = TSR_GROUP_TILE(j->groups->key_bytes) * bytes;
+    if (bytes > values->widest) values->widest = bytes;
   }
 }
 
@@ -252,6 +259,8 @@ static tsr_status count_bins(const job *j, uint32_t p) {
 }
 
 static tsr_status order_keys(const job *j, uint32_t p) {
+  static const uint32_t order[2][2] = {{TSR_GROUP_order_32, TSR_GROUP_sift_32},
+                                       {TSR_GROUP_carry_32, TSR_GROUP_cull_32}};
   const tsr_group_pass *pass = &j->pass[p];
   tsr_group_pass small = *pass;
   tsr_status status = TSR_OK;
@@ -266,8 +275,9 @@ static tsr_status order_keys(const job *j, uint32_t p) {
   small.n = j->bins[p] + 1;
   small.room = pass->room;
   if (status == TSR_OK) status = run_any(j, TSR_GROUP_begin, &small, small.n);
-  const uint32_t order = pass->hot.keys ? TSR_GROUP_sift_32 : TSR_GROUP_order_32;
-  return status ? status : run(j, pass->values.made_count ? (uint32_t)TSR_GROUP_carry_32 : order, pass, tiles_of(j, p));
+  small = *pass;
+  small.room = TSR_GROUP_TILE(j->groups->key_bytes);
+  return status ? status : run(j, order[pass->values.made_count != 0][pass->hot.keys != NULL], &small, tiles_of(j, p));
 }
 
 static tsr_status bring_back(const job *j, uint32_t p) {

@@ -241,32 +241,31 @@ static __device__ __forceinline__ uint32_t place_of(const uint32_t *places, uint
   return places[round / 2] >> round % 2 * 16 & 0xFFFFu;
 }
 
-/* Brings an array of values of a tile into the order of its keys. bin_at: the bin of each place. */
-template <class K, class word>
-static __device__ __forceinline__ void move_values(const tsr_group_array &array, const tile &t, const tile_bins &bins,
-                                                   const uint8_t *bin_at, const uint32_t *places) {
-  enum { ROUNDS = TSR_GROUP_TILE(sizeof(K)) / TSR_GROUP_THREADS, AT_ONCE = 8 };
-  word *room = (word *)group_room;
-  const word *from = (const word *)array.from + t.begin;
-  __syncthreads();
+/* Values of a tile are on their way to the places of their keys, behind the keys. */
+template <class K, bool IS_SIFTED>
+static __device__ __forceinline__ void fetch_values(const tsr_group_array &array, const tile &t,
+                                                    const uint32_t *places) {
+  char *room = (char *)group_room + TSR_GROUP_TILE_BYTES;
+  const char *from = (const char *)array.from + t.begin * array.bytes;
 #pragma unroll
-  for (uint32_t first = 0; first < ROUNDS; first += AT_ONCE) {
-    word value[AT_ONCE];
-#pragma unroll
-    for (uint32_t r = 0; r < AT_ONCE; r++) {
-      const uint32_t i = (first + r) * TSR_GROUP_THREADS + threadIdx.x;
-      value[r] = i < t.count ? __ldcs(from + i) : (word)0;
-    }
-#pragma unroll
-    for (uint32_t r = 0; r < AT_ONCE; r++) {
-      const uint32_t i = (first + r) * TSR_GROUP_THREADS + threadIdx.x, place = place_of(places, first + r);
-      if (i < t.count && place < TSR_GROUP_HOT_PLACE) room[place] = value[r];
-    }
+  for (uint32_t r = 0; r < 2 * PLACES(K); r++) {
+    const uint32_t i = r * TSR_GROUP_THREADS + threadIdx.x, place = place_of(places, r);
+    if (i >= t.count || (IS_SIFTED && place >= TSR_GROUP_HOT_PLACE)) continue;
+    if (array.bytes == sizeof(wide_key))
+      __pipeline_memcpy_async((wide_key *)room + place, (const wide_key *)from + i, sizeof(wide_key));
+    else
+      __pipeline_memcpy_async((uint32_t *)room + place, (const uint32_t *)from + i, sizeof(uint32_t));
   }
-  __syncthreads();
-  for (uint32_t i = threadIdx.x; i < bins.all; i += TSR_GROUP_THREADS) {
-    const uint32_t to = bins.shift[bin_at[i]] + i;
-    if (to < NO_ROOM - TSR_GROUP_TILE_BYTES) ((word *)array.to)[to] = room[i];
+  __pipeline_commit();
+}
+
+/* Writes what is in the order of bins: `all` keys, or their values. */
+template <class K, class word>
+static __device__ __forceinline__ void write_items(const tsr_group_pass &a, const tile_bins &bins, uint32_t all,
+                                                   const word *items, void *column) {
+  for (uint32_t i = threadIdx.x; i < all; i += TSR_GROUP_THREADS) {
+    const uint32_t to = bins.shift[bin_of(a, ((const K *)group_room)[i])] + i;
+    if (to < NO_ROOM - TSR_GROUP_TILE_BYTES) ((word *)column)[to] = items[i];
   }
 }
 
@@ -316,34 +315,38 @@ static __device__ __forceinline__ void combine_hot(const tsr_group_values &value
 }
 static_assert(TSR_GROUP_HOT == TSR_GROUP_THREADS, "a thread has a frequent key");
 
-template <class K>
+/* Values go one array after the other. Keys are written while the first one is on its way. */
+template <class K, bool IS_SIFTED>
 static __device__ __forceinline__ void carry_values(const tsr_group_pass &a, const tile &t, const tile_bins &bins,
-                                                    const uint8_t *bin_at, const uint32_t *places, bool is_sifted) {
+                                                    const uint32_t *places) {
+  const char *values = (const char *)group_room + TSR_GROUP_TILE_BYTES;
   for (uint32_t which = 0; which < a.values.array_count; which++) {
     const tsr_group_array &array = a.values.array[which];
+    if (which) __syncthreads();
+    fetch_values<K, IS_SIFTED>(array, t, places);
+    if (which == 0) write_items<K>(a, bins, bins.all, (const K *)group_room, a.to);
+    __pipeline_wait_prior(0);
+    __syncthreads();
     if (array.bytes == sizeof(wide_key))
-      move_values<K, wide_key>(array, t, bins, bin_at, places);
+      write_items<K>(a, bins, bins.all, (const wide_key *)values, array.to);
     else
-      move_values<K, uint32_t>(array, t, bins, bin_at, places);
+      write_items<K>(a, bins, bins.all, (const uint32_t *)values, array.to);
   }
-  if (is_sifted) combine_hot<K>(a.values, t, places);
 }
 
 /* A tile goes into the bins of its segment. Frequent keys are counted, and go nowhere. */
-template <class K, bool MAY_SIFT, bool HAS_VALUES>
+template <class K, bool IS_SIFTED, bool HAS_VALUES>
 static __device__ __forceinline__ void order_tile(const tsr_group_pass &a) {
   enum { ROUNDS = TSR_GROUP_TILE(sizeof(K)) / TSR_GROUP_THREADS };
   __shared__ tile_bins bins;
   __shared__ hot_table<K> hot;
   K *room = (K *)group_room;
-  uint8_t *bin_at = (uint8_t *)group_room + a.values.room_bytes;
-  const bool is_sifted = MAY_SIFT && (!HAS_VALUES || a.hot.keys);
   K key[ROUNDS];
   uint32_t place[PLACES(K)]; /* at first the rank in its bin */
   tile t;
   if (!find_tile<K>(a, &t)) return;
   if (threadIdx.x < TSR_GROUP_BINS) bins.size[threadIdx.x] = 0;
-  if (is_sifted) hot_read(a.hot, &hot);
+  if (IS_SIFTED) hot_read(a.hot, &hot);
   const K *from = (const K *)a.from + t.begin;
 #pragma unroll
   for (uint32_t r = 0; r < ROUNDS; r++) {
@@ -355,9 +358,9 @@ static __device__ __forceinline__ void order_tile(const tsr_group_pass &a) {
   for (uint32_t r = 0; r < ROUNDS; r++) {
     if (!a.segments.begins) key[r] = mix(key[r], a.seed);
     const bool is_item = r * TSR_GROUP_THREADS + threadIdx.x < t.count;
-    const uint32_t id = is_sifted && is_item ? hot_find(&hot, key[r]) : NOT_HOT;
+    const uint32_t id = IS_SIFTED && is_item ? hot_find(&hot, key[r]) : NOT_HOT;
     uint32_t own = TSR_GROUP_HOT_PLACE + id;
-    if (is_sifted) hot_count(&hot, id);
+    if (IS_SIFTED) hot_count(&hot, id);
     if (is_item && id == NOT_HOT) own = atomicAdd(&bins.size[bin_of(a, key[r])], 1u);
     place[r / 2] = r % 2 ? place[r / 2] | own << 16 : own;
   }
@@ -367,28 +370,28 @@ static __device__ __forceinline__ void order_tile(const tsr_group_pass &a) {
 #pragma unroll
   for (uint32_t r = 0; r < ROUNDS; r++) {
     const uint32_t i = r * TSR_GROUP_THREADS + threadIdx.x, bin = bin_of(a, key[r]);
-    const uint32_t rank = place_of(place, r), is_hot = is_sifted && rank >= TSR_GROUP_HOT_PLACE;
+    const uint32_t rank = place_of(place, r), is_hot = IS_SIFTED && rank >= TSR_GROUP_HOT_PLACE;
     const uint32_t own = is_hot ? rank : bins.begin[bin] + rank;
     if (i < t.count && !is_hot) room[own] = key[r];
-    if (HAS_VALUES && i < t.count && !is_hot) bin_at[own] = (uint8_t)bin;
     if (i < t.count && a.runs) __stcs(a.places + t.begin + i, (uint16_t)own);
     if (HAS_VALUES) place[r / 2] = r % 2 ? (place[r / 2] & 0xFFFFu) | own << 16 : (place[r / 2] & 0xFFFF0000u) | own;
   }
   __syncthreads();
-  if (is_sifted) hot_tell(a.hot, &hot);
-  for (uint32_t i = threadIdx.x; i < (MAY_SIFT ? bins.all : t.count); i += TSR_GROUP_THREADS) {
-    const K own = room[i];
-    const uint32_t bin = bin_of(a, own), to = bins.shift[bin] + i;
-    if (to < NO_ROOM - TSR_GROUP_TILE_BYTES) ((K *)a.to)[to] = own;
-  }
-  if (HAS_VALUES) carry_values<K>(a, t, bins, bin_at, place, is_sifted);
+  if (IS_SIFTED) hot_tell(a.hot, &hot);
+  if (!HAS_VALUES)
+    write_items<K>(a, bins, IS_SIFTED ? bins.all : t.count, room, a.to);
+  else
+    carry_values<K, IS_SIFTED>(a, t, bins, place);
+  if (HAS_VALUES && IS_SIFTED) combine_hot<K>(a.values, t, place);
 }
 KERNEL(order_32, tsr_group_pass, TSR_GROUP_THREADS, 3) { order_tile<uint32_t, false, false>(a); }
 KERNEL(order_64, tsr_group_pass, TSR_GROUP_THREADS, 3) { order_tile<wide_key, false, false>(a); }
 KERNEL(sift_32, tsr_group_pass, TSR_GROUP_THREADS, 3) { order_tile<uint32_t, true, false>(a); }
 KERNEL(sift_64, tsr_group_pass, TSR_GROUP_THREADS, 3) { order_tile<wide_key, true, false>(a); }
-KERNEL(carry_32, tsr_group_pass, TSR_GROUP_THREADS, 2) { order_tile<uint32_t, true, true>(a); }
-KERNEL(carry_64, tsr_group_pass, TSR_GROUP_THREADS, 2) { order_tile<wide_key, true, true>(a); }
+KERNEL(carry_32, tsr_group_pass, TSR_GROUP_THREADS, 2) { order_tile<uint32_t, false, true>(a); }
+KERNEL(carry_64, tsr_group_pass, TSR_GROUP_THREADS, 2) { order_tile<wide_key, false, true>(a); }
+KERNEL(cull_32, tsr_group_pass, TSR_GROUP_THREADS, 2) { order_tile<uint32_t, true, true>(a); }
+KERNEL(cull_64, tsr_group_pass, TSR_GROUP_THREADS, 2) { order_tile<wide_key, true, true>(a); }
 
 /* A warp brings a run back, so that whole lines are read. */
 template <class K>
@@ -628,37 +631,45 @@ static __device__ __forceinline__ void clear_last(K *set) {
     set[at] = free_key<K>();
 }
 
-/* The bits of a thread's values. The loads of all rows are under way at once. */
+/* The values of a page are on their way into the block's memory, behind the set; each item's by the thread that has it. */
 template <class K>
-static __device__ __forceinline__ void read_values(const tsr_group_array &array, uint64_t first, uint32_t rows,
-                                                   uint64_t *value) {
-#pragma unroll
-  for (uint32_t r = 0; r < page_of<K>::ROWS; r++) {
-    const uint64_t i = first + r * TSR_GROUP_THREADS;
-    value[r] = 0;
-    if (array.bytes == sizeof(wide_key)) {
-      if (rows >> r & 1u) value[r] = __ldcs((const wide_key *)array.from + i);
-    } else if (rows >> r & 1u) {
-      value[r] = __ldcs((const uint32_t *)array.from + i);
-    }
-  }
+static __device__ __forceinline__ void fetch_page(const tsr_group_array &array, uint64_t begin, uint32_t items) {
+  char *room = (char *)group_room + TSR_GROUP_SET_BYTES(sizeof(K));
+  const char *from = (const char *)array.from + begin * array.bytes;
+#pragma unroll 1
+  for (uint32_t i = threadIdx.x; i < items; i += TSR_GROUP_THREADS)
+    if (array.bytes == sizeof(wide_key))
+      __pipeline_memcpy_async((wide_key *)room + i, (const wide_key *)from + i, sizeof(wide_key));
+    else
+      __pipeline_memcpy_async((uint32_t *)room + i, (const uint32_t *)from + i, sizeof(uint32_t));
+  __pipeline_commit();
 }
 
-/* The values of a page. Leaders write theirs, and others combine theirs with these, in the memory of the set. */
+/* Leaders write their values, and others combine theirs with these, in the memory of the set. */
 template <class K>
-static __device__ __forceinline__ void combine_in_hand(const tsr_group_page &a, uint64_t begin, const in_hand<K> &own,
-                                                       const page_sums &sums) {
-  uint64_t *combined = (uint64_t *)group_room, value[page_of<K>::ROWS];
-  for (uint32_t which = 0; which < a.values.made_count; which++) {
-    const tsr_aggregate made = made_of(a.values, which, NULL);
-    read_values<K>(a.values.array[a.values.made[which].array], begin + threadIdx.x, own.there, value);
-    __syncthreads();
-    EACH_ROW(r, own.leads) combined[own.at[r]] = tsr_aggregate_offered(&made, value[r]);
-    __syncthreads();
-    EACH_ROW(r, own.there & ~own.leads) combine_at(made, &combined[own.at[r]], tsr_aggregate_offered(&made, value[r]));
-    __syncthreads();
-    for (uint32_t k = threadIdx.x; k < sums.all && sums.base + k < a.room; k += TSR_GROUP_THREADS)
-      tsr_aggregate_put(&made, sums.base + k, combined[k]);
+static __device__ __forceinline__ void combine_in_hand(const tsr_group_page &a, const in_hand<K> &own,
+                                                       const page_sums &sums, uint32_t which) {
+  uint64_t *combined = (uint64_t *)group_room;
+  const tsr_aggregate made = made_of(a.values, which, (char *)group_room + TSR_GROUP_SET_BYTES(sizeof(K)));
+  __syncthreads();
+  EACH_ROW(r, own.leads) combined[own.at[r]] = tsr_aggregate_offer(&made, r * TSR_GROUP_THREADS + threadIdx.x);
+  __syncthreads();
+  EACH_ROW(r, own.there & ~own.leads)
+  combine_at(made, &combined[own.at[r]], tsr_aggregate_offer(&made, r * TSR_GROUP_THREADS + threadIdx.x));
+  __syncthreads();
+  for (uint32_t k = threadIdx.x; k < sums.all && sums.base + k < a.room; k += TSR_GROUP_THREADS)
+    tsr_aggregate_put(&made, sums.base + k, combined[k]);
+}
+
+/* The first array is on its way. */
+template <class K>
+static __device__ __forceinline__ void combine_all(const tsr_group_page &a, uint64_t begin, uint32_t items,
+                                                   const in_hand<K> &own, const page_sums &sums) {
+  for (uint32_t array = 0; array < a.values.array_count; array++) {
+    if (array) fetch_page<K>(a.values.array[array], begin, items);
+    __pipeline_wait_prior(0);
+    for (uint32_t which = 0; which < a.values.made_count; which++)
+      if (a.values.made[which].array == array) combine_in_hand(a, own, sums, which);
   }
 }
 
@@ -676,6 +687,7 @@ static __device__ __forceinline__ void make_page(const tsr_group_page &a) {
     return;
   }
   own.there = read_rows<K>(a, begin, end, own.key);
+  if (HAS_VALUES) fetch_page<K>(a.values.array[0], begin, (uint32_t)(end - begin));
   clear_last(set);
   if (!put_rows<K, true>(set, own.key, own.there, own.at)) *(volatile uint32_t *)&a.told->fails = 1;
   elect_leaders(set, &own);
@@ -694,12 +706,12 @@ static __device__ __forceinline__ void make_page(const tsr_group_page &a) {
       if (to < a.room) __stcs(a.counts + to, (uint64_t)counts[own.at[r]]);
     }
   }
-  if (HAS_VALUES) combine_in_hand(a, begin, own, sums);
+  if (HAS_VALUES) combine_all(a, begin, (uint32_t)(end - begin), own, sums);
 }
 KERNEL(page_32, tsr_group_page, TSR_GROUP_THREADS, 3) { make_page<uint32_t, false>(a); }
 KERNEL(page_64, tsr_group_page, TSR_GROUP_THREADS, 3) { make_page<wide_key, false>(a); }
-KERNEL(merge_32, tsr_group_page, TSR_GROUP_THREADS, 2) { make_page<uint32_t, true>(a); }
-KERNEL(merge_64, tsr_group_page, TSR_GROUP_THREADS, 2) { make_page<wide_key, true>(a); }
+KERNEL(merge_32, tsr_group_page, TSR_GROUP_THREADS, 3) { make_page<uint32_t, true>(a); }
+KERNEL(merge_64, tsr_group_page, TSR_GROUP_THREADS, 3) { make_page<wide_key, true>(a); }
 
 /* ---- The sample ------------------------------------------------------------------------------ */
 

@@ -35,6 +35,7 @@ enum {
 #define TSR_GROUP_IN_HAND(key_bytes) (TSR_GROUP_EXPECTED(key_bytes) + TSR_GROUP_THREADS)
 /* Keys of all levels of a page's set, without the one that is not like the others. */
 #define TSR_GROUP_SLOTS(key_bytes) (TSR_GROUP_FIRST(key_bytes) + TSR_GROUP_FIRST(key_bytes) / 2 + TSR_GROUP_LAST)
+#define TSR_GROUP_SET_BYTES(key_bytes) (TSR_GROUP_SLOTS(key_bytes) * (key_bytes) + 16)
 
 /* Of keys of 32 and of 64 bits:
  * sample   which keys are frequent
@@ -43,7 +44,8 @@ enum {
  * count    how many keys of each bin there are
  * order    brings keys into the bins of a pass
  * sift     the same, of the first pass, but frequent keys are counted and go nowhere
- * carry    the same as both, with values, which are combined for frequent keys
+ * carry    the same as order, with values
+ * cull     the same as sift, with values, which are combined for frequent keys
  * page     the distinct keys of each page; pages of too many items are listed
  * merge    the same, and what their values become
  * large    the distinct keys of the pages that were listed; and the frequent ones
@@ -63,10 +65,12 @@ enum {
   F(sift_64, TSR_GROUP_TILED, .fit = fit_tile)                                                                         \
   F(carry_32, TSR_GROUP_TILED, .fit = fit_carried)                                                                     \
   F(carry_64, TSR_GROUP_TILED, .fit = fit_carried)                                                                     \
+  F(cull_32, TSR_GROUP_TILED, .fit = fit_carried)                                                                      \
+  F(cull_64, TSR_GROUP_TILED, .fit = fit_carried)                                                                      \
   F(page_32, TSR_GROUP_TILED, .fit = fit_page)                                                                         \
   F(page_64, TSR_GROUP_TILED, .fit = fit_page)                                                                         \
-  F(merge_32, TSR_GROUP_TILED, .fit = fit_page)                                                                        \
-  F(merge_64, TSR_GROUP_TILED, .fit = fit_page)                                                                        \
+  F(merge_32, TSR_GROUP_TILED, .fit = fit_merged)                                                                      \
+  F(merge_64, TSR_GROUP_TILED, .fit = fit_merged)                                                                      \
   F(large_32, .grid = {.threads = TSR_GROUP_THREADS, .blocks = TSR_GROUP_LARGE_BLOCKS}, .fit = fit_large)              \
   F(large_64, .grid = {.threads = TSR_GROUP_THREADS, .blocks = TSR_GROUP_LARGE_BLOCKS}, .fit = fit_large)              \
   F(back_32, TSR_GROUP_TILED, .fit = fit_tile)                                                                         \
@@ -119,9 +123,9 @@ typedef struct tsr_group_made {
 } tsr_group_made;
 typedef struct tsr_group_values {
   uint32_t array_count, made_count;
-  uint32_t room_bytes; /* of a tile's keys or values, in the block's memory; the bin of each place follows */
-  uint64_t *hot_sums;  /* TSR_GROUP_HOT for each that is made; zero before the first pass */
-  uint64_t *bases;     /* of each page that is listed: the number of its first key, and how many it has */
+  uint32_t widest;    /* the most bytes of a value */
+  uint64_t *hot_sums; /* TSR_GROUP_HOT for each that is made; zero before the first pass */
+  uint64_t *bases;    /* of each page that is listed: the number of its first key, and how many it has */
   tsr_group_array array[TSR_GROUP_VALUES];
   tsr_group_made made[TSR_GROUP_VALUES];
 } tsr_group_values;
