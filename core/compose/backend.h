@@ -42,7 +42,8 @@ typedef struct tsr_wires {
   /* The caller closes *wire, before the device. */
   tsr_status (*open)(tsr_device *device, const uint8_t *name, uint32_t rank, uint32_t size, tsr_wire **wire,
                      tsr_error *error);
-  tsr_status (*exchange)(tsr_wire *wire, const tsr_wire_load *load, void *stream, tsr_error *error);
+  /* of several columns at once */
+  tsr_status (*exchange)(tsr_wire *wire, const tsr_wire_load *loads, uint32_t columns, void *stream, tsr_error *error);
   tsr_status (*is_done)(tsr_wire *wire, bool *is_done, tsr_error *error);
   void (*close)(tsr_wire *wire); /* also ends what is under way */
 } tsr_wires;

@@ -10,6 +10,7 @@ Numba.
 Read next: the tutorial (python/README.md), `help(tessera.Table)`.
 """
 
+from tessera._arrow_out import Arrow
 from tessera._device import free_kept_tables
 from tessera._group import Group
 from tessera._library import (
@@ -42,6 +43,7 @@ from tessera._verbs import GroupBy, factorize, group_by, isin, merge, relabel, u
 __version__ = _version()
 
 __all__ = [
+    "Arrow",
     "BadArgument",
     "BadPlugin",
     "BadSpec",

@@ -91,6 +91,8 @@ def way_out(name: str, what: str, kind: str, width: int, wanted: int) -> str:
         return f"{either}: {name}.to(torch.int{bits})" if "torch" in kind else f"{either}: {name}.astype('int{bits}')"
     if kind.startswith(_SWAPPED):
         return f"{either} of this machine's byte order: {name}.astype({name}.dtype.newbyteorder('='))"
+    if kind == "f" and what == "values" and width < 8:
+        return f"pass float{bits}: {name}.astype('float{bits}')"
     if kind == "f":
         return f"{either}: {name}.astype('int{bits}') converts whole numbers; nulls became NaN: fill or drop them"
     if kind in ("M", "m") and width == wanted:
@@ -816,14 +818,33 @@ def _fitting(array: NumPyArray, name: str, width: int) -> NumPyArray:
     bits = 8 * width
     if array.size == 0:
         return np.empty(array.shape, f"u{width}")
-    if array.dtype.kind not in "iu" and not all(
-        isinstance(number, (int, np.integer)) and not isinstance(number, bool) for number in array.flat
-    ):
-        if name == "values" and all(isinstance(number, (int, float)) for number in array.flat):
-            raise WrongType(f"{name}: holds more than whole numbers: pass numpy.array({name}, 'float{bits}')")
-        raise WrongType(f"{name}: holds more than whole numbers: {way_out(name, name, 'O', 8, width)}")
+    if array.dtype.kind not in "iu":
+        for number in array.flat:
+            if not isinstance(number, (int, np.integer)) or isinstance(number, bool):
+                raise _no_whole_number(number, not array.ndim, name, bits)
     low, high = int(array.min()), int(array.max())
     if low < -(1 << bits - 1) or high >= 1 << bits or (low < 0 and high >= 1 << bits - 1):
         wider = f': create the table with settings={{"table.{name[:-1]}_bits": 64}}' if bits == 32 else ""
         raise BadArgument(f"{name}: {low} .. {high} do not fit into {bits} bits{wider}")
     return array.astype(f"{'i' if low < 0 else 'u'}{width}")
+
+
+def _no_whole_number(thing: Any, alone: bool, name: str, bits: int) -> WrongType:
+    """What an item that is no whole number is told; alone: it is the whole argument."""
+    has = f"{name}: {'is' if alone else 'holds'}"
+    if isinstance(thing, (float, np.floating)):
+        way = f"pass numpy.array({name}, 'float{bits}')"
+        if name == "values" and alone:
+            way = f"a number for all keys is a whole number here: pass an array of float{bits} as long as keys"
+        if name == "keys":
+            way = f"keys are whole numbers: numpy.array(keys).astype('int{bits}') cuts the others off"
+        return WrongType(f"{has} {float(thing)!r}: {way}")
+    if isinstance(thing, (bool, np.bool_)):
+        return WrongType(f"{has} bools: numpy.array({name}).astype('int{bits}') makes 0 and 1 of them")
+    if isinstance(thing, (str, bytes)):
+        way = f"{name} are numbers: pandas.factorize({name}) numbers texts" if name == "keys" else "store the number of each row"
+        return WrongType(f"{has} {thing!r:.40}: {way}")
+    if alone and hasattr(thing, "__iter__"):
+        return WrongType(f"{has} a {type(thing).__name__}: pass list({name}), or an array")
+    kind = "None" if thing is None else f"a {type(thing).__name__}"
+    return WrongType(f"{has} {kind}: pass whole numbers")

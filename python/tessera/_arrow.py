@@ -6,12 +6,14 @@ next: _columns.py.
 """
 
 import ctypes
-from ctypes import CFUNCTYPE, POINTER, Structure, c_char_p, c_int, c_int64, c_void_p, py_object
+import importlib
+import sys
+from ctypes import CFUNCTYPE, POINTER, Structure, c_char_p, c_int, c_int32, c_int64, c_void_p, py_object
 from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 
-from tessera._arrays import NumPyArray
+from tessera._arrays import DLPACK_CPU, DLPACK_CUDA, DLPACK_CUDA_MANAGED, NumPyArray
 from tessera._library import BadArgument, WrongType
 
 
@@ -24,6 +26,10 @@ class ArrowArray(Structure):
 
 
 class ArrowStream(Structure):
+    pass
+
+
+class ArrowDeviceArray(Structure):
     pass
 
 
@@ -58,6 +64,14 @@ ArrowStream._fields_ = [
     ("private_data", c_void_p),
 ]
 
+ArrowDeviceArray._fields_ = [
+    ("array", ArrowArray),
+    ("device_id", c_int64),
+    ("device_type", c_int32),
+    ("sync_event", c_void_p),
+    ("reserved", c_int64 * 3),
+]
+
 _FORMATS: Dict[str, str] = {
     "c": "i1",
     "C": "u1",
@@ -83,6 +97,7 @@ _FORMATS: Dict[str, str] = {
 _api = ctypes.pythonapi
 _api.PyCapsule_GetPointer.restype = c_void_p
 _api.PyCapsule_GetPointer.argtypes = [py_object, c_char_p]
+_api.PyCapsule_IsValid.argtypes = [py_object, c_char_p]
 
 
 class _Owner:
@@ -123,7 +138,12 @@ def read_column(thing: Any, name: str) -> Tuple[NumPyArray, Optional[NumPyArray]
     finally:
         if schema.release:
             schema.release(ctypes.byref(schema))
-    parts = [_values(_Owner(chunk), dtype) for chunk in chunks]
+    return _joined([_values(_Owner(chunk), dtype) for chunk in chunks], dtype)
+
+
+def _joined(
+    parts: List[Tuple[NumPyArray, Optional[NumPyArray]]], dtype: "Optional[np.dtype[Any]]"
+) -> Tuple[NumPyArray, Optional[NumPyArray]]:
     if not parts:
         return np.empty(0, dtype or np.bool_), None
     if len(parts) == 1:
@@ -132,6 +152,59 @@ def read_column(thing: Any, name: str) -> Tuple[NumPyArray, Optional[NumPyArray]
     if any(mask is not None for _, mask in parts):
         known = np.concatenate([np.ones(len(v), bool) if mask is None else mask for v, mask in parts])
     return np.concatenate([values for values, _ in parts]), known
+
+
+class _OnGpu:
+    """Numbers of an ArrowDeviceArray, for PyTorch and CuPy."""
+
+    def __init__(self, array: ArrowArray, dtype: "np.dtype[Any]") -> None:
+        self.owner = _Owner(array)
+        at = (array.buffers[1] or 0) + array.offset * dtype.itemsize
+        self.__cuda_array_interface__ = {
+            "data": (at, False),  # PyTorch refuses what it may not write
+            "shape": (int(array.length),),
+            "typestr": dtype.str,
+            "version": 3,
+        }
+
+
+def from_gpu(thing: Any, name: str) -> Any:
+    """A column that its library hands out on a GPU, as an array of PyTorch or CuPy without a copy; other things as they are."""
+    if not hasattr(thing, "__arrow_c_device_array__") or hasattr(thing, "__cuda_array_interface__"):
+        return thing
+    if type(thing).__module__.startswith("pyarrow"):  # on the host; it would export each column twice
+        return thing
+    schema_capsule, array_capsule = thing.__arrow_c_device_array__()
+    if _api.PyCapsule_IsValid(array_capsule, b"arrow_device_array") == 0:
+        return thing
+    made = ArrowDeviceArray.from_address(_api.PyCapsule_GetPointer(array_capsule, b"arrow_device_array"))
+    if made.device_type == DLPACK_CPU:
+        return thing
+    schema = ArrowSchema.from_address(_api.PyCapsule_GetPointer(schema_capsule, b"arrow_schema"))
+    dtype = _dtype_of(schema, name)
+    if made.device_type not in (DLPACK_CUDA, DLPACK_CUDA_MANAGED) or dtype is None or dtype.kind not in "iuf":
+        raise WrongType(f"{name}: is of Arrow's device type {made.device_type}: pass numbers on a CUDA device or on the host")
+    if made.array.null_count and made.array.buffers[0]:
+        raise BadArgument(f"{name}: has nulls, or does not say that it has none: fill or drop them")
+    if made.sync_event:
+        event = ctypes.cast(made.sync_event, POINTER(c_void_p))[0]
+        ctypes.CDLL("libcuda.so.1").cuEventSynchronize(c_void_p(event))
+    taken = ArrowArray()
+    ctypes.memmove(ctypes.byref(taken), ctypes.byref(made.array), ctypes.sizeof(taken))
+    made.array.release = type(made.array.release)()
+    return _as_array(_OnGpu(taken, dtype), int(made.device_id), name)
+
+
+def _as_array(numbers: _OnGpu, device: int, name: str) -> Any:
+    """The library of the answers is PyTorch where it is loaded, otherwise CuPy."""
+    if "torch" in sys.modules:
+        return sys.modules["torch"].as_tensor(numbers, device=f"cuda:{device}")
+    try:
+        cupy = importlib.import_module("cupy")
+    except ImportError:
+        raise BadArgument(f"{name}: is on a GPU: install PyTorch or CuPy, which make the answers there") from None
+    with cupy.cuda.Device(device):
+        return cupy.asarray(numbers)
 
 
 def _moved(capsule: Any, name: bytes, kind: Any) -> Any:

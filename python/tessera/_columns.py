@@ -5,13 +5,14 @@ answers become columns of the same library. Read next: _verbs.py.
 
 import importlib
 import sys
-from typing import Any, Dict, List, Literal, Optional, Protocol, Sequence, Tuple, TypeVar, Union
+from typing import Any, Dict, List, Literal, Optional, Protocol, Sequence, Set, Tuple, TypeVar, Union
 
 import numpy as np
 
 from tessera import _arrow
 from tessera._arrays import HOST, ByCuda, ByDlpack, NumPyArray, adapter_of, name_of, way_out
 from tessera._arrays import Column as SomeColumn
+from tessera._arrow_out import Arrow
 from tessera._library import BadArgument, WrongType
 
 Nulls = Literal["refuse", "drop"]
@@ -136,6 +137,27 @@ def _no_numbers(name: str, library: str, values: NumPyArray) -> WrongType:
     )
 
 
+_no_columns: Set[type] = {np.ndarray, int, float, list}  # types that were looked at
+
+
+def plain(thing: Any, name: str) -> Any:
+    """A column of pandas, polars or Arrow as an array of NumPy, without nulls; other things as they are."""
+    if type(thing) in _no_columns:
+        return thing
+    thing = _arrow.from_gpu(thing, name)
+    if not (library_of(thing) in ("pandas", "polars", "pyarrow") or _arrow.is_arrow(thing)):
+        _no_columns.add(type(thing))
+        return thing
+    if is_frame(thing) or hasattr(thing, "columns"):
+        return thing  # from_numbers tells what to do
+    if is_coded(thing):
+        raise WrongType(f"{name}: holds categories: pass their numbers, as tessera.factorize({name})[0] makes them")
+    values, known = _read(thing, name)
+    if known is not None and not known.all():
+        raise BadArgument(f"{name}: {int((~known).sum())} of {len(known)} rows are null: fill or drop them")
+    return np.ascontiguousarray(values)
+
+
 def is_coded(source: Any) -> bool:
     """Whether its values are numbers of categories, which mean something in this column alone."""
     if library_of(source) == "pyarrow":
@@ -152,7 +174,8 @@ def module(library: str) -> Any:
 def wrap(array: NumPyArray, library: str) -> Any:
     """Numbers for each row, such as codes and counts: of polars, Arrow and PyTorch where these came in, otherwise NumPy's."""
     if library == "polars":
-        return module("polars").Series(array)
+        series = module("polars").Series
+        return series(Arrow(array)) if hasattr(series, "__arrow_c_stream__") else series(array)
     if library == "pyarrow":
         return module("pyarrow").array(array)
     if library == "torch":

@@ -14,7 +14,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tu
 import numpy as np
 
 from tessera._arrays import HOST, Adapter, CuPyAdapter, JaxAdapter, TorchAdapter, adapter_of, name_of, way_out
-from tessera._library import BadArgument, OverflowWarning, WrongType
+from tessera._library import BadArgument, OverflowWarning, WrongType, sums_passed
 from tessera._table import Table
 
 _NUMBERS = 1 << 31  # an index has as many
@@ -516,9 +516,7 @@ class Groups:
             limit = 64 if unsigned else 63
             passed = int((abs(near - exact) > 2.0 ** (limit - 2)).sum())
             if passed:
-                warnings.warn(
-                    f"{values.name}: {passed} sums passed 2^{limit} - 1; these values are wrong", OverflowWarning, stacklevel=6
-                )
+                warnings.warn(f"{values.name}: {sums_passed(passed, limit)}", OverflowWarning, stacklevel=6)
         return ops.adapter.viewed(sums, "u", 8) if unsigned else sums
 
     def _extremes(self, values: Column, how: str) -> Any:

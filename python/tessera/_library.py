@@ -117,6 +117,13 @@ class OverflowWarning(RuntimeWarning):
     """Sums passed the largest value of their width, so those values are wrong; or counts stopped there."""
 
 
+def sums_passed(number: int, bits: int) -> str:
+    """What an OverflowWarning says of sums that had no room."""
+    if number == 1:
+        return f"1 sum passed 2^{bits} - 1; this value is wrong"
+    return f"{number} sums passed 2^{bits} - 1; these values are wrong"
+
+
 _EXCEPTIONS: Dict[int, Type[Error]] = {
     kind.status: kind
     for kind in (

@@ -81,6 +81,11 @@ class Spec:
             if library.tsr_spec_set(self.handle, assignment.encode(), byref(error)):
                 lib.fail(error)
 
+    @property
+    def backend(self) -> str:
+        text: "Optional[bytes]" = library.tsr_spec_get(self.handle, b"table", b"backend")
+        return "auto" if text is None else text.decode()
+
     def __del__(self) -> None:
         library.tsr_spec_free(self.handle)
 

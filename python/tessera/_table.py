@@ -61,6 +61,8 @@ from tessera._arrays import (
     name_of,
     way_out,
 )
+from tessera._arrow_out import Arrow
+from tessera._columns import plain
 from tessera._group import Group
 from tessera._library import BadArgument, Busy, Closed, Error, Full, OverflowWarning, WrongType, library
 from tessera._spec import Spec, SpecSource, options
@@ -145,6 +147,8 @@ class Table:
     ) -> None:
         self._prepare(plugins, on_busy)
         made = Spec(spec, settings)
+        if _lost_gpu and made.backend != "cpu":
+            raise Closed(_GPU_AFTER_FORK)
         chosen = options(plugins, capacity, seed)
         handle = c_void_p()
         if group is None:
@@ -172,6 +176,8 @@ class Table:
     ) -> "Table":
         """The table that `save` wrote, as it was, or on another backend ("auto", "cuda", "cpu") or GPU (of a table of
         several, "0,1"). Load only files that you trust."""
+        if _lost_gpu and backend != "cpu":
+            raise Closed(_GPU_AFTER_FORK)
         table = cls.__new__(cls)
         table._prepare(plugins, on_busy)
         chosen = lib.LoadOptions(
@@ -190,8 +196,6 @@ class Table:
     # ---- Its life ----------------------------------------------------------------------------------------------------
 
     def _prepare(self, plugins: Any, on_busy: Literal["wait", "raise"]) -> None:
-        if _forked:
-            raise Closed(_FORKED)
         if on_busy not in ("wait", "raise"):
             raise BadArgument(f'on_busy = {on_busy!r}: is "wait" or "raise"')
         self._plugins, self._on_busy = plugins, on_busy
@@ -207,6 +211,7 @@ class Table:
         self._report = lib.Report()
         self._not_placed = self._overflows = self._ungrown = 0
         self._is_signed = False  # values to be added had a sign: then sums that pass 2^value_bits may be right
+        self._sum_at_most = 0.0  # no sum of signed values is larger
         self._stream = self._read = self._read_end = 0  # of the call that runs
         self._uses_device = self._waits = False
         self._value_kinds: Optional[Set[str]] = set()  # what was inserted: "u", "i", "f", _ANY; None: unknown
@@ -227,11 +232,14 @@ class Table:
         self._kind = self._setting("kind", "")
         self._devices: Optional[FrozenSet[int]] = frozenset()  # the GPUs whose memory it sees; None: all
         if info.backend == b"cuda":
+            global _used_gpu
+            _used_gpu = True
             numbers = self._setting("devices", self._setting("device", "0"))
             self._devices = None if numbers == "all" else frozenset(map(_number, numbers.split(",")))
         self._duplicates = self._setting("duplicates", "first")
         self._promises = self._duplicates == "promise_unique"
         self._saturates = self._setting("overflow", "report") == "saturate"
+        self._adds = self._kind == "map" and self._duplicates == "add" and not self._saturates
         self._grows = self._setting("growth", "none") == "double"
 
     def _setting(self, key: str, default: str) -> str:
@@ -343,6 +351,7 @@ class Table:
         if self._key_width == _wide_keys.BYTES and name != "numbers":
             keys = _wide_keys.from_keys(keys, name)
             return NUMPY, keys, NUMPY.look(keys, name, False)._replace(kind="u")
+        keys = plain(keys, name)
         adapter = adapter_of(keys)
         if adapter is None:
             keys = from_numbers(keys, name, self._key_width)
@@ -383,6 +392,7 @@ class Table:
             raise BadArgument(f"{name}: a {self._kind} has no values: leave them out")
         if self._kind == "index":
             raise BadArgument(f"{name}: an index gives its keys their numbers: leave them out")
+        values = plain(values, name)
         if self._row:
             return self._rows(values, name, memory)
         fits_all = False  # whether the bits are the same as a signed and as an unsigned number
@@ -608,7 +618,7 @@ class Table:
         of them None (then that part is not kept), with wait = False.
 
         check: with duplicates = promise_unique, whether a key that is repeated, or is in the table already, raises
-        `BadArgument` before anything is inserted; as `wait` where it is not given. It sorts a copy of keys unless they
+        `BadArgument` before anything is inserted. It is False where it is not given, keys are on a GPU and wait = False. It sorts a copy of keys unless they
         ascend, and looks them up unless the table is new. If keys are known to be distinct, pass check = False. Times
         of 10^6 int64 keys, best_find_64, one Xeon thread, NumPy 1.24: the insert 22 ms, sorting 60 ms,
         comparing ascending ones 0.4 ms, looking up 12 ms.
@@ -622,9 +632,15 @@ class Table:
         try:
             adapter, keys, memory = self._keys(keys)
             values, values_at = self._values(values, "values", adapter, keys, memory)
-            if self._promises and (wait and self._group is None if check is None else check):
+            if check is None:
+                check = (wait or memory.device == HOST) and self._group is None
+            if self._promises and check:
                 self._check_unique(handle, adapter, keys, memory)
             self._is_fresh = False
+            if self._adds and values_at and memory.size:
+                added = self._added(handle, adapter, keys, memory, values, wait)
+                if added is not None:
+                    keys, memory, values, values_at = added
             spare = None
             if wait:
                 spare, self._spare = self._spare, None  # so that it is gone where this call raises
@@ -692,6 +708,40 @@ class Table:
                 'the table with settings={"table.duplicates": "first"} or "replace", or insert each key once'
             )
 
+    def _added(
+        self, handle: c_void_p, adapter: Adapter, keys: Any, memory: Memory, values: Any, wait: bool
+    ) -> Optional[Tuple[Any, Memory, Any, int]]:
+        """Other keys, their memory, values and their address, where an insert that adds gives such to the library. Warns of signed
+        sums that it makes too large, since the library adds bits. While all values together have room nothing is looked up."""
+        if wait and self._key_width <= 8 and adapter_of(values) is adapter:
+            if adapter.look(values, "values", False).kind == "i":
+                self._watch_sums(handle, adapter, keys, memory, values)
+        return None
+
+    def _watch_sums(self, handle: c_void_p, adapter: Adapter, keys: Any, memory: Memory, values: Any) -> None:
+        bits = 8 * self._value_width - 1
+        self._sum_at_most += float(memory.size) * max(abs(int(values.min())), abs(int(values.max())))
+        if self._sum_at_most < 2.0**bits:
+            return
+        from tessera._verbs import group_by  # which imports this module
+
+        groups = group_by(keys.reshape(-1)).agg(total=(values.reshape(-1), "sum"))
+        keys, totals = groups["key"], groups["total"]
+        sums = self._found(handle, adapter, keys, adapter.look(keys, "keys", False), "i")
+        after = sums + totals  # of 64 bits
+        passed = (after >= 1 << bits) | (after < -(1 << bits)) if bits < 63 else ((sums ^ after) & (totals ^ after)) < 0
+        if bool(passed.any()):
+            warnings.warn(lib.sums_passed(int(passed.sum()), bits), OverflowWarning, stacklevel=4)
+
+    def _found(self, handle: c_void_p, adapter: Adapter, keys: Any, memory: Memory, kind: str) -> Any:
+        """The values of keys, as `get`, within another call; 0 for absent ones."""
+        made, at, *_ = self._value_results(None, "values", adapter, keys, memory.shape, kind)
+        self._set_call()
+        if library.tsr_find(handle, memory.size, memory.pointer, at, self._call_at, self._error_at):
+            self._fail()
+        self._finish()
+        return made
+
     def build(self, keys: Any, values: Any = None, *, tries: int = 8, check: bool = True) -> None:
         """`insert` into an empty table that starts again with a new seed where a pair found no room, `tries` times in
         all. check: as of `insert`. Waits."""
@@ -704,6 +754,10 @@ class Table:
             if self._promises and check and self._group is None:
                 self._check_unique(handle, adapter, keys, memory)
             self._is_fresh = False
+            if self._adds and values_at and memory.size:
+                added = self._added(handle, adapter, keys, memory, values, True)
+                if added is not None:
+                    keys, memory, values, values_at = added
             made, places = self._handed_back(None, adapter, keys, memory)
             self._set_call(*places)
             if library.tsr_build(
@@ -1328,6 +1382,11 @@ class Table:
         finally:
             self._end()
 
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """All pairs as the columns "key" and "value" of Arrow: `pyarrow.table(table)`, `polars.DataFrame(table)`. Waits."""
+        keys, values = self.items()
+        return Arrow({"key": keys} if values is None else {"key": keys, "value": values}).__arrow_c_stream__()
+
     def _like(self, like: Any) -> Tuple[Adapter, Any]:
         adapter = NUMPY if like is None else adapter_of(like)
         if adapter is None:
@@ -1440,7 +1499,7 @@ class Table:
         if kind == "sum" and wide.kind == "i" and keys.size:
             passed = int((np.abs(np.add.reduceat(values.astype(np.float64), starts)) >= 2.0**63).sum())
             if passed:
-                warnings.warn(f"{_sums(passed)} passed 63 bits; these values are wrong", OverflowWarning, stacklevel=3)
+                warnings.warn(lib.sums_passed(passed, 63), OverflowWarning, stacklevel=3)
         return keys[starts].view(f"{sign}{self._key_width}"), None, combined
 
     def _join(
@@ -1490,8 +1549,7 @@ class Table:
             self._fail()
         if overflowed.value and not saturate and kind_of_values == "u":
             warnings.warn(
-                f"{_sums(overflowed.value)} passed 2^64 - 1; these values are wrong. Use saturate = True, which stops "
-                "sums there",
+                lib.sums_passed(overflowed.value, 64) + ". Use saturate = True, which stops sums there",
                 OverflowWarning,
                 stacklevel=3,
             )
@@ -1676,8 +1734,7 @@ class Table:
         if self._saturates or self._is_signed:
             return ""
         return (
-            f"{_sums(number)} passed 2^{8 * self._value_width} - 1; these values are wrong. Use overflow = saturate, which "
-            "stops sums there"
+            lib.sums_passed(number, 8 * self._value_width) + ". Use overflow = saturate, which stops sums there"
         )
 
 
@@ -1705,10 +1762,6 @@ def _negative(name: str, value: int) -> BadArgument:
         f"{name}: {value} is negative, and a counter only counts up: use a map with "
         'settings={"table.duplicates": "add"}, which adds signed numbers'
     )
-
-
-def _sums(number: int) -> str:
-    return "1 sum" if number == 1 else f"{number} sums"
 
 
 def _pair(out: Any) -> Tuple[Any, Any]:
@@ -1752,21 +1805,36 @@ def _dict(made: ctypes.Structure) -> Dict[str, Any]:
 
 # ---- Forks -----------------------------------------------------------------------------------------------------------
 
-# A child of fork() has the memory of its parent, and none of its threads and no use of its GPU: calls would hang.
-_FORKED = (
-    "this process is a fork of one that had loaded Tessera, whose threads and GPU it does not have: start processes by "
-    'multiprocessing.set_start_method("spawn"), and hand over a table by save and load'
+# A child of fork() has the memory of its parent, and none of its threads and no use of its GPU. So tables on the CPU go on there,
+# by one thread. Tables on a GPU are closed, and so is one that another thread was changing.
+_GPU_AFTER_FORK = (
+    "this process is a fork of one that used a GPU, which it cannot use: start processes by "
+    'multiprocessing.set_start_method("spawn"), or use tables on the CPU (backend = cpu)'
 )
-_forked = False
+_CLOSED_BY_FORK = (
+    "{}: is closed in this process, which is a fork: {}. Start processes by "
+    'multiprocessing.set_start_method("spawn"), which pickles tables'
+)
+_lost_gpu = False  # this process is a fork of one that used a GPU
+_used_gpu = False
 _tables: "weakref.WeakSet[Table]" = weakref.WeakSet()
 
 
 def _after_fork() -> None:
-    global _forked
-    _forked = True
+    global _lost_gpu
+    _lost_gpu = _used_gpu
     for table in list(_tables):
-        table._handle = None
-        table._why_closed = _FORKED
+        if table._handle is None:
+            continue
+        why = "its memory is on a GPU" if table._devices != frozenset() else ""
+        if table._group is not None:
+            why = "the processes of its group do not know of this one"
+        elif not why and not table._lock.acquire(False):
+            why = "another thread was working on the table at the fork"
+        if why:
+            table._why_closed = _CLOSED_BY_FORK.format(repr(table), why)
+            table._handle = None
+        table._lock, table._owner = threading.Lock(), 0
 
 
 os.register_at_fork(after_in_child=_after_fork)

@@ -6,12 +6,13 @@ compare bits, signed and float values are stored in a form whose unsigned order 
 """
 
 import os
-from ctypes import byref, c_uint64
+from ctypes import byref, c_uint64, c_void_p
 from typing import Any, Dict, Literal, Mapping, NamedTuple, NoReturn, Optional, Tuple, Union
 
 import numpy as np
 
 from tessera import _library as lib
+from tessera import _wide_keys
 from tessera._arrays import (
     ROW_ITEMS,
     Adapter,
@@ -22,12 +23,15 @@ from tessera._arrays import (
     adapter_of,
     name_of,
 )
+from tessera._columns import plain
 from tessera._library import BadArgument, WrongType, library
 from tessera._spec import flat
 from tessera._table import Code, Table, _bits
+from tessera._verbs import group_by
 
 _KEYS = ("int32", "int64", "uint32", "uint64")
 _VALUES = (*_KEYS, "float32", "float64")
+_WIDE = np.dtype(f"V{_wide_keys.BYTES}")  # keys of 128 bits; "uuid" is another name
 
 
 class Choice(NamedTuple):
@@ -86,9 +90,19 @@ def choose(
     for_ = for_ or next(iter(needs))
     if for_ not in needs:
         raise BadArgument(f"for_ = {for_!r}: a {kind} is for {' or '.join(map(repr, needs))}")
-    wide = _key_type(key).itemsize == 8
-    recipe = needs[for_][1] if wide else needs[for_][0]
-    settings: Dict[str, object] = {"table.key_bits": 64 if wide else 32}
+    width = _key_type(key).itemsize
+    recipe = needs[for_][0 if width == 4 else 1]
+    settings: Dict[str, object] = {"table.key_bits": 8 * width}
+    if width == _wide_keys.BYTES:
+        if kind == "cache":
+            raise WrongType(f"key = {key!r}: keys of a cache have at most 64 bits")
+        if kind != "filter":
+            recipe = "wide_keys"
+            settings["table.kind"] = kind
+            if kind != "set":
+                settings["table.layout"] = "soa"
+            if kind == "counter":
+                settings["table.value_bits"] = 64
     if kind in ("map", "multimap", "cache"):
         dtype, items = _value_type("int64" if value is None else value)
         if items > 1 or dtype.itemsize not in (4, 8):
@@ -113,10 +127,16 @@ def choose(
 
 
 def _key_type(key: Any) -> "np.dtype[Any]":
-    dtype = _dtype(key, "key", _KEYS)
-    if dtype.name not in _KEYS:
-        raise WrongType(f"key = {key!r}: keys are {', '.join(_KEYS[:-1])} or {_KEYS[-1]}")
+    dtype = _WIDE if isinstance(key, str) and key == "uuid" else _dtype(key, "key", (*_KEYS, "uuid"))
+    if dtype.name not in _KEYS and dtype != _WIDE:
+        raise WrongType(
+            f"key = {key!r}: keys are {', '.join(_KEYS)}, or \"uuid\" for 16 bytes: UUIDs, or several columns as one key"
+        )
     return dtype
+
+
+def _name_of_key(dtype: "np.dtype[Any]") -> str:
+    return "uuid" if dtype == _WIDE else dtype.name
 
 
 def _value_type(value: Any) -> Tuple["np.dtype[Any]", int]:
@@ -146,6 +166,7 @@ class Typed(Table):
     """A table that takes arrays of its own dtypes alone, and answers in them."""
 
     _table_kind = ""
+    _sums_floats = False  # the library replaces values, and inserts add to them before
 
     def __init__(
         self,
@@ -174,7 +195,7 @@ class Typed(Table):
 
     def _learn(self, key: Any, value: Any) -> None:
         self._key_type = _key_type(key)
-        self._key_kind = self._key_type.kind
+        self._key_kind = "u" if self._key_type == _WIDE else self._key_type.kind
         self._value_type: "Optional[np.dtype[Any]]" = None
         if value is not None:
             self._value_type, self._row_items = _value_type(value)
@@ -182,19 +203,42 @@ class Typed(Table):
             self._row_item = self._value_type.kind, self._value_type.itemsize
 
     def _adapt(self, settings: Dict[str, object]) -> None:
-        """Refuses sums of floats, and tells the library that signed sums do not overflow."""
+        """What the library does not know of values: signed sums do not overflow there, and floats are not added."""
         if settings.get("table.duplicates") != "add" or self._value_type is None:
             return
-        if self._value_kind == "f":
-            raise WrongType(
-                f"value = {self._value_type.name!r}: duplicates = add adds whole numbers: use tessera.group_by(keys).agg("
-                "total=(values, 'sum')), which adds floats"
-            )
         if self._value_kind == "i":
             settings.setdefault("table.overflow", "wrap")
+        if self._value_kind == "f":
+            settings["table.duplicates"] = "replace"
+            self._sums_floats = True
+
+    def _describe(self) -> None:
+        super()._describe()
+        if not self._sums_floats:
+            return
+        self._duplicates, self._adds = "add", True
+        if self._setting("concurrency", "") == "mixed":
+            raise WrongType(
+                "duplicates = add: operations of all kinds at once add whole numbers: use tessera.group_by(keys).agg("
+                "total=(values, 'sum')), which adds floats"
+            )
+
+    def _added(
+        self, handle: c_void_p, adapter: Adapter, keys: Any, memory: Memory, values: Any, wait: bool
+    ) -> Optional[Tuple[Any, Memory, Any, int]]:
+        if not self._sums_floats:
+            return super()._added(handle, adapter, keys, memory, values, wait)
+        if not wait:
+            raise lib.Unsupported("wait = False: floats are added by several steps, which wait: leave it out")
+        floats = adapter.viewed(values, "f", self._value_width)  # one number for all keys comes as its bits
+        groups = group_by(keys.reshape(-1)).agg(sum=(floats.reshape(-1), "sum"))
+        keys, sums = groups["key"], groups["sum"]
+        memory = adapter.look(keys, "keys", False)
+        sums = sums + self._found(handle, adapter, keys, memory, "f")
+        return keys, memory, sums, adapter.address(sums)
 
     def _types(self) -> Dict[str, Any]:
-        return {"key": self._key_type.name}
+        return {"key": _name_of_key(self._key_type)}
 
     @classmethod
     def load(cls, path: "Union[str, os.PathLike[str]]", *, key: Any = "int64", value: Any = None, **options: Any) -> Any:
@@ -210,7 +254,7 @@ class Typed(Table):
             ("value", table._value_type, getattr(table, "_row_items", 1), table._value_width),
         ):
             if dtype is not None and items * dtype.itemsize != width:
-                raise WrongType(f"{name} = {dtype.name!r}: the table's {name}s have {8 * width} bits")
+                raise WrongType(f"{name} = {_name_of_key(dtype)!r}: the table's {name}s have {8 * width} bits")
         return table
 
     @property
@@ -221,7 +265,7 @@ class Typed(Table):
     def __repr__(self) -> str:
         if self._handle is None:
             return f"<tessera.{type(self).__name__}, closed>"
-        types = self._key_type.name
+        types = _name_of_key(self._key_type)
         if self._value_type is not None:
             types += " -> " + (f"{self._row_items} {self._value_type.name}" if self._row else self._value_type.name)
         return f"<tessera.{type(self).__name__}: {types}, {self._place()}>"
@@ -229,13 +273,14 @@ class Typed(Table):
     # ---- Keys and values as arrays -----------------------------------------------------------------------------------
 
     def _keys_array(self, keys: Any, name: str) -> Tuple[Adapter, Any, Memory]:
-        if adapter_of(keys) is None and not hasattr(keys, "__array__") and not hasattr(keys, "columns"):
+        keys = plain(keys, name) if self._key_width <= 8 else keys
+        if adapter_of(keys) is None and not hasattr(keys, "__array__") and not hasattr(keys, "columns") and self._key_width <= 8:
             keys = _converted(keys, name, self._key_type)
         return super()._keys_array(keys, name)
 
     def _wrong_type(self, memory: Memory, name: str, what: str, width: int) -> NoReturn:
         dtype = self._key_type if what == "keys" else self._value_type
-        if dtype is None:
+        if dtype is None or dtype == _WIDE:
             super()._wrong_type(memory, name, what, width)
         raise WrongType(
             f"{name}: is {name_of(memory.kind, memory.width)}, and this {type(self).__name__} has {what} of {dtype.name}: "
@@ -249,6 +294,7 @@ class Typed(Table):
         dtype = self._value_type
         if values is None or dtype is None or not self._value_width or self._row or self._kind == "counter":
             return super()._values(values, name, adapter, keys, memory, stored)
+        values = plain(values, name)
         if adapter_of(values) is None and not hasattr(values, "columns"):
             if isinstance(values, (int, float, np.number)) and not isinstance(values, bool):
                 return self._one_for_all(values, name, adapter, keys, memory)
@@ -381,12 +427,27 @@ class Map(Typed):
     def _types(self) -> Dict[str, Any]:
         assert self._value_type is not None
         value = (self._value_type.name, self._row_items) if self._row else self._value_type.name
-        return {**super()._types(), "value": value}
+        return {**super()._types(), "value": value, **({"duplicates": "add"} if self._sums_floats else {})}
 
     @classmethod
-    def load(cls, path: "Union[str, os.PathLike[str]]", *, key: Any = "int64", value: Any = "int64", **options: Any) -> Any:
-        """The map that `save` wrote. The file has no dtypes: pass those of the map. Other arguments: as of `Table.load`."""
-        return super().load(path, key=key, value=value, **options)
+    def load(
+        cls,
+        path: "Union[str, os.PathLike[str]]",
+        *,
+        key: Any = "int64",
+        value: Any = "int64",
+        duplicates: Optional[Literal["add"]] = None,
+        **options: Any,
+    ) -> Any:
+        """The map that `save` wrote. The file has no dtypes: pass those of the map, and of one that adds floats
+        duplicates="add". Other arguments: as of `Table.load`."""
+        table = super().load(path, key=key, value=value, **options)
+        if duplicates is not None:
+            if duplicates != "add" or table._value_kind != "f" or table._duplicates != "replace":
+                raise BadArgument(f"duplicates = {duplicates!r}: only maps of floats that add are told so: leave it out")
+            table._sums_floats = True
+            table._describe()
+        return table
 
 
 class MultiMap(Map):

@@ -14,6 +14,7 @@ import numpy as np
 
 from tessera import _device
 from tessera._arrays import NumPyArray
+from tessera._arrow import from_gpu
 from tessera._columns import (
     Column,
     Frame,
@@ -33,7 +34,7 @@ from tessera._columns import (
     module,
     wrap,
 )
-from tessera._library import BadArgument, KeyColumnArrays, KeyColumnPairs, OverflowWarning, TsrError, WrongType, fail, library
+from tessera._library import BadArgument, KeyColumnArrays, KeyColumnPairs, OverflowWarning, TsrError, WrongType, fail, library, sums_passed
 
 How = Literal["inner", "left", "right", "outer", "semi", "anti"]
 Order = Literal["seen", "any"]
@@ -234,6 +235,7 @@ def unique(
     (array([0, 1, 0, 2]), array([2, 1, 1]))
     """
     _need_order(order)
+    x = from_gpu(x, "x")
     ops = _device.ops_of(x)
     if ops is not None:
         return _device.unique(ops, x, return_inverse, return_counts, order)
@@ -265,6 +267,7 @@ def factorize(x: Any, *, nulls: Nulls = "drop") -> Tuple[Any, Any]:
     >>> tessera.factorize(np.array([30, 10, 30, 20]))
     (array([0, 1, 0, 2]), array([30, 10, 20]))
     """
+    x = from_gpu(x, "x")
     ops = _device.ops_of(x)
     if ops is not None:
         values, codes = _device.unique(ops, x, True, False, "seen")
@@ -322,6 +325,7 @@ def value_counts(x: Any, *, sort: bool = False, order: Order = "seen", nulls: Nu
     (array([30, 10, 20]), array([2, 1, 1]))
     """
     _need_order(order)
+    x = from_gpu(x, "x")
     ops = _device.ops_of(x)
     if ops is not None:
         return _device.value_counts(ops, x, sort, order)
@@ -352,9 +356,10 @@ def isin(x: Any, values: Any, *, invert: bool = False) -> Any:
     >>> tessera.isin(np.array([1, 2, 3]), [3, 1])
     array([ True, False,  True])
     """
+    x = from_gpu(x, "x")
     ops = _device.ops_of(x)
     if ops is not None:
-        return _device.isin(ops, x, values, invert)
+        return _device.isin(ops, x, from_gpu(values, "values"), invert)
     column, among = Column(x, "x"), Column(values if not isinstance(values, (set, frozenset)) else list(values), "values")
     keys, others = _common(column, among)
     with _Numbered(others) as numbered:
@@ -515,7 +520,7 @@ class GroupBy(Generic[AnswerT]):
         if isinstance(source, str) and self._frame is None:
             raise BadArgument(f"{name}: {source!r}: the keys are arrays: pass an array of values")
         if self._on_device is not None:
-            return self._on_device.aggregate(name, source, how)
+            return self._on_device.aggregate(name, from_gpu(source, str(name)), how)
         if source is None:
             return wrap(np.bincount(self._groups.codes, minlength=len(self._groups.firsts)), self._library)
         key = source if isinstance(source, (str, int)) else id(source)
@@ -570,6 +575,7 @@ def group_by(keys: Any, by: Any = None, *, order: Order = "seen", nulls: Nulls =
         given = {"key": (keys, "keys")}
     if not given:
         raise BadArgument("keys: is empty: pass a column")
+    given = {name: (from_gpu(column, called), called) for name, (column, called) in given.items()}
     ops = _device.ops_of(next(iter(given.values()))[0])
     if ops is not None:
         return GroupBy(None, _device.Groups(ops, {name: column for name, (column, _) in given.items()}, order), nulls)
@@ -594,6 +600,8 @@ class _Values:
         self.values, self.codes, self.has_nulls = values, codes, known is not None
         self._counts: Optional[NumPyArray] = None
         self._sums: Optional[NumPyArray] = None
+        self._near: Optional[NumPyArray] = None  # the sums as floats, where whole numbers might not have room
+        self._passed = 0  # sums that had none
 
     def aggregate(self, how: str) -> Tuple[NumPyArray, Optional[NumPyArray]]:
         """An aggregate for each group, and which groups have one; None: all."""
@@ -605,9 +613,15 @@ class _Values:
         if self.values.dtype.kind in "mM":
             raise WrongType(f"{self.name}: is {self.values.dtype}, which has no {how}: take min or max")
         if how == "sum":
-            return self.sums().astype(self._sum_type()), None
+            sums, limit = self.sums().astype(self._sum_type()), 64 if self.values.dtype.kind == "u" else 63
+            if self._passed:
+                warnings.warn(f"{self.name}: {sums_passed(self._passed, limit)}", OverflowWarning, stacklevel=4)
+            return sums, None
+        sums = self.sums()
+        if self._near is not None:
+            sums = self._near
         with np.errstate(invalid="ignore", divide="ignore"):
-            means = self.sums() / self.counts()
+            means = sums / self.counts()
         return means.astype(np.float32) if self.values.dtype == np.float32 else means, known
 
     def counts(self) -> NumPyArray:
@@ -636,12 +650,8 @@ class _Values:
         np.add.at(sums, self.codes, wide)
         limit = 64 if wide.dtype.kind == "u" else 63
         if largest * len(values) >= 1 << limit:
-            near = np.bincount(self.codes, weights=values, minlength=self.number)
-            passed = int((np.abs(near - sums.astype(np.float64)) > 2.0 ** (limit - 2)).sum())
-            if passed:
-                warnings.warn(
-                    f"{self.name}: {passed} sums passed 2^{limit} - 1; these values are wrong", OverflowWarning, stacklevel=6
-                )
+            self._near = np.bincount(self.codes, weights=values, minlength=self.number)
+            self._passed = int((np.abs(self._near - sums.astype(np.float64)) > 2.0 ** (limit - 2)).sum())
         return sums
 
     def _extremes(self, how: str) -> NumPyArray:
@@ -727,6 +737,7 @@ def merge(
         raise BadArgument(f"how = {how!r}: there are inner, left, right, outer, semi and anti")
     if is_frame(left) or is_frame(right):
         return _merge_frames(left, right, on, how, left_on, right_on, suffixes)
+    left, right = _from_gpu(left, "left"), _from_gpu(right, "right")
     ops = _device.ops_of(left[0] if isinstance(left, tuple) and left else left)
     if on is not None or left_on is not None or right_on is not None:
         raise BadArgument("on: names columns of frames, and these are columns: leave it out")
@@ -737,6 +748,10 @@ def merge(
     made = _match(*columns, how)
     library = columns[0][0].library
     return wrap(made[0], library) if how in ("semi", "anti") else tuple(wrap(rows, library) for rows in made)
+
+
+def _from_gpu(side: Any, name: str) -> Any:
+    return tuple(from_gpu(column, name) for column in side) if isinstance(side, tuple) else from_gpu(side, name)
 
 
 class _Sides(NamedTuple):

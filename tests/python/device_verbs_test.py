@@ -237,7 +237,7 @@ class DeviceVerbsTest(unittest.TestCase):
             big = library.array(np.array([2**62, 5, 2**62 - 1, 2**61]))
             mine = library.array(keys)
             self.same(library, tessera.group_by(mine).agg(s=(big, "sum"))["s"], [2**63 - 1, 2**61 + 5])
-            with self.assertWarnsRegex(tessera.OverflowWarning, "1 sums passed 2\\^63"):
+            with self.assertWarnsRegex(tessera.OverflowWarning, "1 sum passed 2\\^63"):
                 tessera.group_by(mine).agg(s=(library.array(np.full(4, 2**62) * (keys == 1)), "sum"))
             with self.assertWarnsRegex(tessera.OverflowWarning, "2 sums passed 2\\^64"):
                 tessera.group_by(mine).agg(s=(library.array(np.full(4, 2**63, np.uint64)), "sum"))

@@ -4,6 +4,8 @@
 import pickle
 import tempfile
 import unittest
+import uuid
+import warnings
 from collections import Counter as CounterOf
 from collections import defaultdict
 
@@ -90,8 +92,70 @@ class MapTest(unittest.TestCase):
                 self.assertEqual(table.get(list(want)).tolist(), list(want.values()))
                 self.assertEqual(table.get(list(want)).dtype, np.dtype(value))
         for value in ("float32", "float64"):
-            with self.assertRaisesRegex(tessera.WrongType, "adds whole numbers: use tessera.group_by"):
-                Map("int64", value, for_="groupby", **CPU)
+            with self.assertRaisesRegex(tessera.WrongType, "add whole numbers: use tessera.group_by"):
+                Map("int64", value, for_="mixed", duplicates="add", **CPU)
+
+    def test_sums_of_floats(self):
+        rng = np.random.default_rng(4)
+        for value in ("float32", "float64"):
+            keys, values = rng.integers(-300, 300, 4000), np.round(rng.standard_normal(4000) * 8).astype(value) / 4
+            want = defaultdict(float)
+            for k, v in zip(keys.tolist(), values.tolist()):
+                want[k] += v
+            for mixed in (list, np.asarray):
+                with Map("int64", value, for_="groupby", **CPU) as table:
+                    for part in range(0, 4000, 1000):
+                        table.insert(mixed(keys[part : part + 1000]), mixed(values[part : part + 1000]))
+                    self.assertEqual(table.get(list(want)).tolist(), list(want.values()))
+                    self.assertEqual(table.get([1]).dtype, np.dtype(value))
+                    table.insert([1, 1, 9999], 0.5)
+                    self.assertEqual(table.get([1, 9999]).tolist(), [want[1] + 1, 0.5])
+                    table.rehash(capacity=5000)
+                    with pickle.loads(pickle.dumps(table)) as copied:
+                        copied.insert([9999], [0.25])
+                        self.assertEqual(copied.get([9999]).tolist(), [0.75])
+                    with self.assertRaises(tessera.Unsupported):
+                        table.insert([1], [1.0], wait=False)
+                    with self.assertRaisesRegex(tessera.Unsupported, "duplicates = add"):
+                        table[[1]] = [1.0]
+        with Map("int64", "float64", capacity=100, duplicates="add", **CPU) as table:
+            table.build([5, 5, 6], [1.5, 1.5, -1.0])
+            self.assertEqual(table.get([5, 6, 7]).tolist(), [3.0, -1.0, 0.0])
+            self.assertEqual(table.find_or_insert([6, 8], [7.0, 7.0])[0].tolist(), [-1.0, 7.0])
+
+    def test_signed_sums_that_have_no_room_are_told(self):
+        for value, most in (("int32", 2**31 - 1), ("int64", 2**63 - 1)):
+            with Map("int64", value, for_="groupby", **CPU) as table:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error")
+                    table.insert([1, 1, 2, 3], [most - 1, 1, -most, 7])
+                    table.insert([1, 2, 4], np.array([-5, -1, most], value))
+                    table.insert([1], 5)
+                self.assertEqual(table.get([1, 2, 3, 4]).tolist(), [most, -most - 1, 7, most])
+                for keys, values, told in (([1], [1], "1 sum passed"), ([2, 4, 3], [-1, 1, 1], "2 sums passed")):
+                    with self.assertWarnsRegex(tessera.OverflowWarning, f"^{told} 2\\^{np.iinfo(value).bits - 1} - 1"):
+                        table.insert(keys, values)
+
+    def test_keys_of_16_bytes(self):
+        ids = [uuid.UUID(int=i << 64 | i) for i in range(100)]
+        with Map("uuid", "float32", **CPU) as prices, Counter("uuid", **CPU) as seen, Set("V16", **CPU) as known:
+            prices.insert(ids, np.arange(100, dtype=np.float32))
+            self.assertEqual(prices.get([ids[7], uuid.UUID(int=5)], missing=-1.0).tolist(), [7.0, -1.0])
+            self.assertEqual(repr(prices), "<tessera.Map: uuid -> float32, the CPU>")
+            seen.insert(ids + ids[:3])
+            self.assertEqual(seen.get(ids[2:4]).tolist(), [2, 1])
+            known.insert(np.stack([np.arange(10), np.arange(10)], axis=1))
+            self.assertEqual((len(known), int(known.contains(ids).sum())), (10, 10))
+            with pickle.loads(pickle.dumps(prices)) as copied:
+                self.assertEqual(copied[ids[9]], 9.0)
+        with MultiMap("uuid", "int64", **CPU) as pairs, Index("uuid", **CPU) as index:
+            pairs.insert([ids[1], ids[1]], [3, 4])
+            self.assertEqual(sorted(pairs.find_all(ids[:2])[1].tolist()), [3, 4])
+            self.assertEqual(sorted(index.number(ids[:5]).tolist()), list(range(5)))
+        with self.assertRaisesRegex(tessera.WrongType, "keys of a cache"):
+            Cache("uuid", capacity=10)
+        with self.assertRaisesRegex(tessera.WrongType, 'or "uuid" for 16 bytes'):
+            Map("str")
 
     def test_values_that_are_absent(self):
         for value in VALUES:

@@ -3,6 +3,7 @@
 and one-element columns of all dtypes. Where hypothesis can be imported it chooses more of them."""
 
 import ctypes
+import gc
 import importlib
 import unittest
 import warnings
@@ -223,8 +224,11 @@ class GroupsTest(unittest.TestCase):
         big = np.array([2**62, 5, 2**62 - 1, 2**61], np.int64)
         self.assertEqual(tessera.group_by(keys).agg(s=(big, "sum"))["s"].tolist(), [2**63 - 1, 2**61 + 5])
         self.assertEqual(tessera.group_by(keys).agg(s=(-big, "sum"))["s"].tolist(), [-(2**63) + 1, -(2**61) - 5])
-        with self.assertWarnsRegex(tessera.OverflowWarning, "1 sums passed 2\\^63"):
+        with self.assertWarnsRegex(tessera.OverflowWarning, "1 sum passed 2\\^63"):
             tessera.group_by(keys).agg(s=(np.full(4, 2**62) * (keys == 1), "sum"))
+        with warnings.catch_warnings():  # a mean has room
+            warnings.simplefilter("error")
+            self.assertEqual(tessera.group_by(keys).agg(m=(np.full(4, 2**62), "mean"))["m"].tolist(), [2.0**62] * 2)
         unsigned = np.full(4, 2**63, np.uint64)
         with self.assertWarnsRegex(tessera.OverflowWarning, "2 sums passed 2\\^64"):
             tessera.group_by(keys).agg(s=(unsigned, "sum"))
@@ -518,6 +522,81 @@ class ArrowTest(unittest.TestCase):
     @staticmethod
     def kept(values, offset, known):
         return [values[i] for i in range(offset, 4) if not known or known[i]]
+
+
+class ArrowOutTest(unittest.TestCase):
+    """tessera.Arrow, read by the package's own reader and by the libraries that can be imported."""
+
+    def setUp(self):
+        from tessera import _arrow_out
+
+        gc.collect()
+        self.lent = lambda: (gc.collect(), len(_arrow_out._lent), len(_arrow_out._in_capsules))[1:]
+        self.before = self.lent()
+
+    def tearDown(self):
+        self.assertEqual(self.lent(), self.before)  # nothing stays behind
+
+    def test_there_and_back(self):
+        from tessera._arrow import read_column
+
+        for dtype, shape, x in every_column():
+            values, known = read_column(tessera.Arrow(x), "x")
+            np.testing.assert_array_equal(values, x)
+            self.assertEqual((values.dtype, known), (x.dtype, None))
+            if x.size and x.dtype != bool:
+                self.assertEqual(values.ctypes.data, x.ctypes.data)
+        times = np.array(["2020-01-01", "NaT"], "M8[ms]")
+        self.assertEqual(read_column(tessera.Arrow(times), "x")[1].tolist(), [True, False])
+        self.assertEqual(tessera.unique(tessera.Arrow(np.array([3, 1, 3]))).tolist(), [3, 1])
+        with tessera.Set("int64", backend="cpu") as table:
+            table.insert(tessera.Arrow(np.array([3, 1, 3])))
+            self.assertEqual(sorted(table.keys().tolist()), [1, 3])
+
+    def test_nobody_reads_it(self):
+        out = tessera.Arrow({"k": np.arange(3), "rows": np.ones((3, 2), np.float32)})
+        for export in (out.__arrow_c_schema__, out.__arrow_c_array__, out.__arrow_c_stream__, out.__arrow_c_device_array__):
+            export()
+        del out, export
+
+    def test_refusals(self):
+        for columns, sentence in (
+            ({}, "is empty"),
+            ({"a": np.arange(3), "b": np.arange(2)}, "several lengths"),
+            (np.array(["a"]), "columns: is <U1"),
+            (np.zeros((2, 2, 2)), "or two where values are rows"),
+        ):
+            with self.assertRaisesRegex(tessera.Error, sentence):
+                tessera.Arrow(columns)
+
+    @unittest.skipIf(pa is None or not hasattr(pa.RecordBatch, "_import_from_c_device_capsule"), "pyarrow is absent or old")
+    def test_pyarrow(self):
+        x = np.arange(1000)
+        array = pa.array(tessera.Arrow(x))
+        self.assertEqual(array.buffers()[1].address, x.ctypes.data)
+        columns = {"k": x, "b": x > 7, "d": x.astype("M8[D]"), "t": x.astype("m8[us]"), "rows": x.reshape(-1, 1)}
+        out = tessera.Arrow(columns)
+        table = pa.table(out)
+        self.assertEqual([str(kind) for kind in table.schema.types[:4]], ["int64", "bool", "date32[day]", "duration[us]"])
+        batch = pa.RecordBatch._import_from_c_device_capsule(*out.__arrow_c_device_array__())
+        self.assertEqual(table.to_batches()[0], batch)
+        column = table.column("k")
+        del table, batch, out  # a part outlives the whole
+        self.assertEqual(column.to_pylist(), x.tolist())
+        del array, column
+        with tessera.Map("int64", ("float32", 4), backend="cpu") as rows, tessera.Counter("int32", backend="cpu") as counts:
+            rows.insert([7, 9], np.arange(8, dtype=np.float32).reshape(2, 4))
+            counts.insert([7, 7, 9])
+            self.assertEqual(dict(zip(*pa.table(rows).to_pydict().values())), {7: [0, 1, 2, 3], 9: [4, 5, 6, 7]})
+            self.assertEqual(dict(zip(*pa.table(counts).to_pydict().values())), {7: 2, 9: 1})
+
+    @unittest.skipIf(pl is None or not hasattr(pl.Series, "__arrow_c_stream__"), "polars is absent or old")
+    def test_polars(self):
+        groups = tessera.group_by(np.array([7, 42, 7])).agg(s=(np.array([1.5, 2.0, 0.5]), "sum"), n="size")
+        self.assertEqual(pl.DataFrame(tessera.Arrow(groups)).to_dict(as_series=False), {"key": [7, 42], "s": [2.0, 2.0], "n": [2, 1]})
+        with tessera.Map("int64", "float64", backend="cpu") as table:
+            table.insert([1], [0.5])
+            self.assertEqual(pl.DataFrame(table).rows(), [(1, 0.5)])
 
 
 class Producer:

@@ -28,7 +28,24 @@ typedef enum tsr_value_rule {
   TSR_VALUE_CONSTANT, /* tsr_dataset_options.value; of a value that is no number all bytes are 0 */
 } tsr_value_rule;
 
+/* Part `index` of `count` of a file: a range of its rows, or what begins in a range of its bytes. The parts together hold
+ * each row and record once. What cannot be cut is all in one part: what is compressed or a pipe, standard input (part 0), and
+ * text whose keys get their number in the file as values. */
+typedef struct tsr_part {
+  uint32_t index, count; /* count 0 or 1: all of it */
+  uint32_t turn;         /* the part that has all of a file which is not cut */
+  bool stays_whole;      /* the file is not cut */
+} tsr_part;
+
+static inline bool tsr_part_is_all(const tsr_part *part) { return part->count < 2; }
+
+/* Where a part of that many items begins, which is where the one before it ends. The first part has the first item. */
+static inline uint64_t tsr_part_begin(const tsr_part *part, uint32_t index, uint64_t items) {
+  return items / part->count * index + (items % part->count * index + part->count - 1) / part->count;
+}
+
 typedef struct tsr_dataset_options {
+  tsr_part part;
   uint32_t key_bits; /* 32, 64 or 128 */
   uint32_t
       value_bits;   /* 0, 32 or 64; 0 only if want_values is false. Or more: a value is that many bits in whole bytes,

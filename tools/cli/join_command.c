@@ -61,27 +61,29 @@ static tsr_status read_spec(join_job *job, tsr_error *error) {
 /* ---- One file -------------------------------------------------------------------------------- */
 
 /* What is told of a file in the end, and kept of it. */
-static void note(join_job *job, uint32_t side, const tsr_stream_file *file, tsr_stream *stream) {
-  const tsr_input_facts facts = tsr_stream_describe(stream, 0);
+static tsr_status note(join_job *job, uint32_t side, const tsr_stream_file *file, tsr_stream *stream,
+                       tsr_error *error) {
+  tsr_input_facts facts = tsr_stream_describe(stream, 0);
+  const tsr_status status = tsr_ranks_add_facts(&job->ranks, file->path, &file->options, &facts, error);
   job->names[side] = facts.names;
   job->has_values[side] = file->options.want_values && !facts.keys_alone;
-  tsr_say_what_was_read(file->path, &file->options, &facts, job->is_quiet);
+  if (status == TSR_OK && !job->ranks.rank) tsr_say_what_was_read(file->path, &file->options, &facts, job->is_quiet);
+  return status;
 }
 
 /* A table that is filled, by this process and those that share it. */
 typedef struct filled {
-  const tsr_ranks *ranks;
+  tsr_ranks *ranks;
   tsr_table *table;
-  const tsr_dataset_options *options;
 } filled;
 
 static tsr_status insert(void *context, const tsr_chunk *batch, tsr_error *error) {
   const filled *f = context;
-  uint64_t first, part;
-  tsr_ranks_part(f->ranks, batch->count, &first, &part);
-  const char *keys = batch->keys, *values = batch->values;
-  return tsr_insert(f->table, part, keys + first * (f->options->key_bits / 8),
-                    values ? values + first * (f->options->value_bits / 8) : NULL, NULL, error);
+  return tsr_insert(f->table, batch->count, batch->keys, batch->values, NULL, error);
+}
+
+static tsr_status agree(void *context, bool *waits, tsr_error *error) {
+  return tsr_ranks_agree(((const filled *)context)->ranks, TSR_OK, waits, error);
 }
 
 /* Of all shards of a table. */
@@ -99,11 +101,15 @@ static tsr_status fill(join_job *job, tsr_stream *stream, tsr_gather *gather, co
   tsr_progress progress;
   tsr_chunk chunk = {.count = 0};
   uint64_t done = 0;
+  bool is_at_end = false;
   tsr_status status = TSR_OK;
   tsr_progress_begin(&progress, path, "pairs", job->is_quiet);
-  while (status == TSR_OK && chunk.file < 1) {
+  while (status == TSR_OK && !is_at_end) {
     status = tsr_stream_next(stream, WAIT_MILLISECONDS, &chunk, error);
-    if (status == TSR_OK && chunk.count) status = tsr_gather_add(gather, &chunk, error);
+    is_at_end = chunk.file >= 1;
+    status = tsr_ranks_agree(&job->ranks, status, &is_at_end, error);
+    const bool has_turn = chunk.count || job->ranks.group; /* all have, while one reads */
+    if (status == TSR_OK && has_turn) status = tsr_gather_add(gather, &chunk, error);
     done += chunk.count;
     const tsr_input_facts facts = tsr_stream_describe(stream, 0);
     tsr_progress_show(&progress, done, facts.bytes_read, facts.bytes);
@@ -154,23 +160,27 @@ static tsr_status read_table(join_job *job, uint32_t side, tsr_table **table, ts
   bool is_settled = false, is_exact;
   tsr_status status = tsr_dataset_widths(job->spec, &file.options.key_bits, &file.options.value_bits, error);
   file.options.want_values = file.options.value_bits > 0;
+  file.options.part = tsr_ranks_part(&job->ranks, side);
   choose_reading(job, side, &file.options);
   if (status == TSR_OK) status = tsr_stream_open(&file, 1, &stream, error);
   while (status == TSR_OK && !is_settled) status = tsr_stream_settle(stream, WAIT_MILLISECONDS, &is_settled, error);
+  status = tsr_ranks_agree(&job->ranks, status, NULL, error);
   tsr_options options = {.plugins = tsr_arguments_value(job->arguments, "--plugins")};
   if (status == TSR_OK && !tsr_spec_get(job->spec, "table", "capacity")) {
     options.capacity = tsr_stream_capacity(stream, &is_exact);
+    status = tsr_ranks_add_up(&job->ranks, 1, &options.capacity, error);
     if (!options.capacity) options.capacity = 1; /* no key: a table of nothing has room for one */
   }
   if (status == TSR_OK) status = tsr_ranks_table(&job->ranks, job->spec, &options, table, error);
-  filled target = {&job->ranks, *table, &file.options};
+  filled target = {&job->ranks, *table};
   tsr_gather gather = {.insert = insert,
+                       .agree = job->ranks.group ? agree : NULL,
                        .context = &target,
                        .key_bytes = file.options.key_bits / 8,
                        .value_bytes = file.options.value_bits / 8};
   if (status == TSR_OK) status = fill(job, stream, &gather, path, error);
   tsr_gather_free(&gather);
-  if (status == TSR_OK) note(job, side, &file, stream);
+  if (status == TSR_OK) status = note(job, side, &file, stream, error);
   if (status == TSR_OK && file.options.want_values && !job->has_values[side] && combines_values(job, side))
     status = tsr_fail(error, TSR_IO, "%s: has no values, and --aggregate %s needs those of the right file: choose %s",
                       path, tsr_arguments_value(job->arguments, "--aggregate"),
@@ -462,7 +472,7 @@ static tsr_exit run_join(const tsr_arguments *arguments) {
   free(job.columns[1]);
   const bool is_wrong = job.overflows || (job.overflowed && !job.saturates);
   if (status == TSR_OK) return is_wrong ? TSR_EXIT_UNPLACED : TSR_EXIT_OK;
-  return tsr_say_error(status, &error);
+  return tsr_ranks_say_error(&job.ranks, status, &error);
 }
 
 const tsr_command tsr_join_command = {{"join", "LEFT RIGHT", "Joins two files by key.", options, NULL}, run_join};

@@ -33,8 +33,9 @@ struct tsr_npy {
   uint64_t shape[2];
   uint32_t dimensions;
   /* the numbers */
-  uint64_t begin; /* where they do, in the file */
-  uint64_t done;  /* rows */
+  uint64_t begin;                /* where they do, in the file */
+  uint64_t part_begin, part_end; /* rows */
+  uint64_t done;                 /* the next row */
   unsigned char block[TSR_BLOCK_NUMBERS * 8];
 };
 
@@ -354,7 +355,7 @@ tsr_status tsr_npy_next(tsr_npy *npy, uint64_t room, void *keys, void *values, u
   static const size_t block_rows = TSR_BLOCK_NUMBERS / 2;
   tsr_npy *n = npy;
   const uint32_t columns = columns_of(n);
-  const uint64_t left = n->shape[0] - n->done, wanted = room < left ? room : left;
+  const uint64_t left = n->part_end - n->done, wanted = room < left ? room : left;
   tsr_status status = TSR_OK;
   n->error = error;
   if (has_wide_keys(n)) {
@@ -376,6 +377,19 @@ tsr_status tsr_npy_next(tsr_npy *npy, uint64_t room, void *keys, void *values, u
   return status;
 }
 
+/* The rows of the part. In Fortran order they are sought when they are read. */
+static tsr_status go_to_part(tsr_npy *n) {
+  const tsr_part *part = &n->options->part;
+  const uint64_t rows = n->shape[0];
+  n->part_end = rows;
+  if (tsr_part_is_all(part)) return TSR_OK;
+  n->part_begin = n->done = tsr_part_begin(part, part->index, rows);
+  n->part_end = tsr_part_begin(part, part->index + 1, rows);
+  const uint64_t at = n->begin + n->part_begin * n->number_bytes * columns_of(n);
+  if (n->is_fortran || lseek(n->file, (off_t)at, SEEK_SET) >= 0) return TSR_OK;
+  return tsr_fail(n->error, TSR_IO, "%s: cannot be read: %s", n->path, strerror(errno));
+}
+
 tsr_status tsr_npy_begin(int file, const char *path, uint64_t bytes, const tsr_dataset_options *options, tsr_npy **npy,
                          tsr_error *error) {
   tsr_npy *n = calloc(1, sizeof *n);
@@ -385,6 +399,7 @@ tsr_status tsr_npy_begin(int file, const char *path, uint64_t bytes, const tsr_d
   n->options = options;
   n->error = error;
   tsr_status status = read_header(n, bytes);
+  if (status == TSR_OK) status = go_to_part(n);
   if (status == TSR_OK)
     *npy = n;
   else
@@ -392,7 +407,9 @@ tsr_status tsr_npy_begin(int file, const char *path, uint64_t bytes, const tsr_d
   return status;
 }
 
-uint64_t tsr_npy_count(const tsr_npy *npy) { return npy->shape[0]; }
+uint64_t tsr_npy_count(const tsr_npy *npy) { return npy->part_end - npy->part_begin; }
+
+uint64_t tsr_npy_first(const tsr_npy *npy) { return npy->part_begin; }
 
 bool tsr_npy_has_values(const tsr_npy *npy) { return !has_wide_keys(npy) && columns_of(npy) == 2; }
 

@@ -191,7 +191,7 @@ static tsr_exit read_job(const tsr_arguments *arguments, tsr_job_step *steps, ts
   return failed ? failed : check_outputs(arguments, job);
 }
 
-/* Processes that do the job together. The first one asks, writes and speaks; the others only insert and erase. */
+/* Processes that do the job together. The first one writes and speaks. */
 static tsr_status open_ranks(const tsr_arguments *arguments, tsr_job *job, tsr_error *error) {
   static const char find[] = "--find", *const alone[] = {"--load", "--every", "--resume", "--unplaced", find};
   if (!tsr_arguments_has(arguments, "--group")) return TSR_OK;
@@ -204,7 +204,7 @@ static tsr_status open_ranks(const tsr_arguments *arguments, tsr_job *job, tsr_e
   const tsr_status status = tsr_ranks_open(arguments, &job->ranks, error);
   if (job->ranks.rank) {
     job->is_quiet = true;
-    job->outputs.rows = job->outputs.json = NULL;
+    job->outputs.json = NULL;
   }
   return status;
 }
