@@ -95,6 +95,11 @@ class Op(enum.IntEnum):
     FIND = 3
 
 
+Call = Literal[
+    "insert", "find", "contains", "count", "find_all", "erase", "erase_pairs", "find_or_insert", "apply", "len", "items"
+]
+_CALLS: Tuple[Call, ...] = get_args(Call)  # in the order of TSR_PREPARE_
+
 JoinKind = Literal["inner", "left", "semi", "anti", "union", "intersect", "difference", "sum", "min", "max", "count"]
 _JOINS: Tuple[JoinKind, ...] = get_args(JoinKind)
 _JOINS_OF_PAIRS, _AGGREGATES = _JOINS[:4], _JOINS[7:]
@@ -360,6 +365,14 @@ class Table:
         if type(adapter) is OtherAdapter and memory.device == HOST:
             return NUMPY, np.from_dlpack(keys), memory
         return adapter, keys, memory
+
+    def _answered(self, keys: Any) -> Any:
+        """Keys that the library has written, as the caller has them."""
+        return keys
+
+    def _is_one_key(self, key: Any) -> bool:
+        """Whether it is a single key that is made of other things than one number."""
+        return False
 
     def _keys(self, keys: Any, name: str = "keys") -> Tuple[Adapter, Any, Memory]:
         adapter, keys, memory = self._keys_array(keys, name)
@@ -657,7 +670,7 @@ class Table:
                 self._fail_insert(handle, adapter, made, wait)
             if not wait:
                 self._finish()
-                return *made[:2], self._decoded(made[2], out and out[2])
+                return made[0], self._answered(made[1]), self._decoded(made[2], out and out[2])
             self._raise_full(handle, adapter, *made)
             if memory.size <= _SPARE_ITEMS:
                 self._spare = spare
@@ -911,7 +924,7 @@ class Table:
             self._set_call(missing=_bits(missing, sign, self._key_width, "missing"), present=mask_at)
             if library.tsr_keys_by_number(handle, start, n, keys_at or None, self._call_at, self._error_at):
                 self._fail()
-            return keys, mask
+            return self._answered(keys), mask
         finally:
             self._end()
 
@@ -947,7 +960,7 @@ class Table:
             adapter.synchronize(device)
             if n and library.tsr_evicted(handle, n, keys_at, numbers_at, byref(count), self._error_at):
                 self._fail()
-            return keys, numbers
+            return self._answered(keys), numbers
         finally:
             self._end()
 
@@ -1001,7 +1014,7 @@ class Table:
             count = c_uint64()
             if library.tsr_unique(handle, memory.size, memory.pointer, byref(arrays), byref(count), self._error_at):
                 self._fail()
-            return unique[: count.value], inverse, None if counts is None else counts[: count.value]
+            return self._answered(unique[: count.value]), inverse, None if counts is None else counts[: count.value]
         finally:
             self._end()
 
@@ -1048,7 +1061,7 @@ class Table:
         handle = self._begin()
         try:
             self._need_values("get")
-            one = isinstance(keys, int)
+            one = isinstance(keys, int) or self._is_one_key(keys)
             adapter, keys, memory = self._keys(keys)
             kind, width = self._kind_of_values(memory), self._value_width
             if self._row:
@@ -1272,7 +1285,7 @@ class Table:
         return size.value
 
     def __contains__(self, key: object) -> bool:
-        is_wide = self._key_width == _wide_keys.BYTES and isinstance(key, _wide_keys.ONE)
+        is_wide = self._is_one_key(key) or (self._key_width == _wide_keys.BYTES and isinstance(key, _wide_keys.ONE))
         if adapter_of(key) is not None or not (is_wide or isinstance(key, (int, np.integer))):
             raise WrongType("`in` asks for one whole number: table.contains(keys) answers for an array of them")
         return bool(self.contains(key))
@@ -1286,6 +1299,7 @@ class Table:
     def __getitem__(self, keys: Any) -> Any:
         """As `get`, but raises `Missing`, a KeyError, where a key is absent. Waits."""
         one = isinstance(keys, _wide_keys.ONE if self._key_width == _wide_keys.BYTES else (int, np.integer))
+        one = one or self._is_one_key(keys)
         keys = self._array(keys)
         values, mask = self.find(keys)
         self._need_all(keys, mask)
@@ -1355,6 +1369,8 @@ class Table:
     def __iter__(self) -> Iterator[int]:
         """All keys, as numbers; of a multiset or multimap once for each pair. Waits."""
         keys = self.items()[0]
+        if isinstance(keys, (tuple, dict)):
+            return zip(*(column.tolist() for column in (keys.values() if isinstance(keys, dict) else keys)))
         return _wide_keys.to_numbers(keys) if self._key_width == _wide_keys.BYTES else iter(keys.tolist())
 
     @overload
@@ -1378,7 +1394,7 @@ class Table:
             count = c_uint64()
             if library.tsr_export(handle, size, keys_at or None, values_at or None, byref(count), self._error_at):
                 self._fail()
-            return keys, self._decoded(values)
+            return self._answered(keys), self._decoded(values)
         finally:
             self._end()
 
@@ -1555,7 +1571,7 @@ class Table:
             )
         if kind not in _AGGREGATES:
             right_values = other._decoded(right_values)
-        return keys, self._decoded(left_values), right_values
+        return self._answered(keys), self._decoded(left_values), right_values
 
     # ---- Filters -----------------------------------------------------------------------------------------------------
 
@@ -1639,6 +1655,21 @@ class Table:
         handle = self._begin()
         try:
             if library.tsr_table_save(handle, lib.path_bytes(path), self._error_at):
+                self._fail()
+        finally:
+            self._end()
+
+    def prepare(self, *calls: Call) -> None:
+        """Links or compiles the code of these calls now, so that the first of them does not wait for it. A call that is captured
+        into a CUDA graph needs that; `get` is "find", and `number` is "find_or_insert"."""
+        bits = 0
+        for call in calls:
+            if call not in _CALLS:
+                raise BadArgument(f"calls: {call!r}: there are {', '.join(_CALLS)}")
+            bits |= 1 << _CALLS.index(call)
+        handle = self._begin()
+        try:
+            if library.tsr_table_prepare(handle, bits, self._error_at):
                 self._fail()
         finally:
             self._end()
@@ -1798,7 +1829,11 @@ def _dict(made: ctypes.Structure) -> Dict[str, Any]:
             fields[name] = (
                 value.decode(errors="replace")
                 if isinstance(value, bytes)
-                else list(value) if isinstance(value, ctypes.Array) else value
+                else (
+                    list(value)
+                    if isinstance(value, ctypes.Array)
+                    else _dict(value) if isinstance(value, ctypes.Structure) else value
+                )
             )
     return fields
 

@@ -19,7 +19,7 @@
 #include "tools/cli/stream.h"
 #include "tools/lab/outputs.h"
 
-enum { LETTERS_MAX = 32, WAIT_MILLISECONDS = 200 };
+enum { LETTERS_MAX = 64, WAIT_MILLISECONDS = 200 };
 
 typedef struct count_job {
   const tsr_arguments *arguments;
@@ -44,7 +44,8 @@ typedef struct count_job {
 /* Refuses a wrong spec before any file is opened. */
 static tsr_status read_spec(count_job *job, tsr_error *error) {
   char key_bits[32];
-  tsr_status status = tsr_arguments_recipe(job->arguments, "count", &job->spec, error);
+  const char *const recipe = job->options.key_bits > 64 ? "wide_keys_count" : "count";
+  tsr_status status = tsr_arguments_recipe(job->arguments, recipe, &job->spec, error);
   if (status) return status;
   snprintf(key_bits, sizeof key_bits, "table.key_bits=%u", job->options.key_bits);
   status = tsr_spec_set(job->spec, key_bits, error);
@@ -196,7 +197,7 @@ static void say_counted(const count_job *job) {
 /* ---- The command ----------------------------------------------------------------------------- */
 
 static const tsr_option options[] = {
-    {"--kmers", "K", false, "Letters per k-mer, 1 to 32."},
+    {"--kmers", "K", false, "Letters per k-mer, 1 to 64."},
     {"--canonical", NULL, false, "Counts a k-mer and its reverse complement as one, the smaller."},
     {"--histogram", NULL, false,
      "Prints lines `count number`: how many k-mers occur that often. The default without --out."},
@@ -206,7 +207,8 @@ static const tsr_option options[] = {
     {"--sorted", NULL, false, "Sorts the lines of --out by the k-mers' letters. Otherwise they have no order."},
     {"--min", "N", false, "Leaves out k-mers that occur less often."},
     {"--spec", "SPEC", false,
-     "The table that counts, in place of specs/count.ini. It starts with the spec's capacity and grows."},
+     "The table that counts, in place of specs/count.ini, or of specs/wide_keys_count.ini from 33 letters on. It "
+     "starts with the spec's capacity and grows."},
     TSR_OPTION_STRICT,
     TSR_OPTION_GROUP,
     {"--quiet", NULL, false, "Prints errors and warnings only."},
@@ -232,7 +234,9 @@ static tsr_exit read_arguments(const tsr_arguments *arguments, count_job *job) {
   if (job->is_sorted && !job->out) return tsr_say_usage("--sorted is about the lines of --out: give --out FILE");
   if (job->has_histogram && job->out && strcmp(job->out, "-") == 0)
     return tsr_say_usage("--histogram and --out -: both would go to standard output: give --out a file");
-  job->options = (tsr_dataset_options){.key_bits = job->letters <= 16 ? 32 : 64,
+  job->options = (tsr_dataset_options){.key_bits = job->letters <= 16   ? 32
+                                                   : job->letters <= 32 ? 64
+                                                                        : 128,
                                        .kmers = (uint32_t)job->letters,
                                        .canonical = tsr_arguments_has(arguments, "--canonical"),
                                        .is_strict = tsr_arguments_has(arguments, "--strict"),

@@ -55,14 +55,18 @@ static bool read_bits(const tsr_spec *spec, const char *key, uint64_t *bits) {
   return !value || tsr_parse_u64(value, bits);
 }
 
-tsr_status tsr_dataset_widths(const tsr_spec *spec, uint32_t *key_bits, uint32_t *value_bits, tsr_error *error) {
+tsr_status tsr_dataset_widths(const tsr_spec *spec, tsr_key_form *form, uint32_t *key_bits, uint32_t *value_bits,
+                              tsr_error *error) {
   uint64_t of_key, of_value, bytes;
+  form->parts.size = sizeof form->parts;
+  const tsr_status status = tsr_spec_key_parts(spec, &form->parts, error);
+  if (status) return status;
   if (!read_bits(spec, "key_bits", &of_key) || !read_bits(spec, "value_bits", &of_value) ||
       !read_bits(spec, "value_bytes", &bytes))
     return tsr_fail(error, TSR_BAD_SPEC, "[table] key_bits, value_bits and value_bytes must be whole numbers");
   const char *kind = tsr_spec_get(spec, "table", "kind");
   if (kind && strcmp(kind, "index") == 0) of_value = 32; /* numbers, which no file gives */
-  *key_bits = (uint32_t)of_key;
+  *key_bits = form->parts.key_bits;
   *value_bits = bytes ? 8 * (uint32_t)bytes : of_value && of_value < 32 ? 32 : (uint32_t)of_value;
   return TSR_OK;
 }
@@ -154,9 +158,6 @@ static tsr_status check_kind(const tsr_input *in, tsr_error *error) {
                     "%s: is a sequence file: `tessera run` and `count` read it with --kmers K, the letters of a key",
                     path);
   }
-  if (in->kind == TSR_KMERS && options->key_bits > 64)
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: k-mers are keys of 32 or 64 bits, and key_bits = %u", path,
-                    options->key_bits);
   if (in->kind == TSR_KMERS && options->kmers > options->key_bits / 2) {
     return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: --kmers %u does not fit key_bits = %u: allowed are 1 to %u", path,
                     options->kmers, options->key_bits, options->key_bits / 2);

@@ -35,9 +35,9 @@ extern "C" {
 typedef struct tsr_input tsr_input;
 
 /* The widths that a table's files are read with, as its spec says them: of counts of 8 and 16 bits 32, of value_bytes
- * eight times as many, and 0 where there are no values. Status: TSR_BAD_SPEC (not whole numbers). */
-TSR_MUST_CHECK tsr_status tsr_dataset_widths(const tsr_spec *spec, uint32_t *key_bits, uint32_t *value_bits,
-                                             tsr_error *error);
+ * eight times as many, and 0 where there are no values. *form gets the columns of a key. Status: TSR_BAD_SPEC. */
+TSR_MUST_CHECK tsr_status tsr_dataset_widths(const tsr_spec *spec, tsr_key_form *form, uint32_t *key_bits,
+                                             uint32_t *value_bits, tsr_error *error);
 
 typedef struct tsr_input_facts {
   uint64_t keys;              /* so far */

@@ -136,7 +136,9 @@ static tsr_status read_spec(tsr_job *job, tsr_error *error) {
   tsr_status status = cap_capacity(job, error);
   if (status == TSR_OK) status = check(job, job->spec, error);
   if (status == TSR_OK) status = settle_growth(job, error);
-  if (status == TSR_OK) status = tsr_dataset_widths(job->spec, &job->key_bits, &job->value_bits, error);
+  if (status == TSR_OK)
+    status = tsr_dataset_widths(job->spec, &job->form, &job->reading.key_bits, &job->value_bits, error);
+  tsr_reading_use(&job->reading, &job->form);
   if (status) return status;
   job->kind.is_filter = is_setting(job, "kind", "", "filter");
   job->kind.is_index = is_setting(job, "kind", "", "index");
@@ -174,7 +176,6 @@ static tsr_stream_file file_of(const tsr_job *job, const tsr_job_step *step) {
   if (step->verb == TSR_JOB_FIND &&
       job->outputs.rows) /* one process asks, which writes rows in the order of the file */
     file.options.part = (tsr_part){job->ranks.rank, job->ranks.size, .turn = 0, .stays_whole = true};
-  file.options.key_bits = job->key_bits;
   file.options.value_bits = job->value_bits;
   file.options.want_values = file.is_inserted && job->value_bits > 0 && !job->kind.is_index;
   if (is_natural && counts) {
@@ -394,7 +395,7 @@ static void skip_done(running *r, size_t index, tsr_chunk *chunk) {
   const uint64_t left = index < r->from_step ? UINT64_MAX : index == r->from_step ? r->from_keys - r->skipped : 0;
   const uint64_t n = left < chunk->count ? left : chunk->count;
   if (!n) return;
-  chunk->keys = (const char *)chunk->keys + n * (r->job->key_bits / 8);
+  chunk->keys = (const char *)chunk->keys + n * (r->job->reading.key_bits / 8);
   if (chunk->values) chunk->values = (const char *)chunk->values + n * (r->job->value_bits / 8);
   chunk->count -= n;
   r->skipped += n;
@@ -411,7 +412,7 @@ static tsr_status do_chunks(running *r, size_t index, tsr_progress *progress, ts
   tsr_gather gather = {.insert = do_batch,
                        .agree = job->ranks.group ? agree : NULL,
                        .context = &under_way,
-                       .key_bytes = job->key_bits / 8,
+                       .key_bytes = job->reading.key_bits / 8,
                        .value_bytes = job->value_bits / 8};
   tsr_table_info info = {0};
   tsr_table_describe(job->table, &info);
@@ -499,8 +500,9 @@ static void take_names(running *r) {
 static tsr_status open_rows(running *r, tsr_error *error) {
   static const uint8_t is_query = 1;
   const tsr_job *job = r->job;
-  tsr_rows pairs = {.key_bits = job->key_bits,
+  tsr_rows pairs = {.key_bits = job->reading.key_bits,
                     .value_bits = job->value_bits,
+                    .form = &job->form,
                     .signed_keys = job->reading.signed_keys,
                     .signed_values = job->reading.signed_values};
   take_names(r);
@@ -548,6 +550,7 @@ static tsr_status put_pairs(tsr_job *job, tsr_error *error) {
       bits && (job->load || bits < 32); /* stopped before, or by one value that is larger than a count */
   if (status == TSR_OK && (stopped || may_have)) tsr_say_stopped("", job->table, &pairs);
   pairs.signed_keys = job->reading.signed_keys;
+  pairs.form = &job->form;
   pairs.signed_values = job->reading.signed_values;
   pairs.names = &job->names;
   if (status == TSR_OK && job->outputs.is_sorted) status = tsr_pairs_sort(&pairs, error);

@@ -49,8 +49,9 @@ typedef struct record_state {
 typedef struct kmer_state {
   uint32_t length; /* K */
   bool canonical;
-  uint64_t forward, reverse; /* the last K letters, and their reverse complement */
-  uint64_t run;              /* letters since the last break */
+  uint64_t forward, reverse;              /* the last K letters, and their reverse complement */
+  tsr_any_key long_forward, long_reverse; /* the same of more than 32 */
+  uint64_t run;                           /* letters since the last break */
 } kmer_state;
 
 typedef struct key_state {
@@ -128,9 +129,39 @@ TSR_ALWAYS_INLINE size_t roll(tsr_sequence *p, const unsigned char *text, size_t
   return i;
 }
 
+/* The same for k-mers of more than 32 letters. */
+TSR_ALWAYS_INLINE size_t roll_long(tsr_sequence *p, const unsigned char *text, size_t bytes, bool canonical) {
+  const uint32_t length = p->kmer.length, top = 2 * (length - 1);
+  const tsr_any_key mask = ~(tsr_any_key)0 >> (128 - 2 * length);
+  tsr_any_key forward = p->kmer.long_forward, reverse = p->kmer.long_reverse, *const keys = p->keys.items;
+  uint64_t run = p->kmer.run, count = p->keys.count;
+  size_t i = 0;
+  for (; i < bytes; i++) {
+    const uint64_t class = p->class_of[text[i]];
+    if (class == TSR_LETTER_BAD) break;
+    if (class < TSR_LETTER_BASE) {
+      run = 0;
+      continue;
+    }
+    const uint64_t letter = class - TSR_LETTER_BASE;
+    forward = (forward << 2 | letter) & mask;
+    if (canonical) reverse = reverse >> 2 | (tsr_any_key)(3 - letter) << top;
+    if (++run < length) continue;
+    const tsr_any_key key = canonical && reverse < forward ? reverse : forward;
+    memcpy(&keys[count++], &key, sizeof key);
+  }
+  p->kmer.long_forward = forward;
+  p->kmer.long_reverse = reverse;
+  p->kmer.run = run;
+  p->keys.count = count;
+  return i;
+}
+
 static tsr_status add_bases(tsr_sequence *p, const unsigned char *text, size_t bytes) {
   size_t legal;
-  if (p->keys.bits == 64) {
+  if (p->keys.bits > 64) {
+    legal = p->kmer.canonical ? roll_long(p, text, bytes, true) : roll_long(p, text, bytes, false);
+  } else if (p->keys.bits == 64) {
     legal = p->kmer.canonical ? roll(p, text, bytes, true, true) : roll(p, text, bytes, false, true);
   } else {
     legal = p->kmer.canonical ? roll(p, text, bytes, true, false) : roll(p, text, bytes, false, false);

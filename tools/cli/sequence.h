@@ -31,8 +31,8 @@ typedef struct tsr_sequence_facts { /* of the records that have ended */
 /* Whether the ending of a name, of which `length` bytes count, is one of a sequence file. */
 bool tsr_sequence_is_named(const char *name, size_t length);
 
-/* How many k-mers can exist; of canonical ones half, and those that are their own reverse complement. pre: letters is 1 to
- * 32. */
+/* How many k-mers can exist; of canonical ones half, and those that are their own reverse complement. From 32 letters on
+ * UINT64_MAX or half of it stands for more. pre: letters is 1 to 64. */
 uint64_t tsr_kmers_possible(uint32_t letters, bool canonical);
 
 /* What another format is, whose files such a name has, and what to do with one: "BAM, and k-mers are ...". NULL: it is none

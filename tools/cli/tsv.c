@@ -37,7 +37,8 @@ typedef struct columns {
   bool is_known;
   bool is_chosen; /* by the options */
   bool has_value;
-  size_t key, value;
+  uint32_t key_count;
+  size_t key[TSR_KEY_PARTS_MAX], value;
   size_t width; /* columns of every row; 0: one or two */
 } columns;
 
@@ -368,9 +369,50 @@ static tsr_status find_column(const tsr_tsv *t, const char *option, const char *
                   t->path, line_of(t), option, column, t->field_count, show(t, t->fields[0], shown));
 }
 
-static void copy_name(const tsr_tsv *t, size_t column, char name[TSR_NAME_BYTES]) {
+static void copy_name(const tsr_tsv *t, size_t column, char *name, size_t bytes) {
   const field f = t->fields[column];
-  snprintf(name, TSR_NAME_BYTES, "%.*s", (int)(f.end - f.begin), row_of(t) + f.begin);
+  snprintf(name, bytes, "%.*s", (int)(f.end - f.begin), row_of(t) + f.begin);
+}
+
+static void copy_key_names(tsr_tsv *t, const columns *c) {
+  char *const names = t->facts.names.key;
+  size_t used = 0;
+  for (uint32_t i = 0; i < c->key_count && used + 1 < sizeof t->facts.names.key; i++) {
+    if (i) names[used++] = ',';
+    copy_name(t, c->key[i], names + used, sizeof t->facts.names.key - used);
+    used += strlen(names + used);
+  }
+}
+
+/* Finds the columns of the key. Of a key of one column a comma is a part of the name. */
+static tsr_status find_key(const tsr_tsv *t, columns *c, bool *is_named) {
+  const char *said = t->options->key_column, *at = said;
+  char name[TSR_NAME_BYTES];
+  for (uint32_t i = 0; i < c->key_count; i++) {
+    const size_t length = c->key_count > 1 ? strcspn(at, ",") : strlen(at);
+    const bool is_last = !at[length];
+    if (is_last != (i + 1 == c->key_count))
+      return tsr_fail(t->error, TSR_BAD_ARGUMENT,
+                      "--key %s: must name %u columns with commas between, as key_columns has", said, c->key_count);
+    snprintf(name, sizeof name, "%.*s", (int)length, at);
+    const tsr_status status = find_column(t, "--key", c->key_count > 1 ? name : said, &c->key[i], is_named);
+    if (status) return status;
+    at += length + !is_last;
+  }
+  return TSR_OK;
+}
+
+static bool is_of_key(const columns *c, size_t column) {
+  bool is = false;
+  for (uint32_t i = 0; i < c->key_count; i++) is = is || c->key[i] == column;
+  return is;
+}
+
+/* The first column that is none of the key's. */
+static size_t other_column(const columns *c) {
+  size_t column = 0;
+  while (is_of_key(c, column)) column++;
+  return column;
 }
 
 static bool is_given_a_value(const tsr_tsv *t) {
@@ -381,36 +423,48 @@ static bool is_given_a_value(const tsr_tsv *t) {
 /* Chooses the columns by the first row; *is_header: it names them, and holds no key. */
 static tsr_status choose_columns(tsr_tsv *t, bool *is_header) {
   const tsr_dataset_options *o = t->options;
-  columns c = {.is_chosen = o->key_column || o->value_column, .has_value = true, .value = 1};
+  const uint32_t keys = tsr_form_columns(o->form);
+  columns c = {.is_chosen = o->key_column || o->value_column, .has_value = true, .key_count = keys, .value = keys};
   tsr_status status = TSR_OK;
+  for (uint32_t i = 0; i < keys; i++) c.key[i] = i;
   *is_header = has_names(t);
-  t->facts.keys_alone = o->value_rule == TSR_VALUE_OPTIONAL && t->field_count == 1 && !o->value_column;
-  if (o->key_column) status = find_column(t, "--key", o->key_column, &c.key, is_header);
+  t->facts.keys_alone = o->value_rule == TSR_VALUE_OPTIONAL && t->field_count == keys && !o->value_column;
+  if (o->key_column) status = find_key(t, &c, is_header);
   if (status == TSR_OK && o->value_column && o->want_values)
     status = find_column(t, "--value", o->value_column, &c.value, is_header);
   else if (status == TSR_OK && c.is_chosen) { /* the other one of two */
-    c.has_value = o->want_values && t->field_count == 2 && !is_given_a_value(t);
-    c.value = 1 - (c.key < 2 ? c.key : 0);
+    c.has_value = o->want_values && t->field_count == keys + 1 && !is_given_a_value(t);
+    c.value = other_column(&c);
   }
-  if (status == TSR_OK && c.has_value && c.is_chosen && c.key == c.value)
+  if (status == TSR_OK && c.has_value && c.is_chosen && is_of_key(&c, c.value))
     return tsr_fail(t->error, TSR_IO,
                     "%s: its column %zu would be both key and value: choose another by --key or --value", t->path,
-                    c.key + 1);
-  if (status == TSR_OK && c.is_chosen && o->want_values && !c.has_value && t->field_count > 1 && !is_given_a_value(t))
+                    c.value + 1);
+  if (status == TSR_OK && c.is_chosen && o->want_values && !c.has_value && t->field_count > keys &&
+      !is_given_a_value(t))
     return tsr_fail(t->error, TSR_IO, "%s: has %zu columns: choose that of the values by --value", t->path,
                     t->field_count);
   c.width = c.is_chosen || *is_header || o->value_rule == TSR_VALUE_OPTIONAL ? t->field_count : 0;
-  if (status == TSR_OK && *is_header) copy_name(t, c.key, t->facts.names.key);
+  if (status == TSR_OK && *is_header) copy_key_names(t, &c);
   if (status == TSR_OK && *is_header && c.has_value && c.value < t->field_count)
-    copy_name(t, c.value, t->facts.names.value);
+    copy_name(t, c.value, t->facts.names.value, sizeof t->facts.names.value);
   t->columns = c;
   return status;
 }
 
 static tsr_status check_width(const tsr_tsv *t) {
   const size_t width = t->columns.width;
-  const bool is_wide = !t->columns.is_chosen && t->field_count > 2;
+  const bool is_wide = !t->columns.is_chosen && t->field_count > t->columns.key_count + 1;
+  const bool is_narrow = t->field_count < t->columns.key_count;
   if ((is_wide || (width && t->field_count != width)) && is_refused_for_cr(t)) return TSR_IO;
+  if (is_narrow)
+    return tsr_fail(t->error, TSR_IO, "%s:%llu: the row has %zu column%s, and a key has %u", t->path, line_of(t),
+                    t->field_count, t->field_count == 1 ? "" : "s", t->columns.key_count);
+  if (is_wide && t->columns.key_count > 1)
+    return tsr_fail(t->error, TSR_IO,
+                    "%s:%llu: the row has %zu columns, and a key of %u and a value are fewer: choose them "
+                    "by --key and --value",
+                    t->path, line_of(t), t->field_count, t->columns.key_count);
   if (is_wide)
     return tsr_fail(t->error, TSR_IO,
                     "%s:%llu: the row has more than two columns, a key and a value: choose among %zu by --key and "
@@ -482,7 +536,23 @@ static bool parse_wide_key(const char *text, size_t length, tsr_any_key *out) {
   return true;
 }
 
-static bool parse_key(const tsr_tsv *t, field f, tsr_any_key *key) {
+/* The key of several columns; the sentence is about the first that is wrong. */
+static tsr_status parse_parts(const tsr_tsv *t, tsr_any_key *key) {
+  const tsr_key_parts *parts = &t->options->form->parts;
+  *key = 0;
+  for (uint32_t i = 0; i < parts->count; i++) {
+    const tsr_key_part *part = &parts->part[i];
+    const field f = t->fields[t->columns.key[i]];
+    const uint32_t bits = 8 * part->bytes;
+    uint64_t number = 0;
+    if (!parse_number(row_of(t) + f.begin, f.end - f.begin, bits, part->is_signed, &number))
+      return bad_number(t, "key", f, bits, part->is_signed);
+    *key = tsr_part_put(*key, part, number);
+  }
+  return TSR_OK;
+}
+
+static bool parse_one(const tsr_tsv *t, field f, tsr_any_key *key) {
   const uint32_t bits = t->options->key_bits;
   uint64_t number = 0;
   if (bits > 64) return parse_wide_key(row_of(t) + f.begin, f.end - f.begin, key);
@@ -545,21 +615,34 @@ static tsr_status add_value(const tsr_tsv *t, field f) {
   return TSR_OK;
 }
 
+static tsr_status parse_key(const tsr_tsv *t, tsr_any_key *key) {
+  const field f = t->fields[t->columns.key[0]];
+  if (t->options->form && t->options->form->parts.count) return parse_parts(t, key);
+  return parse_one(t, f, key) ? TSR_OK : bad_number(t, "key", f, t->options->key_bits, t->options->signed_keys);
+}
+
+static bool lacks_key(const tsr_tsv *t) {
+  bool lacks = false;
+  for (uint32_t i = 0; i < t->columns.key_count; i++) lacks = lacks || is_null(t, t->fields[t->columns.key[i]]);
+  return lacks;
+}
+
 static tsr_status add_row(tsr_tsv *t) {
   const columns *c = &t->columns;
   const uint32_t bits = t->options->key_bits;
   const bool has_value = c->has_value && c->value < t->field_count;
-  const field none = {0, 0}, key = t->fields[c->key], value = has_value ? t->fields[c->value] : none;
+  const field none = {0, 0}, value = has_value ? t->fields[c->value] : none;
   tsr_any_key number;
-  const bool has_null = is_null(t, key) || (has_value && t->options->want_values && is_null(t, value));
+  const bool no_key = lacks_key(t);
+  const bool has_null = no_key || (has_value && t->options->want_values && is_null(t, value));
   if (has_null && t->options->skips_null) {
     t->facts.rows_skipped++;
     return TSR_OK;
   }
-  if (is_null(t, key))
+  if (no_key)
     return tsr_fail(t->error, TSR_IO, "%s:%llu: has no key: leave such rows out by --null skip", t->path, line_of(t));
-  if (!parse_key(t, key, &number)) return bad_number(t, "key", key, bits, t->options->signed_keys);
-  tsr_status status = has_value || t->options->want_values ? add_value(t, value) : TSR_OK;
+  tsr_status status = parse_key(t, &number);
+  if (status == TSR_OK && (has_value || t->options->want_values)) status = add_value(t, value);
   if (status) return status;
   tsr_key_put(t->keys, bits, t->count++, number);
   return TSR_OK;

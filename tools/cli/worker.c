@@ -24,7 +24,7 @@ static bool finds_values(const tsr_worker *w) { return w->job->kind.is_multimap;
 
 static bool finds_numbers(const tsr_worker *w) { return !w->job->value_bits; }
 
-static size_t key_bytes(const tsr_worker *w) { return w->job->key_bits / 8; }
+static size_t key_bytes(const tsr_worker *w) { return w->job->reading.key_bits / 8; }
 
 static size_t value_bytes(const tsr_worker *w) { return w->job->value_bits / 8; }
 
@@ -204,7 +204,8 @@ static tsr_status list_unplaced(const tsr_worker *w, uint64_t n, tsr_error *erro
   const size_t keys = key_bytes(w), values = w->job->kind.is_index ? 0 : value_bytes(w);
   tsr_rows rows = {.keys = w->host_keys,
                    .values = values ? w->host_values : NULL,
-                   .key_bits = w->job->key_bits,
+                   .key_bits = w->job->reading.key_bits,
+                   .form = &w->job->form,
                    .value_bits = w->job->value_bits};
   tsr_status status = tsr_memory_copy(w->job->table, w->host_codes, w->codes, n, error);
   if (status == TSR_OK) status = tsr_memory_copy(w->job->table, w->host_keys, w->unplaced_keys, n * keys, error);
@@ -237,7 +238,8 @@ static tsr_status put_values(const tsr_worker *w, const tsr_chunk *chunk, tsr_er
                          .values = w->host_values,
                          .found = w->host_codes,
                          .count = n,
-                         .key_bits = w->job->key_bits,
+                         .key_bits = w->job->reading.key_bits,
+                         .form = &w->job->form,
                          .value_bits = w->job->value_bits};
   put_rows(w, &rows);
   return TSR_OK;
@@ -249,8 +251,12 @@ static tsr_status put_numbers(const tsr_worker *w, tsr_job_step *step, const tsr
   tsr_status status = tsr_memory_copy(w->job->table, w->host_numbers, w->numbers, n * sizeof *w->numbers, error);
   if (status) return status;
   for (uint64_t i = 0; i < n; i++) step->value_count += w->host_numbers[i];
-  const tsr_rows rows = {
-      .keys = chunk->keys, .values = w->host_numbers, .count = n, .key_bits = w->job->key_bits, .value_bits = 64};
+  const tsr_rows rows = {.keys = chunk->keys,
+                         .values = w->host_numbers,
+                         .count = n,
+                         .key_bits = w->job->reading.key_bits,
+                         .form = &w->job->form,
+                         .value_bits = 64};
   put_rows(w, &rows);
   return TSR_OK;
 }
@@ -278,7 +284,8 @@ static tsr_status spread_rows(const tsr_worker *w, const tsr_chunk *chunk, const
                          .values = row_values,
                          .found = found,
                          .count = count,
-                         .key_bits = w->job->key_bits,
+                         .key_bits = w->job->reading.key_bits,
+                         .form = &w->job->form,
                          .value_bits = w->job->value_bits};
   if (has_memory) put_rows(w, &rows);
   free(found);

@@ -402,7 +402,8 @@ static tsr_status resolve(tsr_point *point, tsr_error *sentence, tsr_error *erro
   const char *widths[] = {
       tsr_spec_get(point->spec, "table", "kind"),       tsr_spec_get(point->spec, "table", "key_bits"),
       tsr_spec_get(point->spec, "table", "value_bits"), tsr_spec_get(point->spec, "table", "value_bytes"),
-      tsr_spec_get(point->spec, "table", "backend"),    tsr_spec_get(point->spec, "table", "device")};
+      tsr_spec_get(point->spec, "table", "backend"),    tsr_spec_get(point->spec, "table", "device"),
+      tsr_spec_get(point->spec, "table", "key_columns")};
   const char *load = point->options.loads.each[0];
   const tsr_options options = {.plugins = point->options.plugins,
                                .capacity = tsr_bench_capacity(point->spec, load, point->options.n),
