@@ -493,10 +493,17 @@ static tsr_status check_complete(const tsr_spec *spec, const tsr_settings *read,
   return TSR_OK;
 }
 
+/* Whether --set chose what the file's entries about it are not about: they do not count. key: of [table]. */
+static bool is_replaced(const tsr_spec *spec, const char *key) {
+  const tsr_spec_entry *entry = tsr_spec_find(spec, "table", key);
+  return entry && !entry->file;
+}
+
 /* A section belongs to [table] or to the role of a chosen part. */
 static tsr_status check_sections(const tsr_spec *spec, const tsr_settings *settings, tsr_error *error) {
   const bool is_wanted[OWN_SECTIONS] = {true, settings->sharing.devices.count != 0, settings->kind == TSR_KIND_FILTER,
                                         settings->values.kind == TSR_VALUES_BUCKETS};
+  static const char *const keys[OWN_SECTIONS] = {"kind", "devices", "kind", "values"};
   static const char *const reasons[OWN_SECTIONS] = {"", "[table] names no devices; name them, or remove it",
                                                     "[table] has another kind than filter; remove it",
                                                     "[table] does not say values = buckets; add that, or remove it"};
@@ -504,6 +511,7 @@ static tsr_status check_sections(const tsr_spec *spec, const tsr_settings *setti
     const tsr_spec_section *section = tsr_spec_section_at(spec, i);
     const size_t at = section_number(section->name);
     char where[512] = "";
+    if (section->file && is_replaced(spec, at < OWN_SECTIONS ? keys[at] : section->name)) continue;
     section_where(spec, section, where, sizeof where);
     if (at < OWN_SECTIONS && !is_wanted[at]) return tsr_fail(error, TSR_BAD_SPEC, "%s: %s", where, reasons[at]);
     if (at >= OWN_SECTIONS && !settings->part[at - OWN_SECTIONS])
@@ -752,7 +760,7 @@ tsr_status tsr_settings_read_part(const tsr_spec *spec, const tsr_plugin *plugin
     if (strcmp(entry->section, section) != 0) continue;
     size_t at = 0;
     while (at < count && strcmp(entry->key, names[at]) != 0) at++;
-    if (at == count) status = unknown_key(entry, names, count, error);
+    if (at == count && !(entry->file && is_replaced(spec, section))) status = unknown_key(entry, names, count, error);
   }
   free(names);
   return status;
