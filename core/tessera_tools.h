@@ -393,8 +393,10 @@ typedef struct tsr_link {
   size_t kernel_count;
   uint32_t
       other_functions; /* device functions that were not inlined, those of ptxas included: 0 in a sound composition */
-  double glue_ms, link_ms; /* time of NVRTC and of nvJitLink; 0 if the cache had the code */
-  bool cached;
+  double glue_ms, link_ms; /* time of NVRTC and of nvJitLink; 0 if nothing was linked */
+  bool cached;             /* the code was in the user's cache, */
+  bool own;                /* ... where this process had put it, */
+  bool ahead;              /* ... or linked ahead, in linked.cubins next to the plugins */
 } tsr_link;
 
 /* Links all operations of the spec's composition for compute capability sm, as 90; of a table with pages also the steps of

@@ -99,10 +99,15 @@ typedef struct tsr_backend {
   tsr_status (*program_create)(tsr_device *device, const tsr_composition *composition, tsr_program **program,
                                tsr_error *error);
   void (*program_destroy)(tsr_program *program);
-  /* How the operations run, a phrase; NULL where there is one way. The string lives until the next launch. */
+  /* How the operations run, a phrase. The string lives until the next launch. */
   const char *(*program_describe)(tsr_program *program);
-  /* Makes the code of a step now. program: as for `step`. */
-  tsr_status (*prepare)(tsr_device *device, tsr_program *program, const tsr_step *step, tsr_error *error);
+  /* Where the code came from that a program uses. */
+  tsr_code_counts (*count_code)(tsr_device *device, tsr_program *program);
+  /* Whether code of this step's set can be made for the composition; NULL: always. TSR_NO_DEVICE. */
+  tsr_status (*can_make)(const tsr_composition *composition, const tsr_step *step, tsr_error *error);
+  /* Makes the code of these steps now, of all at once. program: as for `step`. */
+  tsr_status (*prepare)(tsr_device *device, tsr_program *program, const tsr_step *const *steps, uint32_t count,
+                        tsr_error *error);
   /* Whether that code is there; NULL where there is nothing to make. */
   bool (*is_prepared)(tsr_device *device, tsr_program *program, const tsr_step *step);
   /* Announces launches of each of `count` operations over n items in all, so that code which all of them are worth

@@ -206,6 +206,16 @@ static const char *cpu_program_describe(tsr_program *program) {
   return program->words;
 }
 
+static tsr_code_counts cpu_count_code(tsr_device *device, tsr_program *program) {
+  tsr_code_counts counts = {0};
+  (void)device;
+  for (uint32_t op = 0; op < TSR_BULKS; op++) {
+    const tsr_fused *fused = &program->fused[op];
+    if (fused->range) *(fused->ahead ? &counts.ahead : fused->cached ? &counts.cached : &counts.made) += 1;
+  }
+  return counts;
+}
+
 /* The function tables go on working until a compiler has ended. */
 static void fuse(tsr_program *program, uint32_t op) {
   if (program->fused[op].range || program->fusing[op] || program->is_refused) return;
@@ -233,13 +243,14 @@ static void cpu_expect(tsr_program *program, const uint32_t *ops, uint32_t count
 }
 
 /* Where there is no compiler the function tables are ready. */
-static tsr_status cpu_prepare(tsr_device *device, tsr_program *program, const tsr_step *step, tsr_error *error) {
+static tsr_status cpu_prepare(tsr_device *device, tsr_program *program, const tsr_step *const *steps, uint32_t count,
+                              tsr_error *error) {
   (void)device;
   (void)error;
-  const uint32_t op = (uint32_t)(step - tsr_bulk_steps.step);
-  if (step->set != &tsr_bulk_steps) return TSR_OK;
-  fuse(program, op);
-  take_fused(program, op, true);
+  for (uint32_t i = 0; i < count; i++)
+    if (steps[i]->set == &tsr_bulk_steps) fuse(program, (uint32_t)(steps[i] - tsr_bulk_steps.step));
+  for (uint32_t i = 0; i < count; i++)
+    if (steps[i]->set == &tsr_bulk_steps) take_fused(program, (uint32_t)(steps[i] - tsr_bulk_steps.step), true);
   return TSR_OK;
 }
 
@@ -408,6 +419,7 @@ const tsr_backend tsr_cpu_backend = {
     .program_create = cpu_program_create,
     .program_destroy = cpu_program_destroy,
     .program_describe = cpu_program_describe,
+    .count_code = cpu_count_code,
     .prepare = cpu_prepare,
     .expect = cpu_expect,
     .step = cpu_step,

@@ -46,11 +46,15 @@ void tsr_shards_describe(const tsr_table *t, tsr_table_info *info) {
   tsr_single_describe(s->members[0].shard, info);
   info->backend_reason = t->reason;
   info->slots = info->buckets = info->bytes = 0;
+  info->code_counts = (tsr_code_counts){0};
   for (uint32_t i = 0; i < s->transport.here; i++) {
     tsr_table_info one;
     if (!s->members[i].shard) continue;
     tsr_single_describe(s->members[i].shard, &one);
     info->bytes += one.bytes;
+    info->code_counts.ahead += one.code_counts.ahead;
+    info->code_counts.cached += one.code_counts.cached;
+    info->code_counts.made += one.code_counts.made;
     if (i >= tsr_shards_holders(s)) continue;
     capacity += one.capacity;
     info->slots += one.slots;

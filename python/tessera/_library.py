@@ -152,6 +152,10 @@ class Options(Structure):
     _fields_ = [("size", c_size_t), ("plugins", c_char_p), ("capacity", c_uint64), ("seed", c_uint64)]
 
 
+class CodeCounts(Structure):
+    _fields_ = [("ahead", c_uint32), ("cached", c_uint32), ("made", c_uint32)]
+
+
 class TableInfo(Structure):
     _fields_ = [
         ("size", c_size_t),
@@ -173,6 +177,7 @@ class TableInfo(Structure):
         ("host_bytes", c_uint64),
         ("window_bytes", c_uint64),
         ("makes_lists", ctypes.c_bool),
+        ("code_counts", CodeCounts),
     ]
 
 

@@ -1820,7 +1820,11 @@ def _dict(made: ctypes.Structure) -> Dict[str, Any]:
             fields[name] = (
                 value.decode(errors="replace")
                 if isinstance(value, bytes)
-                else list(value) if isinstance(value, ctypes.Array) else value
+                else (
+                    list(value)
+                    if isinstance(value, ctypes.Array)
+                    else _dict(value) if isinstance(value, ctypes.Structure) else value
+                )
             )
     return fields
 

@@ -161,7 +161,7 @@ expect_err 'auditwheel: no patch'
 rm "$work/path"/{auditwheel,patchelf}
 run wheel now
 expect_status 2
-expect_err 'takes no arguments'
+expect_err 'takes --release or nothing'
 rm "$checkout/core/tessera.h"
 
 case_of "it works where its notes cannot be written"
