@@ -20,6 +20,10 @@ enum {
   TSR_BLOCK_NUMBERS = 1 << 13
 };
 
+typedef struct tsr_rows_of_part {
+  uint64_t begin, end;
+} tsr_rows_of_part;
+
 struct tsr_npy {
   int file;
   const char *path;
@@ -33,9 +37,9 @@ struct tsr_npy {
   uint64_t shape[2];
   uint32_t dimensions;
   /* the numbers */
-  uint64_t begin;                /* where they do, in the file */
-  uint64_t part_begin, part_end; /* rows */
-  uint64_t done;                 /* the next row */
+  uint64_t begin; /* where they do, in the file */
+  tsr_rows_of_part part;
+  uint64_t done; /* the next row */
   unsigned char block[TSR_BLOCK_NUMBERS * 8];
 };
 
@@ -384,7 +388,7 @@ tsr_status tsr_npy_next(tsr_npy *npy, uint64_t room, void *keys, void *values, u
   tsr_npy *n = npy;
   const uint32_t columns = columns_of(n), keys_each = tsr_form_columns(n->options->form);
   const size_t block_rows = TSR_BLOCK_NUMBERS / (keys_each + 1);
-  const uint64_t left = n->part_end - n->done, wanted = room < left ? room : left;
+  const uint64_t left = n->part.end - n->done, wanted = room < left ? room : left;
   tsr_status status = TSR_OK;
   n->error = error;
   if (has_wide_keys(n)) {
@@ -411,11 +415,11 @@ tsr_status tsr_npy_next(tsr_npy *npy, uint64_t room, void *keys, void *values, u
 static tsr_status go_to_part(tsr_npy *n) {
   const tsr_part *part = &n->options->part;
   const uint64_t rows = n->shape[0];
-  n->part_end = rows;
+  n->part.end = rows;
   if (tsr_part_is_all(part)) return TSR_OK;
-  n->part_begin = n->done = tsr_part_begin(part, part->index, rows);
-  n->part_end = tsr_part_begin(part, part->index + 1, rows);
-  const uint64_t at = n->begin + n->part_begin * n->number_bytes * columns_of(n);
+  n->part.begin = n->done = tsr_part_begin(part, part->index, rows);
+  n->part.end = tsr_part_begin(part, part->index + 1, rows);
+  const uint64_t at = n->begin + n->part.begin * n->number_bytes * columns_of(n);
   if (n->is_fortran || lseek(n->file, (off_t)at, SEEK_SET) >= 0) return TSR_OK;
   return tsr_fail(n->error, TSR_IO, "%s: cannot be read: %s", n->path, strerror(errno));
 }
@@ -437,9 +441,9 @@ tsr_status tsr_npy_begin(int file, const char *path, uint64_t bytes, const tsr_d
   return status;
 }
 
-uint64_t tsr_npy_count(const tsr_npy *npy) { return npy->part_end - npy->part_begin; }
+uint64_t tsr_npy_count(const tsr_npy *npy) { return npy->part.end - npy->part.begin; }
 
-uint64_t tsr_npy_first(const tsr_npy *npy) { return npy->part_begin; }
+uint64_t tsr_npy_first(const tsr_npy *npy) { return npy->part.begin; }
 
 bool tsr_npy_has_values(const tsr_npy *npy) {
   return !has_wide_keys(npy) && columns_of(npy) == tsr_form_columns(npy->options->form) + 1;
