@@ -13,6 +13,7 @@
 #include "core/batch/zones.h"
 #include "core/kernels/aggregate.h"
 #include "core/kernels/cache.h"
+#include "core/kernels/key_parts.h"
 #include "core/kernels/numbering.h"
 #include "core/kernels/scan.h"
 #include "core/kernels/wide.h"
@@ -55,9 +56,9 @@ tsr_status tsr_call_row_check(const tsr_composition *t, const tsr_call_row *c, c
 
 TSR_STEPS(tsr_group_steps) /* of batch/groups.h, some of whose names are those of plan.h */
 
-const tsr_steps *const tsr_sets_of_no_table[] = {
-    &tsr_scan_steps,  &tsr_match_steps, &tsr_aggregate_steps, &tsr_group_steps,
-    &tsr_split_steps, &tsr_wide_steps,  &tsr_numbering_steps, NULL};
+const tsr_steps *const tsr_sets_of_no_table[] = {&tsr_scan_steps,      &tsr_match_steps,     &tsr_aggregate_steps,
+                                                 &tsr_group_steps,     &tsr_split_steps,     &tsr_wide_steps,
+                                                 &tsr_numbering_steps, &tsr_key_parts_steps, NULL};
 
 static void add(tsr_step_list *list, const tsr_step *step) {
   for (uint32_t i = 0; i < list->count; i++)
