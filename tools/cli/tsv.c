@@ -43,12 +43,11 @@ typedef struct columns {
   size_t width; /* columns of every row; 0: one or two */
 } columns;
 
-typedef struct row {
-  size_t bytes;         /* without the line end; in quotes it may have several lines */
-  size_t content;       /* of these, bytes that hold fields */
-  uint64_t line, lines; /* from where reading began */
+/* Where the row is. */
+typedef struct place {
+  uint64_t line, lines; /* line: from where reading began */
   uint64_t offset;      /* in the file */
-} row;
+} place;
 
 /* The keys of a call that are texts, one behind the other. */
 typedef struct pending {
@@ -67,7 +66,9 @@ struct tsr_tsv {
   uint64_t before; /* keys of earlier calls */
   bool is_at_end;
   block block;
-  row row;
+  size_t line_bytes; /* of the row, without the line end; in quotes it may have several lines */
+  size_t content;    /* of these, bytes that hold fields */
+  place place;
   tsr_range range;
   cut cut;
   field *fields;
@@ -80,7 +81,7 @@ struct tsr_tsv {
 static char *row_of(const tsr_tsv *t) { return t->block.bytes + t->block.at; }
 
 /* The row's line, for a sentence. */
-static unsigned long long line_of(const tsr_tsv *t) { return t->row.line + tsr_text_lines_before(t->source); }
+static unsigned long long line_of(const tsr_tsv *t) { return t->place.line + tsr_text_lines_before(t->source); }
 
 static bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
@@ -125,7 +126,7 @@ static tsr_status find_line_end(tsr_tsv *t, size_t from) {
   for (;;) {
     const size_t bytes = b->end - b->at;
     const char *newline = from < bytes ? memchr(row_of(t) + from, '\n', bytes - from) : NULL;
-    t->row.bytes = newline ? (size_t)(newline - row_of(t)) : bytes;
+    t->line_bytes = newline ? (size_t)(newline - row_of(t)) : bytes;
     if (newline || b->is_last) return TSR_OK;
     tsr_status status = read_on(t);
     if (status) return status;
@@ -136,14 +137,14 @@ static tsr_status find_line_end(tsr_tsv *t, size_t from) {
 /* The next row, which may be a comment or empty; *has_row is false at the end of the file. */
 static tsr_status next_row(tsr_tsv *t, bool *has_row) {
   block *b = &t->block;
-  b->at += t->row.bytes;
-  if (t->row.lines && b->at < b->end) b->at++; /* the line end */
-  t->row.line += t->row.lines ? t->row.lines : 1;
-  t->row.lines = 1;
-  t->row.offset = tsr_text_at(t->source) - (b->end - b->at);
+  b->at += t->line_bytes;
+  if (t->place.lines && b->at < b->end) b->at++; /* the line end */
+  t->place.line += t->place.lines ? t->place.lines : 1;
+  t->place.lines = 1;
+  t->place.offset = tsr_text_at(t->source) - (b->end - b->at);
   tsr_status status = find_line_end(t, 0);
   *has_row = b->at < b->end;
-  for (; t->row.bytes && *row_of(t) == ' '; b->at++) t->row.bytes--; /* before a comment as well */
+  for (; t->line_bytes && *row_of(t) == ' '; b->at++) t->line_bytes--; /* before a comment as well */
   return status;
 }
 
@@ -164,17 +165,17 @@ static tsr_status add_field(tsr_tsv *t, field one) {
 /* Blanks separate nothing where they end a row that they separate; nor does the '\r' before a line end. */
 static void measure_content(tsr_tsv *t, char separator) {
   const char *row = row_of(t);
-  t->row.content = t->row.bytes;
-  if (t->row.content && row[t->row.content - 1] == '\r') t->row.content--;
-  while (separator == ' ' && t->row.content && is_blank(row[t->row.content - 1])) t->row.content--;
+  t->content = t->line_bytes;
+  if (t->content && row[t->content - 1] == '\r') t->content--;
+  while (separator == ' ' && t->content && is_blank(row[t->content - 1])) t->content--;
 }
 
 /* A line end in quotes ends no row. */
 static tsr_status join_line(tsr_tsv *t) {
-  if (t->block.at + t->row.bytes == t->block.end)
+  if (t->block.at + t->line_bytes == t->block.end)
     return tsr_fail(t->error, TSR_IO, "%s:%llu: a field begins with a quote and does not end", t->path, line_of(t));
-  t->row.lines++;
-  return find_line_end(t, t->row.bytes + 1);
+  t->place.lines++;
+  return find_line_end(t, t->line_bytes + 1);
 }
 
 /* A field in quotes, as of RFC 4180: it may hold separators and line ends, and a quote in it is written twice. *at is its
@@ -183,11 +184,11 @@ static tsr_status take_quoted(tsr_tsv *t, size_t *at, field *taken) {
   size_t from = *at + 1, to = from;
   taken->begin = from;
   for (;; row_of(t)[to++] = row_of(t)[from++]) {
-    tsr_status status = from == t->row.bytes ? join_line(t) : TSR_OK;
+    tsr_status status = from == t->line_bytes ? join_line(t) : TSR_OK;
     if (status) return status;
     const char *row = row_of(t);
     if (row[from] != '"') continue;
-    if (from + 1 == t->row.bytes || row[from + 1] != '"') break;
+    if (from + 1 == t->line_bytes || row[from + 1] != '"') break;
     from++;
   }
   taken->end = to;
@@ -199,19 +200,19 @@ static tsr_status take_quoted(tsr_tsv *t, size_t *at, field *taken) {
 static tsr_status take_field(tsr_tsv *t, char separator, size_t *at) {
   const char *row = row_of(t);
   field taken;
-  while (*at < t->row.content && is_blank(row[*at]) && (row[*at] != separator || separator == ' ')) ++*at;
-  if (*at < t->row.content && row[*at] == '"') {
+  while (*at < t->content && is_blank(row[*at]) && (row[*at] != separator || separator == ' ')) ++*at;
+  if (*at < t->content && row[*at] == '"') {
     tsr_status status = take_quoted(t, at, &taken);
     if (status) return status;
     measure_content(t, separator);
     row = row_of(t);
-    while (*at < t->row.content && is_blank(row[*at]) && row[*at] != separator) ++*at;
-    if (*at < t->row.content && row[*at] != separator)
+    while (*at < t->content && is_blank(row[*at]) && row[*at] != separator) ++*at;
+    if (*at < t->content && row[*at] != separator)
       return tsr_fail(t->error, TSR_IO, "%s:%llu: text follows a field in quotes: a quote within one is written twice",
                       t->path, line_of(t));
   } else {
-    const char *next = *at < t->row.content ? memchr(row + *at, separator, t->row.content - *at) : NULL;
-    taken = (field){*at, next ? (size_t)(next - row) : t->row.content};
+    const char *next = *at < t->content ? memchr(row + *at, separator, t->content - *at) : NULL;
+    taken = (field){*at, next ? (size_t)(next - row) : t->content};
     *at = taken.end;
     while (taken.end > taken.begin && is_blank(row[taken.end - 1])) taken.end--;
   }
@@ -222,9 +223,9 @@ static tsr_status take_field(tsr_tsv *t, char separator, size_t *at) {
  * line. */
 static char separator_of(tsr_tsv *t) {
   cut *c = &t->cut;
-  const bool has_tab = memchr(row_of(t), '\t', t->row.bytes), has_quote = memchr(row_of(t), '"', t->row.bytes);
+  const bool has_tab = memchr(row_of(t), '\t', t->line_bytes), has_quote = memchr(row_of(t), '"', t->line_bytes);
   if (!c->separator) {
-    c->separator = !has_tab && memchr(row_of(t), ',', t->row.bytes) ? ',' : '\t';
+    c->separator = !has_tab && memchr(row_of(t), ',', t->line_bytes) ? ',' : '\t';
     c->is_either = c->separator == '\t';
   }
   if (!c->is_either) return c->separator;
@@ -238,8 +239,7 @@ static tsr_status split(tsr_tsv *t) {
   tsr_status status = TSR_OK;
   t->field_count = 0;
   measure_content(t, separator);
-  for (size_t at = 0; status == TSR_OK && t->row.content && at <= t->row.content; at++)
-    status = take_field(t, separator, &at);
+  for (size_t at = 0; status == TSR_OK && t->content && at <= t->content; at++) status = take_field(t, separator, &at);
   return status;
 }
 
@@ -294,7 +294,7 @@ static void advise(const tsr_tsv *t, const char *what, const char *shown, uint32
 
 /* Lines of old Macs are one row here, which is wrong in its columns, its names or its numbers. False: they are not such. */
 static bool is_refused_for_cr(const tsr_tsv *t) {
-  if (!memchr(row_of(t), '\r', t->row.content)) return false;
+  if (!memchr(row_of(t), '\r', t->content)) return false;
   tsr_fail(t->error, TSR_IO, "%s:%llu: its lines end with CR alone: convert them: tr '\\r' '\\n' <FILE", t->path,
            line_of(t));
   return true;
@@ -694,17 +694,17 @@ static tsr_status add_row(tsr_tsv *t) {
 static tsr_status go_to_range(tsr_tsv *t) {
   uint64_t at = 0;
   tsr_status status = tsr_cut_rows(t->source, t->range.from, TSR_ROW_BYTES_MAX, &at, t->error);
-  if (status || at <= t->row.offset + t->row.bytes) return status;
+  if (status || at <= t->place.offset + t->line_bytes) return status;
   t->block.at = t->block.end = 0;
   t->block.is_last = false;
-  t->row.bytes = t->row.lines = t->row.line = 0;
+  t->line_bytes = t->place.lines = t->place.line = 0;
   return tsr_text_seek(t->source, at, t->error);
 }
 
 /* A row that another part has: it only matters where it ends. */
 static tsr_status pass_row(tsr_tsv *t) {
   bool is_header;
-  if (t->columns.is_known) return memchr(row_of(t), '"', t->row.bytes) ? split(t) : TSR_OK;
+  if (t->columns.is_known) return memchr(row_of(t), '"', t->line_bytes) ? split(t) : TSR_OK;
   tsr_status status = split(t);
   if (status || !t->field_count) return status;
   status = choose_columns(t, &is_header);
@@ -715,8 +715,8 @@ static tsr_status pass_row(tsr_tsv *t) {
 /* A row that was read: passes over comments and empty ones, and takes the first for names if it is such. */
 static tsr_status take_row(tsr_tsv *t) {
   bool is_header = false;
-  if (!t->row.bytes || is_comment(t)) return TSR_OK;
-  if (t->row.offset < t->range.from) return pass_row(t);
+  if (!t->line_bytes || is_comment(t)) return TSR_OK;
+  if (t->place.offset < t->range.from) return pass_row(t);
   tsr_status status = split(t);
   if (status || !t->field_count) return status;
   if (!t->columns.is_known) status = choose_columns(t, &is_header);
@@ -761,7 +761,7 @@ tsr_status tsr_tsv_next(tsr_tsv *tsv, uint64_t room, void *keys, void *values, u
   while (status == TSR_OK && !t->is_at_end && t->count < room) {
     bool has_row = false;
     status = next_row(t, &has_row);
-    t->is_at_end = !has_row || t->row.offset >= t->range.to;
+    t->is_at_end = !has_row || t->place.offset >= t->range.to;
     if (status == TSR_OK && !t->is_at_end) status = take_row(t);
   }
   if (status == TSR_OK && texts)
