@@ -86,7 +86,7 @@ done
 case_of "the tutorial is right"
 "$python" "$here/tests/python/tutorial_test.py" "$here/python/README.md" >log 2>&1 || fail "$(tail -n 60 log)"
 
-for example in kmers group_by join; do
+for example in kmers group_by join two_columns; do
   case_of "pandas finds that the example $example has the right answers"
   "$python" "$here/python/examples/$example.py" >log 2>&1 || fail "$(cat log)"
   grep -q 'as pandas has them$' log || fail "pandas has not checked them: $(cat log)"
