@@ -723,7 +723,7 @@ class Table:
     ) -> Optional[Tuple[Any, Memory, Any, int]]:
         """Other keys, their memory, values and their address, where an insert that adds gives such to the library. Warns of signed
         sums that it makes too large, since the library adds bits. While all values together have room nothing is looked up."""
-        if wait and self._key_width <= 8 and adapter_of(values) is adapter:
+        if wait and self._key_width <= 8 and adapter_of(values) is adapter and hasattr(values, "min"):
             if adapter.look(values, "values", False).kind == "i":
                 self._watch_sums(handle, adapter, keys, memory, values)
         return None
