@@ -341,6 +341,9 @@ typedef struct tsr_resolution {
   uint32_t bucket_slots, bucket_bytes, tile_lanes;
   double load_factor;  /* capacity / slots */
   double reached_load; /* the load up to which every pair finds a slot; 1 where the facts do not determine it */
+  /* The fewest pairs that an insert into the empty table puts in the order of pages first, and keys that a find puts in that of
+   * zones; 0: none does. */
+  uint64_t page_batch, zone_batch;
 } tsr_resolution;
 /* Composes like tsr_table_create, without memory of a device, and refuses the same specs. The spec must be a table's. The
  * caller frees *resolution with tsr_resolution_free. */
