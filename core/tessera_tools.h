@@ -114,6 +114,11 @@ TSR_API tsr_status tsr_key_pack(tsr_table *table, uint64_t n, const void *const 
 TSR_API tsr_status tsr_key_unpack(tsr_table *table, uint64_t n, const void *keys, void *const *columns,
                                   const size_t *strides, void *stream, tsr_error *error);
 
+/* Makes keys of 128 bits of n texts: their XXH3 hash with this seed. Text i is the bytes offsets[i] to offsets[i + 1] - 1 of
+ * `bytes`; offsets has n + 1 numbers. Two of n different texts have one hash with a probability of about n^2 / 2^129. All arrays
+ * are in host memory. */
+TSR_API_VOID void tsr_text_keys(uint64_t seed, uint64_t n, const char *bytes, const uint64_t *offsets, void *keys);
+
 /* ---- Memory and time of the table's backend -------------------------------------------------- */
 
 /* Memory of the table's device (cpu backend: host memory), for callers without a CUDA runtime of their own. The caller frees
@@ -254,8 +259,8 @@ typedef struct tsr_join_rows {
 
 /* Joins two tables with the same key_bits, which are on one device or on the same devices (tessera_devices.h). Writes the
  * rows, in no order, and their number to *count. With rows = NULL or room = 0 it only counts. If the room is too small:
- * TSR_BAD_ARGUMENT, and only *count is written. Left and right may be the same table. A table may have 2^32 - 2 pairs. No
- * other operation on the two tables overlaps a join. Waits.
+ * TSR_BAD_ARGUMENT, *count is written, and the arrays may have some of the rows. Left and right may be the same table. A
+ * table may have 2^32 - 2 pairs. No other operation on the two tables overlaps a join. Waits.
  * A table in host memory (device_bytes) is read run by run, so no copy of it is needed and it may have any number of pairs;
  * if the room is too small, rows of the first runs are written. A union copies the keys of both tables.
  *
@@ -269,7 +274,8 @@ typedef struct tsr_join_rows {
  *
  * Temporary device memory; TSR_NO_MEMORY, and nothing is written, if there is less:
  *   - where tables are not read in place, a copy of the keys and of the wanted values;
- *   - for rows 12 bytes per left pair, and for values of value_bytes 4 per row;
+ *   - for rows 12 bytes per left pair, and for values of value_bytes 4 per row. INNER to ANTI need neither if they are joined
+ *     page by page, into arrays in device memory, and values are of value_bits;
  *   - for an index up to 32 bytes per right pair, and up to 20 per left pair if left keys repeat and count once. */
 TSR_API tsr_status tsr_join(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows,
                             uint64_t *count, tsr_error *error);
@@ -340,6 +346,9 @@ typedef struct tsr_resolution {
   uint32_t bucket_slots, bucket_bytes, tile_lanes;
   double load_factor;  /* capacity / slots */
   double reached_load; /* the load up to which every pair finds a slot; 1 where the facts do not determine it */
+  /* The fewest pairs that an insert into the empty table puts in the order of pages first, and keys that a find puts in that of
+   * zones; 0: none does. */
+  uint64_t page_batch, zone_batch;
 } tsr_resolution;
 /* Composes like tsr_table_create, without memory of a device, and refuses the same specs. The spec must be a table's. The
  * caller frees *resolution with tsr_resolution_free. */

@@ -25,6 +25,7 @@ from tessera._arrays import (
 )
 from tessera._columns import plain
 from tessera._key_columns import KeyColumns
+from tessera._texts import TextKeys
 from tessera._library import BadArgument, WrongType, library
 from tessera._spec import flat
 from tessera._table import Code, Table, _bits
@@ -67,6 +68,15 @@ _NEEDS: Dict[str, Dict[str, Tuple[str, str, Dict[str, object]]]] = {
     "cache": {"find": ("cache", "cache", {})},
     "filter": {"contains": ("filter", "filter", {})},
 }
+# What makes a cache of the recipe "wide": a key has 16 candidates, as in the recipe "cache".
+_CACHE_OF_ROWS = {
+    "table.kind": "cache",
+    "table.eviction": "lru",
+    "table.duplicates": "replace",
+    "table.load_factor": 1,
+    "layout.bucket_slots": 8,
+    "probing.hash_functions": 2,
+}
 _START = 1024  # capacity of a table that grows
 
 Need = Literal["find", "build", "absent", "groupby", "erase", "mixed"]
@@ -92,10 +102,12 @@ def choose(
     for_ = for_ or next(iter(needs))
     if for_ not in needs:
         raise BadArgument(f"for_ = {for_!r}: a {kind} is for {' or '.join(map(repr, needs))}")
-    form = KeyColumns.of(key)
+    form = _form_of(key)
     width = _key_type(key).itemsize if form is None else form.width
     recipe = needs[for_][0 if width == 4 else 1]
     settings: Dict[str, object] = {"table.key_bits": 8 * width} if form is None else {"table.key_columns": form.setting}
+    if isinstance(form, TextKeys):
+        settings = {"table.key_bits": 128}
     if width == _wide_keys.BYTES:
         if kind == "cache":
             raise WrongType(f"key = {key!r}: keys of a cache have at most 64 bits")
@@ -109,10 +121,12 @@ def choose(
     if kind in ("map", "multimap", "cache"):
         dtype, items = _value_type("int64" if value is None else value)
         if items > 1 or dtype.itemsize not in (4, 8):
-            if kind != "map":
+            if kind == "multimap":
                 raise WrongType(f"value = {value!r}: rows are values of maps: use tessera.Table with kind = {kind}")
             recipe = "wide"
             settings["table.value_bytes"] = dtype.itemsize * items
+            if kind == "cache":
+                settings.update(_CACHE_OF_ROWS)
         else:
             settings["table.value_bits"] = 8 * dtype.itemsize
     elif value is not None and kind != "counter":
@@ -129,11 +143,16 @@ def choose(
     return Choice(recipe, settings)
 
 
+def _form_of(key: Any) -> "Union[KeyColumns, TextKeys, None]":
+    return KeyColumns.of(key) or TextKeys.of(key)
+
+
 def _key_type(key: Any) -> "np.dtype[Any]":
     dtype = _WIDE if isinstance(key, str) and key == "uuid" else _dtype(key, "key", (*_KEYS, "uuid"))
     if dtype.name not in _KEYS and dtype != _WIDE:
         raise WrongType(
-            f"key = {key!r}: keys are {', '.join(_KEYS)}, or \"uuid\" for 16 bytes: UUIDs, or several columns as one key"
+            f"key = {key!r}: keys are {', '.join(_KEYS)}, \"str\" or \"bytes\", \"uuid\" for 16 bytes, or a list or dict of "
+            "columns"
         )
     return dtype
 
@@ -150,11 +169,16 @@ def _value_type(value: Any) -> Tuple["np.dtype[Any]", int]:
     made = _dtype(dtype, "value", _VALUES)
     if items == 1 and made is not value and made.name in _VALUES and not isinstance(value, tuple):
         return made, 1
-    if (made.kind, made.itemsize) not in ROW_ITEMS or not 16 <= made.itemsize * items <= 256:
+    if (made.kind, made.itemsize) not in ROW_ITEMS or not _is_row(made.itemsize * items):
         raise WrongType(
-            f"value = {value!r}: values are {', '.join(_VALUES)}, or rows of numbers, as ('float32', 16), of 16 to 256 bytes"
+            f"value = {value!r}: values are {', '.join(_VALUES)}, or rows of numbers, as ('float32', 16), of 16 to 256 bytes, "
+            "or of a multiple of 16 bytes up to 4096"
         )
     return made, items
+
+
+def _is_row(size: int) -> bool:
+    return 16 <= size <= (4096 if size % 16 == 0 else 256)
 
 
 def _dtype(given: Any, name: str, names: Tuple[str, ...]) -> "np.dtype[Any]":
@@ -169,7 +193,7 @@ class Typed(Table):
     """A table that takes arrays of its own dtypes alone, and answers in them."""
 
     _table_kind = ""
-    _form: Optional[KeyColumns] = None  # how keys are made of what callers pass; None: they are numbers
+    _form: "Union[KeyColumns, TextKeys, None]" = None  # how keys are made of what callers pass; None: they are numbers
     _sums_floats = False  # the library replaces values, and inserts add to them before
 
     def __init__(
@@ -198,7 +222,7 @@ class Typed(Table):
         self.recipe: Optional[Choice] = choice
 
     def _learn(self, key: Any, value: Any) -> None:
-        self._form = KeyColumns.of(key)
+        self._form = _form_of(key)
         self._key_type = _key_type(key) if self._form is None else _WIDTHS[self._form.width]
         self._key_kind = "u" if self._key_type == _WIDE else self._key_type.kind
         self._value_type: "Optional[np.dtype[Any]]" = None
@@ -287,6 +311,10 @@ class Typed(Table):
 
     def _answered(self, keys: Any) -> Any:
         return keys if self._form is None or keys is None else self._form.unpack(self, keys)
+
+    def _keep_keys(self) -> None:
+        if isinstance(self._form, TextKeys):
+            self._form.keep()
 
     def _is_one_key(self, key: Any) -> bool:
         return self._form is not None and self._form.is_one(key)
@@ -406,7 +434,7 @@ def _ordered(values: Any, adapter: Adapter, name: str, memory: Memory, stores: b
 class Map(Typed):
     """One value per key, of these dtypes.
 
-    key: int32, int64, uint32 or uint64. value: one of these, float32 or float64; or a row of 16 to 256 bytes, as
+    key: int32, int64, uint32 or uint64. value: one of these, float32 or float64; or a row of 16 to 4096 bytes, as
     ("float32", 16). capacity: pairs; without it the map grows. for_: what it is mostly for, which chooses the recipe.
     duplicates: what inserting a present key does; "add", "min" and "max" combine by the dtype. Other arguments: as of
     `Table`.
