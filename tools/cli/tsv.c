@@ -43,10 +43,11 @@ typedef struct columns {
   size_t width; /* columns of every row; 0: one or two */
 } columns;
 
-/* Where the row is. */
+/* Where the row is, and where those begin that are read. */
 typedef struct place {
   uint64_t line, lines; /* line: from where reading began */
   uint64_t offset;      /* in the file */
+  tsr_range range;
 } place;
 
 /* The keys of a call that are texts, one behind the other. */
@@ -69,7 +70,6 @@ struct tsr_tsv {
   size_t line_bytes; /* of the row, without the line end; in quotes it may have several lines */
   size_t content;    /* of these, bytes that hold fields */
   place place;
-  tsr_range range;
   cut cut;
   field *fields;
   size_t field_count, field_room;
@@ -693,7 +693,7 @@ static tsr_status add_row(tsr_tsv *t) {
 /* Goes on near the begin of the range, once the first row has said what columns there are. */
 static tsr_status go_to_range(tsr_tsv *t) {
   uint64_t at = 0;
-  tsr_status status = tsr_cut_rows(t->source, t->range.from, TSR_ROW_BYTES_MAX, &at, t->error);
+  tsr_status status = tsr_cut_rows(t->source, t->place.range.from, TSR_ROW_BYTES_MAX, &at, t->error);
   if (status || at <= t->place.offset + t->line_bytes) return status;
   t->block.at = t->block.end = 0;
   t->block.is_last = false;
@@ -716,7 +716,7 @@ static tsr_status pass_row(tsr_tsv *t) {
 static tsr_status take_row(tsr_tsv *t) {
   bool is_header = false;
   if (!t->line_bytes || is_comment(t)) return TSR_OK;
-  if (t->place.offset < t->range.from) return pass_row(t);
+  if (t->place.offset < t->place.range.from) return pass_row(t);
   tsr_status status = split(t);
   if (status || !t->field_count) return status;
   if (!t->columns.is_known) status = choose_columns(t, &is_header);
@@ -735,7 +735,7 @@ tsr_status tsr_tsv_begin(tsr_text *text, const char *path, char separator, tsr_r
   t->cut = (cut){.separator = options->separator ? options->separator : separator,
                  .is_either = !options->separator && separator == '\t'};
   t->options = options;
-  t->range = range;
+  t->place.range = range;
   *tsv = t;
   return TSR_OK;
 }
@@ -761,7 +761,7 @@ tsr_status tsr_tsv_next(tsr_tsv *tsv, uint64_t room, void *keys, void *values, u
   while (status == TSR_OK && !t->is_at_end && t->count < room) {
     bool has_row = false;
     status = next_row(t, &has_row);
-    t->is_at_end = !has_row || t->place.offset >= t->range.to;
+    t->is_at_end = !has_row || t->place.offset >= t->place.range.to;
     if (status == TSR_OK && !t->is_at_end) status = take_row(t);
   }
   if (status == TSR_OK && texts)
