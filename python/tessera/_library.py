@@ -214,7 +214,13 @@ class RehashOptions(Structure):
 
 
 class LoadOptions(Structure):
-    _fields_ = [("size", c_size_t), ("plugins", c_char_p), ("backend", c_char_p), ("device", c_char_p)]
+    _fields_ = [
+        ("size", c_size_t),
+        ("plugins", c_char_p),
+        ("backend", c_char_p),
+        ("device", c_char_p),
+        ("mapped", c_uint32),
+    ]
 
 
 class Report(Structure):

@@ -178,9 +178,13 @@ class Table:
         device: Union[int, str, None] = None,
         plugins: Any = None,
         on_busy: Literal["wait", "raise"] = "wait",
+        mmap: bool = False,
     ) -> "Table":
         """The table that `save` wrote, as it was, or on another backend ("auto", "cuda", "cpu") or GPU (of a table of
-        several, "0,1"). Load only files that you trust."""
+        several, "0,1"). Load only files that you trust.
+
+        mmap: on the CPU, whether memory of 2 MiB or more is the file's pages, which all processes share that map it. What a
+        process changes stays its own. Do not change the file meanwhile."""
         if _lost_gpu and backend != "cpu":
             raise Closed(_GPU_AFTER_FORK)
         table = cls.__new__(cls)
@@ -190,6 +194,7 @@ class Table:
             lib.search_path(plugins),
             backend.encode() if backend is not None else None,
             str(device).encode() if device is not None else None,
+            int(mmap),
         )
         handle = c_void_p()
         if library.tsr_table_load(lib.path_bytes(path), byref(chosen), byref(handle), table._error_at):
@@ -730,7 +735,7 @@ class Table:
     ) -> Optional[Tuple[Any, Memory, Any, int]]:
         """Other keys, their memory, values and their address, where an insert that adds gives such to the library. Warns of signed
         sums that it makes too large, since the library adds bits. While all values together have room nothing is looked up."""
-        if wait and self._key_width <= 8 and adapter_of(values) is adapter:
+        if wait and self._key_width <= 8 and adapter_of(values) is adapter and hasattr(values, "min"):
             if adapter.look(values, "values", False).kind == "i":
                 self._watch_sums(handle, adapter, keys, memory, values)
         return None
