@@ -69,6 +69,11 @@ typedef struct tsr_events {
   tsr_status (*between)(tsr_device *device, tsr_event *from, tsr_event *to, double *milliseconds, tsr_error *error);
 } tsr_events;
 
+enum {
+  TSR_MAP_PAGE = 1 << 12,
+  TSR_MAP_LEAST = 1 << 21
+}; /* bytes: of a page, and of the smallest memory that is mapped */
+
 typedef struct tsr_backend {
   const char *name;
   const tsr_wires *wires; /* NULL: devices have the host's memory, and sockets do */
@@ -80,6 +85,9 @@ typedef struct tsr_backend {
   void (*free)(tsr_device *device, void *memory);
   /* The host's memory, which the device reads and copies at the bus's full rate: never moved or swapped out. */
   tsr_status (*allocate_host)(tsr_device *device, uint64_t bytes, void **memory, tsr_error *error);
+  /* Puts pages of a file in the place of memory that `allocate` made; changes stay here. Returns false where it does not, and NULL
+   * stands for that as well: then the bytes have to be read. offset: in the file, a multiple of TSR_MAP_PAGE. */
+  bool (*map)(tsr_device *device, void *memory, uint64_t bytes, int file, uint64_t offset);
   void (*free_host)(tsr_device *device, void *memory);
   /* In a stream's order: for buffers that live for one operation. */
   tsr_status (*allocate_in)(tsr_device *device, uint64_t bytes, void *stream, void **memory, tsr_error *error);

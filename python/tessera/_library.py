@@ -214,7 +214,13 @@ class RehashOptions(Structure):
 
 
 class LoadOptions(Structure):
-    _fields_ = [("size", c_size_t), ("plugins", c_char_p), ("backend", c_char_p), ("device", c_char_p)]
+    _fields_ = [
+        ("size", c_size_t),
+        ("plugins", c_char_p),
+        ("backend", c_char_p),
+        ("device", c_char_p),
+        ("mapped", c_uint32),
+    ]
 
 
 class Report(Structure):
@@ -422,6 +428,7 @@ _WITHOUT_STATUS: Dict[str, List[Any]] = {
     "tsr_key_column_free": [_P],
     "tsr_spec_free": [_P],
     "tsr_table_destroy": [_P],
+    "tsr_text_keys": [_U64, _U64, _TEXT, _P, _P],
     "tsr_table_describe": [_P, _P],
     "tsr_plugins_free": [_P, c_size_t],
     "tsr_recipes_free": [_P, c_size_t],
