@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tsr_unique: the distinct keys of a batch, how often each occurs, and what becomes of their values. On a GPU the batch
- * alone is worked on (../batch/groups.h). Otherwise the keys are numbered in the table, and each item then does something for its
- * number.
+ * tsr_unique: the distinct keys of a batch, how often each occurs, and what becomes of their values. The batch alone is
+ * worked on, on a GPU (../batch/groups.h) and on the CPU (../cpu/column.h), unless the table is to keep the keys. Otherwise
+ * the keys are numbered in the table, and each item then does something for its number.
  */
 #include "core/batch/groups.h"
 #include "core/batch/sum.h"
@@ -15,6 +15,7 @@
 #include "core/table/order.h"
 #include "core/table/stage.h"
 #include "core/table/table.h"
+#include "core/tessera_tools.h"
 
 enum { KEYS, UNIQUE, INVERSE, COUNTS, COLUMNS, COLUMNS_MAX = 16, ARRAYS = COLUMNS + 2 * COLUMNS_MAX };
 
@@ -115,14 +116,44 @@ static tsr_status write_distinct(const distinct *d, uint64_t count, tsr_error *e
   return status || !d->column_count ? status : combine_columns(d, count, error);
 }
 
-/* Whether the batch alone will do. Its pages are of keys of at most 64 bits. */
+/* Whether the batch alone will do: by pages on a GPU, whose numbers are in no order, and as a column on the CPU. */
 static bool needs_no_table(const distinct *d) {
   const tsr_composition *c = d->t->store.composition;
-  return d->t->device->info.sm && c->shape.key_bits <= 64 && !d->keeps && !c->settings.numbers.numbering &&
-         d->n <= TSR_GROUPS_MOST;
+  const bool is_on_gpu = d->t->device->info.sm != 0;
+  return c->shape.key_bits <= 64 && !d->keeps && !(is_on_gpu && c->settings.numbers.numbering) &&
+         d->n <= (is_on_gpu ? (uint64_t)TSR_GROUPS_MOST : (uint64_t)TSR_KEY_COLUMN_MOST);
 }
 
-static tsr_status work_without_table(const distinct *d, uint64_t *count, tsr_error *error) {
+/* Also without room for the distinct keys the inverse is written. */
+static tsr_status write_column(const distinct *d, tsr_key_column *column, uint64_t count, tsr_error *error) {
+  const tsr_status lacks = lacks_room(d, count, error);
+  const tsr_key_column_arrays arrays = {.size = sizeof arrays,
+                                        .short_numbers = d->inverse,
+                                        .counts = lacks ? NULL : d->arrays[COUNTS].devices,
+                                        .keys = lacks ? NULL : d->arrays[UNIQUE].devices};
+  const tsr_status told = tsr_key_column_tell(column, &arrays, lacks ? NULL : error);
+  if (lacks || told || !d->column_count) return lacks ? lacks : told;
+  return combine_columns(d, count, error);
+}
+
+/* On the CPU. Its numbers are in the order in which keys first appear. */
+static tsr_status work_on_column(distinct *d, uint64_t *count, tsr_error *error) {
+  const tsr_table *t = d->t;
+  tsr_key_column *column = NULL;
+  void *memory = NULL;
+  tsr_status status =
+      tsr_key_column_create(t->store.composition->shape.key_bits, d->n, d->arrays[KEYS].devices, &column, count, error);
+  d->inverse = d->arrays[INVERSE].devices;
+  if (status == TSR_OK && !d->inverse && d->column_count)
+    status = t->backend->allocate_in(t->device, d->n * sizeof *d->inverse, d->stream, &memory, error);
+  if (memory) d->inverse = memory;
+  if (status == TSR_OK) status = write_column(d, column, *count, error);
+  tsr_key_column_free(column);
+  const tsr_status freed = memory ? t->backend->free_in(t->device, memory, d->stream, status ? NULL : error) : TSR_OK;
+  return status ? status : freed;
+}
+
+static tsr_status work_on_groups(const distinct *d, uint64_t *count, tsr_error *error) {
   const tsr_composition *c = d->t->store.composition;
   const tsr_groups groups = {.n = d->n,
                              .keys = d->arrays[KEYS].devices,
@@ -134,9 +165,14 @@ static tsr_status work_without_table(const distinct *d, uint64_t *count, tsr_err
                              .numbers = d->arrays[INVERSE].devices,
                              .columns = d->columns,
                              .column_count = d->column_count};
-  tsr_status status = tsr_clear(d->t, d->stream, error);
-  if (status == TSR_OK) status = tsr_groups_make(d->t->device, &groups, d->stream, count, error);
+  const tsr_status status = tsr_groups_make(d->t->device, &groups, d->stream, count, error);
   return status ? status : lacks_room(d, *count, error);
+}
+
+static tsr_status work_without_table(distinct *d, uint64_t *count, tsr_error *error) {
+  const tsr_status status = tsr_clear(d->t, d->stream, error);
+  if (status) return status;
+  return d->t->device->info.sm ? work_on_groups(d, count, error) : work_on_column(d, count, error);
 }
 
 /* With memory for what the caller does not want. */
