@@ -548,8 +548,8 @@ TSR_INLINE uint64_t tsr_load64(const uint64_t *address, uint32_t coherent) {
 }
 
 #ifndef __CUDACC__
-/* 16 bytes on the CPU. For __atomic compilers call libatomic, so the swap is a __sync and the load is assembly; sanitizers
- * cannot see assembly, so they get the former. */
+/* 16 bytes on the CPU. For __atomic compilers call libatomic, so the swap is a __sync and the load is assembly, or a swap;
+ * sanitizers cannot see assembly, so they get the former. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define TSR_IS_SANITIZED_
 #elif defined(__has_feature)
@@ -558,7 +558,25 @@ TSR_INLINE uint64_t tsr_load64(const uint64_t *address, uint32_t coherent) {
 #endif
 #endif
 
+TSR_INLINE tsr_u128 tsr_swap128_(tsr_u128 *address, tsr_u128 expected, tsr_u128 desired) {
+#ifdef __GCC_HAVE_SYNC_COMPARE_AND_SWAP_16
+  return __sync_val_compare_and_swap(address, expected, desired);
+#else
+  __atomic_compare_exchange_n(address, &expected, desired, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return expected;
+#endif
+}
+
 TSR_INLINE tsr_u128 tsr_load128(const tsr_u128 *address) {
+#if defined(__aarch64__) && !defined(TSR_IS_SANITIZED_)
+#ifdef __ARM_FEATURE_SVE2 /* processors that have it promise that an aligned load of 16 bytes is whole */
+  uint64_t low, high;
+  __asm__ volatile("ldp %0, %1, %2" : "=r"(low), "=r"(high) : "Q"(*address));
+  return (tsr_u128)high << 64 | low;
+#else
+  return tsr_swap128_((tsr_u128 *)address, 0, 0); /* libatomic would take a lock, of which swaps know nothing */
+#endif
+#endif
 #if defined(__x86_64__) && !defined(TSR_IS_SANITIZED_)
   typedef long long words __attribute__((vector_size(16)));
   words value;
@@ -572,17 +590,8 @@ TSR_INLINE tsr_u128 tsr_load128(const tsr_u128 *address) {
   }
 #endif
 #endif
-#if !defined(__AVX__) || defined(TSR_IS_SANITIZED_)
+#if (!defined(__AVX__) && !defined(__aarch64__)) || defined(TSR_IS_SANITIZED_)
   return __atomic_load_n(address, __ATOMIC_RELAXED);
-#endif
-}
-
-TSR_INLINE tsr_u128 tsr_swap128_(tsr_u128 *address, tsr_u128 expected, tsr_u128 desired) {
-#ifdef __GCC_HAVE_SYNC_COMPARE_AND_SWAP_16
-  return __sync_val_compare_and_swap(address, expected, desired);
-#else
-  __atomic_compare_exchange_n(address, &expected, desired, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-  return expected;
 #endif
 }
 #endif

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds the program and all plugins with a C compiler alone, where there is no Bazel, in the places of an installed
-# copy; without the library to link to, the conformance kit and the tests, which Bazel builds:
+# Builds the program, the library and all plugins with a C compiler alone, where there is no Bazel, in the places of an
+# installed copy; without the conformance kit and the tests, which Bazel builds:
 #
 #   tools/build_with_cc.sh FOLDER      then FOLDER/bin/tessera
 #
@@ -11,7 +11,7 @@
 # bzip2, xz, zstd and xxhash; on openSUSE gcc, libinih-devel, zlib-devel, libbz2-devel, xz-devel, libzstd-devel and
 # xxhash-devel; on Debian and Ubuntu gcc, libinih-dev, zlib1g-dev, libbz2-dev, liblzma-dev, libzstd-dev and
 # libxxhash-dev.
-# Also read: CC (gcc), TSR_NVCC, the path to nvcc (none: for the cpu backend only), and TSR_JOBS
+# Also read: CC (gcc), TSR_CFLAGS and TSR_LDFLAGS (more flags), TSR_NVCC, the path to nvcc (none: for the cpu backend only), and TSR_JOBS
 # (compilers at a time, 2). Read next: BUILD, which says the same to Bazel.
 
 # shellcheck source-path=SCRIPTDIR source=../plugins/build_common.sh
@@ -24,27 +24,34 @@ cd "$(dirname "$0")/.." || exit
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-compile() { "${CC:-gcc}" -std=c11 -O2 -mcx16 -fopenmp -fvisibility=hidden -I. -I"$scratch" -c -o "$scratch/$1.o" "${@:2}"; }
+read -ra more_flags <<<"$(swap_flags) ${TSR_CFLAGS:-}"
+read -ra link_flags <<<"${TSR_LDFLAGS:-}"
+mkdir "$scratch"/{core,tools}
+
+# compile FOLDER NAME SOURCE FLAG...
+compile() {
+  "${CC:-gcc}" -std=c11 -O2 -fPIC -fopenmp -fvisibility=hidden "${more_flags[@]}" -I. -I"$scratch" -c -o "$scratch/$1/$2.o" "${@:3}"
+}
 
 # device SYMBOL WIDTHS SOURCE [DEFINE...]
 device() {
-  start bash plugins/build_images.sh --widths "$2" --symbol "$1" --sdk-root . --out "$scratch/$1.o" "$3" "${@:4}"
+  start bash plugins/build_images.sh --widths "$2" --symbol "$1" --sdk-root . --out "$scratch/core/$1.o" "$3" "${@:4}"
 }
 
 bash core/embed_headers.sh plugins/*.h plugins/*.cuh -- core/kernels/facts.h core/kernels/bulk.h core/kernels/value_list.h \
   core/kernels/*.cuh core/cpu/range.cuh core/tessera.cuh >"$scratch/headers.c"
-compile headers "$scratch/headers.c"
+compile core headers "$scratch/headers.c"
 bash tools/lab/commit.sh >"$scratch/commit.c"
-compile commit "$scratch/commit.c"
+compile tools commit "$scratch/commit.c"
 for source in core/{spec,compose,batch,table,devices,cpu,cuda,kernels,user}/*.c tools/{cli,lab}/*.c; do
   case $source in core/cpu/bulk.c | core/cpu/pool.c) continue ;; esac
-  start compile "${source//\//_}" "$source"
+  start compile "${source%%/*}" "${source//\//_}" "$source"
 done
 while read -r key payload suffix; do
-  start compile "bulk$suffix" core/cpu/bulk.c -O3 "-DTSR_KEY_BITS=$key" "-DTSR_PAYLOAD_BITS=$payload"
+  start compile core "bulk$suffix" core/cpu/bulk.c -O3 "-DTSR_KEY_BITS=$key" "-DTSR_PAYLOAD_BITS=$payload"
 done < <(list_widths key_payload 0 32 64)
-start compile pool core/cpu/pool.c
-start compile pool_system core/cpu/pool.c -DTSR_POOL_SYSTEM=1
+start compile core pool core/cpu/pool.c
+start compile core pool_system core/cpu/pool.c -DTSR_POOL_SYSTEM=1
 device tsr_bulk_images key_payload core/kernels/launch.cu
 device tsr_cache_images key_payload core/kernels/cache.cu
 device tsr_match_images none core/batch/match.cu
@@ -60,7 +67,10 @@ device tsr_wide_images none core/kernels/wide.cu
 device tsr_numbering_images none core/kernels/numbering.cu
 device tsr_zone_images key_payload core/batch/zones.cu
 finish "the program: a compiler failed"
-"${CC:-gcc}" -fopenmp -rdynamic -o "$out/bin/tessera" "$scratch"/*.o -linih -lz -lbz2 -llzma -lzstd -ldl -lm -lpthread -latomic ||
+mkdir -p "$out/lib"
+"${CC:-gcc}" -shared -fopenmp -Wl,-z,defs -o "$out/lib/libtessera.so" "$scratch"/core/*.o "${link_flags[@]}" -linih -ldl -lm -lpthread \
+  -latomic || fail "the library: linking failed"
+"${CC:-gcc}" -fopenmp -rdynamic -o "$out/bin/tessera" "$scratch"/{core,tools}/*.o "${link_flags[@]}" -linih -lz -lbz2 -llzma -lzstd -ldl -lm -lpthread -latomic ||
   fail "the program: linking failed"
 
 for room in layout:layouts:key_payload probing:probing:key_payload hasher:hashers:key allocator:allocators:none eviction:eviction:none; do
