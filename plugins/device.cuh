@@ -559,6 +559,9 @@ TSR_INLINE uint64_t tsr_load64(const uint64_t *address, uint32_t coherent) {
 #endif
 
 TSR_INLINE tsr_u128 tsr_swap128_(tsr_u128 *address, tsr_u128 expected, tsr_u128 desired) {
+#if defined(__aarch64__) && !defined(TSR_IS_SANITIZED_)
+  __asm__("" : "+r"(expected), "+r"(desired)); /* gcc 12 fails where they are constants */
+#endif
 #ifdef __GCC_HAVE_SYNC_COMPARE_AND_SWAP_16
   return __sync_val_compare_and_swap(address, expected, desired);
 #else
