@@ -548,8 +548,9 @@ TSR_INLINE uint64_t tsr_load64(const uint64_t *address, uint32_t coherent) {
 }
 
 #ifndef __CUDACC__
-/* 16 bytes on the CPU. For __atomic compilers call libatomic, so the swap is a __sync and the load is assembly, or a swap;
- * sanitizers cannot see assembly, so they get the former. */
+/* 16 bytes on the CPU. For __atomic compilers call libatomic, which not every system has, and which may take a lock of which
+ * nobody else knows. So the swap is a __sync, and the load is assembly, or a swap. Sanitizers cannot see assembly: they get the
+ * former. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define TSR_IS_SANITIZED_
 #elif defined(__has_feature)
@@ -571,19 +572,17 @@ TSR_INLINE tsr_u128 tsr_swap128_(tsr_u128 *address, tsr_u128 expected, tsr_u128 
 }
 
 TSR_INLINE tsr_u128 tsr_load128(const tsr_u128 *address) {
-#if defined(__aarch64__) && !defined(TSR_IS_SANITIZED_)
-#ifdef __ARM_FEATURE_SVE2 /* processors that have it promise that an aligned load of 16 bytes is whole */
+#ifdef TSR_IS_SANITIZED_
+  return __atomic_load_n(address, __ATOMIC_RELAXED);
+#elif defined(__ARM_FEATURE_SVE2) /* processors that have it promise that an aligned load of 16 bytes is whole */
   uint64_t low, high;
   __asm__ volatile("ldp %0, %1, %2" : "=r"(low), "=r"(high) : "Q"(*address));
   return (tsr_u128)high << 64 | low;
 #else
-  return tsr_swap128_((tsr_u128 *)address, 0, 0); /* libatomic would take a lock, of which swaps know nothing */
-#endif
-#endif
-#if defined(__x86_64__) && !defined(TSR_IS_SANITIZED_)
+#ifdef __x86_64__ /* with AVX the same holds */
   typedef long long words __attribute__((vector_size(16)));
   words value;
-#ifdef __AVX__ /* processors that have it promise that an aligned load of 16 bytes is whole */
+#ifdef __AVX__
   __asm__ volatile("vmovdqa %1, %0" : "=x"(value) : "m"(*address));
   return (tsr_u128)value;
 #else
@@ -593,8 +592,9 @@ TSR_INLINE tsr_u128 tsr_load128(const tsr_u128 *address) {
   }
 #endif
 #endif
-#if (!defined(__AVX__) && !defined(__aarch64__)) || defined(TSR_IS_SANITIZED_)
-  return __atomic_load_n(address, __ATOMIC_RELAXED);
+#ifndef __AVX__
+  return tsr_swap128_((tsr_u128 *)address, 0, 0);
+#endif
 #endif
 }
 #endif

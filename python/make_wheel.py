@@ -6,8 +6,8 @@ the same inputs make the same bytes. //:wheel calls this:
 
     make_wheel.py OUT.whl DIST.tar.gz FILE...
 
-FILE: the sources of the package, LICENSE and the tutorial. The name of OUT must be the wheel's own. Read next:
-tessera/__init__.py, tests/python.
+FILE: the sources of the package, LICENSE and the tutorial. The name of OUT must be the wheel's own, with the machine that it is
+for. Read next: backend.py, tessera/__init__.py, tests/python.
 """
 
 import base64
@@ -18,7 +18,7 @@ import re
 import sys
 import tarfile
 import zipfile
-from typing import Dict, Tuple
+from typing import Dict, List, Tuple
 
 METADATA = """\
 Metadata-Version: 2.1
@@ -84,30 +84,32 @@ def record(files: Dict[str, Tuple[bytes, int]], own: str) -> bytes:
     return "".join(lines + [f"{own},,\n"]).encode()
 
 
-def main() -> None:
-    out, dist, *sources = sys.argv[1:]
+def metadata(version: str, tutorial: str) -> str:
+    """What the distribution says of itself; tutorial: the path of its description."""
+    with open(tutorial, encoding="utf-8") as file:
+        return METADATA.format(version=version, tutorial=file.read())
+
+
+def make(out: str, dist: str, sources: List[str]) -> None:
     version, files = read_dist(dist)
     info = f"tessera_tables-{version}.dist-info"
-    tag = f"py3-none-linux_{platform.machine()}"
-    tutorial = ""
+    name = re.fullmatch(rf"tessera_tables-{re.escape(version)}-(py3-none-linux_[a-z0-9_]+)\.whl", os.path.basename(out))
+    if name is None:
+        wanted = f"tessera_tables-{version}-py3-none-linux_{platform.machine()}.whl"
+        sys.exit(f"make_wheel.py: {out}: pip reads the name of a wheel: call it {wanted}, in //:wheel")
+    tutorial = next((source for source in sources if os.path.basename(source) == "README.md"), os.devnull)
     for source in sources:
-        name = os.path.basename(source)
         with open(source, "rb") as file:
             content = file.read()
-        if name == "README.md":
-            tutorial = content.decode()
-        place = f"{info}/LICENSE" if name == "LICENSE" else f"tessera/{name}"
-        files[place] = content, 0o644
-    for name, text in (
-        ("METADATA", METADATA.format(version=version, tutorial=tutorial)),
-        ("WHEEL", WHEEL.format(tag=tag)),
+        base = os.path.basename(source)
+        files[f"{info}/LICENSE" if base == "LICENSE" else f"tessera/{base}"] = content, 0o644
+    for place, text in (
+        ("METADATA", metadata(version, tutorial)),
+        ("WHEEL", WHEEL.format(tag=name[1])),
         ("entry_points.txt", ENTRY_POINTS),
     ):
-        files[f"{info}/{name}"] = text.encode(), 0o644
+        files[f"{info}/{place}"] = text.encode(), 0o644
     files[f"{info}/RECORD"] = record(files, f"{info}/RECORD"), 0o644
-    expected = f"tessera_tables-{version}-{tag}.whl"
-    if os.path.basename(out) != expected:
-        sys.exit(f"make_wheel.py: {out}: pip reads the name of a wheel: call it {expected}, in //:wheel")
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as wheel:
         for place, (content, mode) in sorted(files.items(), key=lambda file: (file[0].startswith(info), file[0])):
             entry = zipfile.ZipInfo(place, (1980, 1, 1, 0, 0, 0))
@@ -115,6 +117,11 @@ def main() -> None:
             entry.create_system = 3  # Unix, whose modes follow
             entry.external_attr = (0o100000 | mode) << 16
             wheel.writestr(entry, content)
+
+
+def main() -> None:
+    out, dist, *sources = sys.argv[1:]
+    make(out, dist, sources)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@
 # xxhash-devel; on Debian and Ubuntu gcc, libinih-dev, zlib1g-dev, libbz2-dev, liblzma-dev, libzstd-dev and
 # libxxhash-dev.
 # Also read: CC (gcc), TSR_CFLAGS and TSR_LDFLAGS (more flags), TSR_NVCC, the path to nvcc (none: for the cpu backend only), and TSR_JOBS
-# (compilers at a time, 2). Read next: BUILD, which says the same to Bazel.
+# (compilers at a time, 2); TSR_OBJECTS is an empty folder in which objects are kept. Read next: BUILD, which says the same to Bazel.
 
 # shellcheck source-path=SCRIPTDIR source=../plugins/build_common.sh
 source "$(dirname "$0")/../plugins/build_common.sh"
@@ -21,8 +21,8 @@ source "$(dirname "$0")/../plugins/build_common.sh"
 mkdir -p "$1"/{bin,lib/tessera,share/tessera/sdk}
 out=$(cd "$1" && pwd)
 cd "$(dirname "$0")/.." || exit
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+scratch=${TSR_OBJECTS:-$(mktemp -d)}
+[[ ${TSR_OBJECTS:-} ]] || trap 'rm -rf "$scratch"' EXIT
 
 read -ra more_flags <<<"$(swap_flags) ${TSR_CFLAGS:-}"
 read -ra link_flags <<<"${TSR_LDFLAGS:-}"
@@ -83,3 +83,6 @@ for room in layout:layouts:key_payload probing:probing:key_payload hasher:hasher
 done
 cp -r specs examples "$out/share/tessera/"
 cp -r plugins "$out/share/tessera/sdk/"
+mkdir -p "$out/include/plugins"
+cp core/tessera*.h core/tessera.cuh "$out/include/"
+cp plugins/*.h plugins/*.cuh "$out/include/plugins/"

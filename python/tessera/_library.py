@@ -373,6 +373,7 @@ _DECLARATIONS: Dict[str, List[Any]] = {  # those that return a tsr_status
     "tsr_table_report": [_P, _P, _P],
     "tsr_table_report_reset": [_P, _P],
     "tsr_table_usage": [_P, _P, _P],
+    "tsr_table_prepare": [_P, c_uint32, _P],
     "tsr_table_wait": [_P, _P],
     "tsr_insert": [_P, _U64, _P, _P, _P, _P],
     "tsr_build": [_P, _U64, _P, _P, _P, c_uint32, _P],

@@ -95,6 +95,11 @@ class Op(enum.IntEnum):
     FIND = 3
 
 
+Call = Literal[
+    "insert", "find", "contains", "count", "find_all", "erase", "erase_pairs", "find_or_insert", "apply", "len", "items"
+]
+_CALLS: Tuple[Call, ...] = get_args(Call)  # in the order of TSR_PREPARE_
+
 JoinKind = Literal["inner", "left", "semi", "anti", "union", "intersect", "difference", "sum", "min", "max", "count"]
 _JOINS: Tuple[JoinKind, ...] = get_args(JoinKind)
 _JOINS_OF_PAIRS, _AGGREGATES = _JOINS[:4], _JOINS[7:]
@@ -1639,6 +1644,21 @@ class Table:
         handle = self._begin()
         try:
             if library.tsr_table_save(handle, lib.path_bytes(path), self._error_at):
+                self._fail()
+        finally:
+            self._end()
+
+    def prepare(self, *calls: Call) -> None:
+        """Links or compiles the code of these calls now, so that the first of them does not wait for it. A call that is captured
+        into a CUDA graph needs that; `get` is "find", and `number` is "find_or_insert"."""
+        bits = 0
+        for call in calls:
+            if call not in _CALLS:
+                raise BadArgument(f"calls: {call!r}: there are {', '.join(_CALLS)}")
+            bits |= 1 << _CALLS.index(call)
+        handle = self._begin()
+        try:
+            if library.tsr_table_prepare(handle, bits, self._error_at):
                 self._fail()
         finally:
             self._end()

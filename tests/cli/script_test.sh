@@ -144,8 +144,11 @@ case_of "wheel builds the wheel and prints nothing but its path"
 mkdir -p "$bin"
 touch "$bin/tessera_tables-9.1-py3-none-any.whl" "$bin/tessera_tables-9-py3-none-any.whl"
 echo '#define TSR_VERSION "9"' >"$checkout/core/tessera.h"
+printf '#!/bin/sh\nexit 1\n' >"$work/path/python3" # no auditwheel from PyPI
+chmod +x "$work/path/python3"
 run wheel
 expect_status 0
+expect_err 'no auditwheel, and it could not be installed'
 [[ $(cat "$work/out") == "$(readlink -f "$bin")/tessera_tables-9-py3-none-any.whl" ]] || fail "prints $(cat "$work/out")"
 tail -n 1 "$work/builds" | grep -q '//:wheel$' || fail "built $(tail -n 1 "$work/builds")"
 printf '#!/bin/sh\n[ "$1" = repair ] && cp "$4" "$3/repaired.whl"\n' >"$work/path/auditwheel"
@@ -158,10 +161,10 @@ printf '#!/bin/sh\necho no patch\nexit 1\n' >"$work/path/auditwheel"
 run wheel
 expect_status 1
 expect_err 'auditwheel: no patch'
-rm "$work/path"/{auditwheel,patchelf}
+rm "$work/path"/{auditwheel,patchelf,python3}
 run wheel now
 expect_status 2
-expect_err 'takes no arguments'
+expect_err 'wheel: takes --sdist or nothing, not now'
 rm "$checkout/core/tessera.h"
 
 case_of "it works where its notes cannot be written"

@@ -15,6 +15,7 @@ import os
 import sys
 import time
 import traceback
+import warnings
 from typing import Any, Callable, Dict, List, Tuple
 
 import numpy as np
@@ -308,6 +309,95 @@ def operators_do_not_wait(library: Library) -> None:
         same(library, array, np.arange(N) % 1000)
 
 
+def graphs(library: Library) -> None:
+    """Calls of tables and operators in a CUDA graph."""
+    if library.name != "torch" or backend != "cuda":
+        return
+    import tessera.torch as ops
+
+    torch = library.module
+    table = tessera.Map("int64", "float32", capacity=N, backend=backend)
+    table.insert(library.array(np.arange(N // 2)), library.array(np.arange(N // 2, dtype=np.float32)))
+    table.prepare("find", "contains", "find_or_insert")
+    rows = ops.Operators(tessera.Map("int64", "int64", capacity=2 * N, backend=backend))
+    rows.table.prepare("find_or_insert", "find")
+    keys = library.array(np.arange(1000))
+    for _ in range(2):
+        table.find(keys), table.contains(keys), rows.find_or_insert(keys, keys * 2), rows.find(keys)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        values, mask = table.find(keys, missing=-1.0)
+        present = table.contains(keys)
+        doubled, new = rows.find_or_insert(keys, keys * 2)
+        found = rows.find(keys)[0]
+    for start in (0, N // 2 - 500, 5 * N):
+        keys.copy_(library.array(np.arange(start, start + 1000)))
+        graph.replay()
+        torch.cuda.synchronize()
+        want = np.arange(start, start + 1000)
+        same(library, values, np.where(want < N // 2, want, -1).astype(np.float32))
+        same(library, mask, want < N // 2)
+        same(library, present, want < N // 2)
+        same(library, doubled, want * 2)
+        same(library, found, want * 2)
+        assert int(new.sum()) == (0 if start == 0 else 1000), (start, int(new.sum()))
+    assert int(rows.unplaced) == 0
+
+
+def arrow(library: Library) -> None:
+    """Out by the C device interface and in again, where the numbers stay."""
+    if library.name == "jax":
+        return
+    x = library.array(np.arange(1000) % 7)
+    column = tessera.Arrow(x)
+    if backend == "cuda":
+        try:
+            column.__arrow_c_array__()
+            raise AssertionError("it is handed out for the host")
+        except tessera.BadArgument:
+            pass
+        from tessera._arrow import from_gpu
+
+        back = from_gpu(column, "x")
+        at = back.data_ptr() if hasattr(back, "data_ptr") else back.data.ptr
+        assert at == (x.data_ptr() if library.name == "torch" else x.data.ptr)
+    values = tessera.unique(column)
+    values = values.cpu().numpy() if hasattr(values, "cpu") else values.get() if hasattr(values, "get") else values
+    assert values.tolist() == list(range(7))
+    mask = tessera.isin(column, [1, 2])
+    assert int(mask.sum()) == int(((x == 1) | (x == 2)).sum())
+    groups = tessera.group_by(x).agg(n="size")
+    tessera.Arrow(groups).__arrow_c_device_array__()
+    with tessera.Set("int64", backend=backend) as table:
+        table.insert(column)
+        assert len(table) == 7
+
+
+def tables_add(library: Library) -> None:
+    """Sums of floats, and signed sums that have no room."""
+    if library.name == "jax":
+        return
+    rng = np.random.default_rng(9)
+    keys, values = rng.integers(0, 500, 4000), np.round(rng.standard_normal(4000) * 8) / 4
+    for dtype in ("float32", "float64"):
+        with tessera.Map("int64", dtype, for_="groupby", backend=backend) as table:
+            for part in range(0, 4000, 1000):
+                some = slice(part, part + 1000)
+                table.insert(library.array(keys[some]), library.array(values[some].astype(dtype)))
+            want = np.bincount(keys, values, minlength=500).astype(dtype)
+            same(library, table.get(library.array(np.arange(500))), want)
+    with tessera.Map("int64", "int32", for_="groupby", backend=backend) as table:
+        most = 2**31 - 1
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            table.insert(library.array(np.array([1, 1, 2])), library.array(np.array([most - 1, 1, -most], np.int32)))
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            table.insert(library.array(np.array([1, 2])), library.array(np.array([1, 5], np.int32)))
+        assert [str(one.message)[:24] for one in told] == ["1 sum passed 2^31 - 1; t"], [str(one.message) for one in told]
+
+
 CASES: List[Callable[[Library], None]] = [
     unique,
     value_counts,
@@ -319,6 +409,9 @@ CASES: List[Callable[[Library], None]] = [
     merge,
     operators,
     operators_do_not_wait,
+    graphs,
+    arrow,
+    tables_add,
 ]
 
 # ---- Times -----------------------------------------------------------------------------------------------------------

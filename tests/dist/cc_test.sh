@@ -28,4 +28,14 @@ for recipe in quickstart warpcore_buckets; do
 done
 env -i "$tessera" new probing mine --at "$work/mine" >log 2>&1 || fail "new: $(cat log)"
 
+case_of "Python uses the library that it built, where there is NumPy"
+if python3 -c 'import numpy' 2>/dev/null; then
+  TESSERA_LIBRARY="$work/with cc/lib/libtessera.so" PYTHONPATH=$root/python PYTHONDONTWRITEBYTECODE=1 python3 -c '
+import numpy as np, tessera
+table = tessera.Map("int64", "int64", backend="cpu")
+table.insert(np.arange(1000), np.arange(1000) * 2)
+assert (table.get(np.arange(1000)) == np.arange(1000) * 2).all()
+assert tessera.unique(np.arange(9) % 4).tolist() == [0, 1, 2, 3]' >log 2>&1 || fail "$(cat log)"
+fi
+
 finish cc

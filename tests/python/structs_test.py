@@ -11,7 +11,7 @@ import unittest
 
 from tessera import _group
 from tessera import _library as lib
-from tessera._table import _JOINS, Code, Op
+from tessera._table import _CALLS, _JOINS, Code, Op
 
 STRUCTS = {
     "tsr_error": lib.TsrError,
@@ -76,6 +76,9 @@ class StructsTest(unittest.TestCase):
         self.assertEqual([int(code) for code in Code] + [int(op) for op in Op], ask_compiler(names))
         kinds = [f"TSR_JOIN_{kind.upper()}" for kind in _JOINS] + ["TSR_JOIN_KINDS"]
         self.assertEqual(list(range(len(kinds))), ask_compiler(kinds))
+        called = {"count": "count_all", "len": "size", "items": "export"}
+        calls = [f"TSR_PREPARE_{called.get(call, call).upper()}" for call in _CALLS]
+        self.assertEqual([1 << i for i in range(len(calls))], ask_compiler(calls))
 
     def test_functions_have_the_headers_number_of_arguments(self):
         found = declarations()

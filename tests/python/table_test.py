@@ -747,6 +747,14 @@ class OperationsTest(unittest.TestCase):
                 table.rehash(settings={"table.seed": 5})
             self.assertEqual(len(table), 2)
 
+    def test_prepare(self):
+        with Table(spec()) as table:
+            table.prepare("insert", "find", "len")
+            table.insert([1], [2])
+            self.assertEqual(table.get([1]).tolist(), [2])
+            with self.assertRaisesRegex(tessera.BadArgument, "calls: 'get': there are insert, find, "):
+                table.prepare("get")
+
     def test_report_usage_and_flush(self):
         with Table(spec(statistics="yes")) as table:
             table.insert([1, 2, 2], [10, 20, 30])

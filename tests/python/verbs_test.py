@@ -667,6 +667,51 @@ class PropertiesTest(unittest.TestCase):
 
         holds()
 
+    def test_groups_that_hypothesis_chooses(self):
+        from hypothesis import strategies as st
+
+        dtypes = st.sampled_from(DTYPES[:-2])
+        rows = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(-100, 100)), max_size=60)
+
+        @hypothesis.settings(deadline=None, max_examples=150)
+        @hypothesis.given(rows, dtypes, dtypes, st.sampled_from(("float64", "int64", "int8", "float32")))
+        def holds(rows, first, second, dtype):
+            a, b, v = (np.array([row[i] for row in rows]).astype(kind) for i, kind in enumerate((first, second, dtype)))
+            got = tessera.group_by((a, b)).agg(s=(v, "sum"), low=(v, "min"), high=(v, "max"), m=(v, "mean"), n="size")
+            want = {}
+            for key, value in zip(zip(a.tolist(), b.tolist()), v.tolist()):
+                want.setdefault(key, []).append(value)
+            self.assertEqual(list(zip(got["key_0"].tolist(), got["key_1"].tolist())), list(want))
+            for name, call in (("s", sum), ("low", min), ("high", max), ("n", len)):
+                self.assertEqual(got[name].tolist(), [call(part) for part in want.values()], name)
+            np.testing.assert_allclose(got["m"], [sum(part) / len(part) for part in want.values()], rtol=1e-6)
+
+        holds()
+
+    @unittest.skipIf(pd is None or pl is None, "pandas and polars cannot be imported")
+    def test_frames_that_hypothesis_chooses(self):
+        """The same answers as pandas and polars, with nulls."""
+        from hypothesis import strategies as st
+
+        keys = st.lists(st.none() | st.integers(-4, 4), max_size=40)
+
+        @hypothesis.settings(deadline=None, max_examples=100)
+        @hypothesis.given(keys, keys, st.sampled_from(("inner", "left", "semi", "anti")))
+        def holds(left, right, how):
+            a = pl.DataFrame({"k": left, "row": range(len(left))}, schema={"k": pl.Int64, "row": pl.Int64})
+            b = pl.DataFrame({"k": right, "other": range(len(right))}, schema={"k": pl.Int64, "other": pl.Int64})
+            columns = ["row"] if how in ("semi", "anti") else ["row", "other"]
+            got = tessera.merge(a, b, "k", how).select(columns).rows()
+            self.assertEqual(sorted(got, key=str), sorted(a.join(b, on="k", how=how).select(columns).rows(), key=str))
+            series = pd.Series(left, dtype="Int64")
+            codes, uniques = tessera.factorize(series)
+            want_codes, want = pd.factorize(series)
+            self.assertEqual(np.asarray(codes).tolist(), want_codes.tolist())
+            self.assertEqual(list(uniques), list(want))
+            self.assertEqual(tessera.value_counts(series).to_dict(), series.value_counts().to_dict())
+
+        holds()
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -86,17 +86,26 @@ done
 case_of "the tutorial is right"
 "$python" "$here/tests/python/tutorial_test.py" "$here/python/README.md" >log 2>&1 || fail "$(tail -n 60 log)"
 
-for example in kmers group_by join ten_jobs; do
+for example in kmers group_by join; do
   case_of "pandas finds that the example $example has the right answers"
   "$python" "$here/python/examples/$example.py" >log 2>&1 || fail "$(cat log)"
   grep -q 'as pandas has them$' log || fail "pandas has not checked them: $(cat log)"
 done
+
+case_of "the notebook of ten jobs prints what it says, and pandas agrees"
+"$python" "$here/tests/python/notebook_test.py" "$here/python/examples/ten_jobs.ipynb" >log 2>&1 || fail "$(tail -n 60 log)"
 
 # python_on_gpu.py runs the example on machines that have a GPU.
 case_of "the example for PyTorch has the right answers, where that can be imported"
 if "$python" -c 'import torch' 2>/dev/null; then
   "$python" "$here/python/examples/embedding.py" >log 2>&1 || fail "$(cat log)"
   grep -q 'rows as a dict has them$' log || fail "$(cat log)"
+fi
+
+case_of "the example of neighbours numbers them as a dict does, where PyTorch can be imported"
+if "$python" -c 'import torch' 2>/dev/null; then
+  "$python" "$here/python/examples/neighbours.py" 2000 >log 2>&1 || fail "$(cat log)"
+  grep -q 'numbers as a dict has them$' log || fail "$(cat log)"
 fi
 
 case_of "what is run on machines with a GPU works with NumPy"
