@@ -72,13 +72,20 @@ typedef struct tsr_options { /* all zero = what the spec says */
   uint64_t seed;     /* in place of the spec's; 0 = the spec's */
 } tsr_options;
 
-/* Composes the table, allocates its memory and clears it. Code is linked when an operation is first used
- * (tsr_table_prepare links ahead). The spec is not needed afterwards. Errors: TSR_BAD_SPEC, TSR_NOT_FOUND (a plugin),
+/* Composes the table, allocates its memory and clears it. Code is linked when an operation is first used,
+ * unless it was linked ahead or is cached (tsr_table_prepare links it at once). The spec is not needed afterwards. Errors: TSR_BAD_SPEC, TSR_NOT_FOUND (a plugin),
  * TSR_INCOMPATIBLE (parts that do not go together), TSR_NO_MEMORY, TSR_NO_DEVICE. */
 TSR_API tsr_status tsr_table_create(const tsr_spec *spec, const tsr_options *options, tsr_table **table,
                                     tsr_error *error);
 /* Waits for the table's work, then frees it. NULL is allowed. */
 TSR_API_VOID void tsr_table_destroy(tsr_table *table);
+
+/* Machine code of a table's operations, by where it came from. */
+typedef struct tsr_code_counts {
+  uint32_t ahead;  /* made before, in files next to the plugins, */
+  uint32_t cached; /* ... in the user's cache, */
+  uint32_t made;   /* ... linked or compiled by this process */
+} tsr_code_counts;
 
 typedef struct tsr_table_info {
   size_t size;
@@ -90,12 +97,14 @@ typedef struct tsr_table_info {
   uint64_t slots;                /* pairs that fit: buckets * bucket_slots, with the units that can continue them */
   uint64_t buckets, bytes;       /* bytes: all memory of the table */
   uint32_t bucket_slots, bucket_bytes, tile_lanes;
-  bool statistics;       /* whether probes are counted */
-  uint64_t seed;         /* of the hash functions now in use */
-  const char *code;      /* cpu: "fused: insert" or "function tables: why"; valid until the next call; "" on CUDA */
+  bool statistics;  /* whether probes are counted */
+  uint64_t seed;    /* of the hash functions now in use */
+  const char *code; /* cpu: "fused: insert" or "function tables: why"; CUDA: code_counts in words, and whether the file
+                          * of code linked ahead is damaged; valid until the next call */
   uint64_t host_bytes;   /* bytes in host memory, a part of `bytes`, of a table larger than device_bytes; otherwise 0 */
   uint64_t window_bytes; /* device memory through which these pages are streamed, not a part of `bytes` */
   bool makes_lists;      /* each insert makes all bulk lists anew: insert in few large batches */
+  tsr_code_counts code_counts;
 } tsr_table_info;
 /* Fills *info. Does not wait. Its strings live as long as the table. */
 TSR_API_VOID void tsr_table_describe(const tsr_table *table, tsr_table_info *info);
@@ -318,6 +327,8 @@ typedef struct tsr_load_options { /* all zero = as saved */
   const char *plugins; /* as in tsr_options */
   const char *backend; /* "auto", "cuda" or "cpu": a table may be loaded where it was not saved; NULL = the spec's */
   const char *device;  /* the number of a GPU, as in a spec; NULL = the spec's */
+  uint32_t mapped;     /* not 0, on the cpu backend: regions of 2 MiB or more are the file's pages, which all processes that map it
+                        * share. What a process changes stays its own. While a table is open do not change or cut its file. */
 } tsr_load_options;
 /* Makes a table from such a file. TSR_IO: it is damaged, cut or of an unknown version. TSR_INCOMPATIBLE: today's plugins
  * plan other memory, or do not find a sample of its pairs. Files of every release since 0.1.0 load; where tables are laid

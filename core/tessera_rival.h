@@ -17,9 +17,10 @@
 extern "C" {
 #endif
 
-#define TSR_RIVAL_INTERFACE 1 /* changes with what stands below */
+#define TSR_RIVAL_INTERFACE 2 /* changes with what stands below */
 
-typedef enum tsr_rival_kind { TSR_RIVAL_SET, TSR_RIVAL_MAP, TSR_RIVAL_COUNTER } tsr_rival_kind;
+/* Of an index `unique` alone is asked. */
+typedef enum tsr_rival_kind { TSR_RIVAL_SET, TSR_RIVAL_MAP, TSR_RIVAL_COUNTER, TSR_RIVAL_INDEX } tsr_rival_kind;
 
 /* What becomes of pairs of one key. A counter has no values to insert: it counts how often each key came. */
 typedef enum tsr_rival_merge {
@@ -34,7 +35,8 @@ typedef enum tsr_rival_merge {
 
 typedef struct tsr_rival_shape {
   uint32_t kind, merge;
-  uint32_t key_bits, value_bits; /* 32 or 64; value_bits of a set: 0; of a counter: of its counts */
+  uint32_t key_bits, value_bits; /* 32 or 64; value_bits of a set: 0; of a counter: of its counts;
+                                    of an index: 32 */
   uint64_t capacity;             /* distinct keys that will be inserted */
   double load_factor;            /* how full they should make the table; it may have more room if it must */
   uint32_t threads;              /* of the CPU, at most */
@@ -61,6 +63,10 @@ typedef struct tsr_rival {
   /* How many keys the table holds, when all work in the stream is done. */
   const char *(*count)(void *table, uint64_t *keys, void *stream);
   uint64_t (*bytes)(void *table); /* of its memory; 0: not known */
+  /* Of the batch alone: writes the distinct keys in any order, and how many they are. counts: how often each comes; inverse:
+   * which of them each of the n keys is. Both may be NULL. Waits. */
+  const char *(*unique)(void *table, uint64_t n, const void *keys, void *distinct_keys, uint64_t *counts,
+                        uint32_t *inverse, uint64_t *distinct, void *stream);
 } tsr_rival;
 
 /* The rivals of a file: *count of them, which live as long as the file is open. NULL: they have another interface. */

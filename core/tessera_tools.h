@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The rest of Tessera's public API: what programs around tables need, such as the `tessera` program itself. It has, of a
- * table: the use of its memory, code made ready, CUDA graphs, watching a save, memory and time of its backend. Then plugins
+ * table: the use of its memory, code made ready, CUDA graphs, watching a save, keys of several columns, memory and time of its
+ * backend. Then plugins
  * and what a spec may say, recipes, filters, joins, checking and linking without a device, the device, and pools.
  * The rules of tessera.h on arrays, ownership, errors, threads, streams and sizes hold here.
  */
@@ -80,6 +81,38 @@ typedef void tsr_watch(void *context, uint64_t done_bytes, uint64_t whole_bytes)
 /* tsr_table_save, which calls `watch` with its progress. */
 TSR_API tsr_status tsr_table_save_watched(tsr_table *table, const char *path, tsr_watch *watch, void *context,
                                           tsr_error *error);
+
+/* ---- Keys of several columns ----------------------------------------------------------------- */
+
+enum { TSR_KEY_PARTS_MAX = 16 };
+
+typedef struct tsr_key_part {
+  char name[32];          /* "" = the spec gives none */
+  uint32_t bytes, offset; /* 1, 2, 4 or 8; where they are in the key */
+  bool is_signed;
+} tsr_key_part;
+
+/* A key is the bytes of its columns one after the other, the first column first, then zeros. So an array of structs that have
+ * these members, no gaps and 4, 8 or 16 bytes is an array of keys as it is. */
+typedef struct tsr_key_parts {
+  size_t size;
+  uint32_t count; /* 0 = the spec has no key_columns */
+  uint32_t bytes; /* of all columns */
+  uint32_t key_bits;
+  tsr_key_part part[TSR_KEY_PARTS_MAX];
+} tsr_key_parts;
+/* Fills *parts by [table] key_columns and key_bits. TSR_BAD_SPEC. */
+TSR_API tsr_status tsr_spec_key_parts(const tsr_spec *spec, tsr_key_parts *parts, tsr_error *error);
+
+/* Makes keys of columns: item i of column c is at columns[c] + i * strides[c] bytes. strides: NULL = each column is an array of
+ * its own. For an array of structs, columns[c] is the address of the first struct's member, and the stride is the struct's
+ * size. Each array is in host or in device memory. The call enqueues a kernel, and reads and writes each byte once; if an array
+ * is in host memory it waits. TSR_UNSUPPORTED for a table without key_columns, and in a captured stream. */
+TSR_API tsr_status tsr_key_pack(tsr_table *table, uint64_t n, const void *const *columns, const size_t *strides,
+                                void *keys, void *stream, tsr_error *error);
+/* The reverse: writes the columns of n keys. A column that is NULL is left out. */
+TSR_API tsr_status tsr_key_unpack(tsr_table *table, uint64_t n, const void *keys, void *const *columns,
+                                  const size_t *strides, void *stream, tsr_error *error);
 
 /* ---- Memory and time of the table's backend -------------------------------------------------- */
 
@@ -355,8 +388,10 @@ typedef struct tsr_link {
   size_t kernel_count;
   uint32_t
       other_functions; /* device functions that were not inlined, those of ptxas included: 0 in a sound composition */
-  double glue_ms, link_ms; /* time of NVRTC and of nvJitLink; 0 if the cache had the code */
-  bool cached;
+  double glue_ms, link_ms; /* time of NVRTC and of nvJitLink; 0 if nothing was linked */
+  bool cached;             /* the code was in the user's cache, */
+  bool own;                /* ... where this process had put it, */
+  bool ahead;              /* ... or linked ahead, in linked.cubins next to the plugins */
 } tsr_link;
 
 /* Links all operations of the spec's composition for compute capability sm, as 90; of a table with pages also the steps of

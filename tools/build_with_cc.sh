@@ -63,6 +63,7 @@ device tsr_scan_images none core/kernels/scan.cu
 device tsr_aggregate_images none core/kernels/aggregate.cu
 device tsr_group_images none core/batch/groups.cu
 device tsr_split_images none core/batch/split.cu
+device tsr_key_parts_images none core/kernels/key_parts.cu
 device tsr_wide_images none core/kernels/wide.cu
 device tsr_numbering_images none core/kernels/numbering.cu
 device tsr_zone_images key_payload core/batch/zones.cu

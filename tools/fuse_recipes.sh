@@ -3,14 +3,18 @@
 #
 # Compiles the recipes' operations for the cpu backend, as //:dist carries them (tools/package.sh):
 #
-#   fuse_recipes.sh [--quick] OUT.tar FILE...      FILE: the program, recipes and plugins
+#   fuse_recipes.sh [--quick | --release] OUT.tar FILE...      FILE: the program, recipes and plugins
 #
-# --quick: optimised less, which takes two thirds of the time.
+# --quick: optimised less, which takes two thirds of the time. --release: also the usual policies and widths (ahead/tables.sh).
 
 set -euo pipefail
 
-quick=
+# shellcheck source-path=SCRIPTDIR source=ahead/tables.sh
+source "$(dirname "${BASH_SOURCE[0]}")/ahead/tables.sh"
+
+quick='' release=''
 [[ $1 != --quick ]] || { quick=1 && shift; }
+[[ $1 != --release ]] || { release=1 && shift; }
 out=$1
 shift
 scratch=$(mktemp -d)
@@ -31,6 +35,16 @@ for file in "$@"; do
     *.so) [[ :$TESSERA_PLUGINS: == *":${file%/*}:"* ]] || TESSERA_PLUGINS+=:${file%/*} ;;
   esac
 done
-printf '%s\0' "${recipes[@]}" |
-  xargs -0 -n 4 -P "$(nproc)" bash -c 'for recipe; do "$TESSERA" link "$recipe" --arch cpu -o "$SCRATCH" || exit; done' fuse
+# fuse TABLE: a line of list_tables.
+fuse() {
+  local words may_be_refused='' entries=() entry
+  read -ra words <<<"$1"
+  [[ ${words[0]} != '?' ]] || { may_be_refused=1 && words=("${words[@]:1}"); }
+  for entry in "${words[@]:1}"; do entries+=(--set "$entry"); done
+  "$TESSERA" link "${words[0]}" "${entries[@]}" --arch cpu -o "$SCRATCH" 2>"$SCRATCH/said.$$" && return
+  [[ $may_be_refused ]] || { cat "$SCRATCH/said.$$" && return 1; }
+}
+export -f fuse
+if [[ $release ]]; then list_tables "${recipes[@]}"; else printf '%s\n' "${recipes[@]}"; fi |
+  tr '\n' '\0' | xargs -0 -n 4 -P "$(nproc)" bash -c 'for table; do fuse "$table" || exit; done' fuse >&2
 tar -C "$scratch" --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 --mode=u=rwX,go=rX -cf "$out" fused

@@ -31,6 +31,7 @@ put_file() {
     */tools/cli/completion.fish) put 644 "$file" share/fish/vendor_completions.d/tessera.fish ;;
     */tools/cli/tessera) put 755 "$file" bin/tessera ;;
     */fused.tar) mkdir -p "$root/lib/tessera" && tar -C "$root/lib/tessera" -xf "$file" ;;
+    */linked.cubins) put 644 "$file" lib/tessera/linked.cubins ;;
     */tests/conformance/conformance) put 755 "$file" bin/tessera-conform ;;
     */core/libtessera.so) put 755 "$file" lib/libtessera.so ;;
     */core/tessera*.h | */core/tessera.cuh) put 644 "$file" "include/$name" ;;

@@ -25,7 +25,7 @@
  * rows     writes rows
  * fold     combines right values, row by row
  * mark     which left pairs have a row; emit writes these, with their combined values
- * sketch   about how many keys of a column differ (sketch.c)
+ * sketch, long_sketch   about how many keys of a column differ (sketch.c); of keys of 128 bits
  * Items of ROWS return how many rows they have; these are summed. */
 #define TSR_MATCH_STEPS(ITEM, ROWS, OWN)                                                                               \
   ITEM(group)                                                                                                          \
@@ -42,7 +42,8 @@
   ITEM(fold)                                                                                                           \
   ITEM(mark)                                                                                                           \
   ITEM(emit)                                                                                                           \
-  ROWS(sketch)
+  ROWS(sketch)                                                                                                         \
+  ROWS(long_sketch)
 #define TSR_MATCH_ENUM(step, ...) TSR_MATCH_##step,
 enum { TSR_MATCH_STEPS(TSR_MATCH_ENUM, TSR_MATCH_ENUM, TSR_MATCH_ENUM) TSR_MATCH_STEP_COUNT };
 
@@ -206,6 +207,15 @@ TSR_STEP_FUNCTION uint64_t tsr_match_hash(uint64_t key) {
 /* ---- Sketch ---------------------------------------------------------------------------------- */
 
 /* 1 for the first key that comes to its bit. */
+TSR_STEP_FUNCTION uint64_t tsr_match_long_sketch_item(const tsr_match *m, uint64_t i) {
+  const uint64_t *const key = (const uint64_t *)m->index.keys.at + 2 * i;
+  const uint64_t hash = tsr_match_hash(key[0] ^ tsr_match_hash(key[1])), place = hash >> 32 & m->index.mask;
+  const uint32_t bit = 1u << place % 32;
+  uint32_t *const at = &m->index.entries[place / 32];
+  if (hash & m->known.sampled_mask || (m->known.results && m->known.results[i] == m->known.present)) return 0;
+  return !(TSR_MATCH_LOAD(at) & bit) && !(tsr_match_set_bits(at, bit) & bit);
+}
+
 TSR_STEP_FUNCTION uint64_t tsr_match_sketch_item(const tsr_match *m, uint64_t i) {
   const uint64_t hash = tsr_match_hash(tsr_match_number(&m->index.keys, i)), place = hash >> 32 & m->index.mask;
   const uint32_t bit = 1u << place % 32;

@@ -28,6 +28,7 @@ static void estimate(uint64_t n, uint64_t set, uint64_t bits, uint32_t halvings,
 tsr_status tsr_sketch(const tsr_work *b, uint64_t n, const void *keys, const uint8_t *present,
                       tsr_different *different) {
   const uint32_t key_bytes = b->store->composition->shape.key_bits / 8;
+  const uint32_t step = key_bytes > sizeof(uint64_t) ? TSR_MATCH_long_sketch : TSR_MATCH_sketch;
   uint64_t set = 0, bits = BITS_MIN;
   uint32_t halvings = 0;
   void *memory;
@@ -46,8 +47,7 @@ tsr_status tsr_sketch(const tsr_work *b, uint64_t n, const void *keys, const uin
                             .matches.total = memory};
   status = b->backend->fill(b->device, memory, 0, bytes, b->stream, b->error);
   if (status == TSR_OK)
-    status =
-        b->backend->step(b->device, NULL, &tsr_match_steps.step[TSR_MATCH_sketch], &sketch, n, b->stream, b->error);
+    status = b->backend->step(b->device, NULL, &tsr_match_steps.step[step], &sketch, n, b->stream, b->error);
   if (status == TSR_OK)
     status = b->backend->copy(b->device, &set, sketch.matches.total, sizeof set, b->stream, b->error);
   tsr_status waited = b->backend->synchronize(b->device, b->stream, status ? NULL : b->error);

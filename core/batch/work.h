@@ -13,6 +13,7 @@ typedef struct tsr_code {
   tsr_composition *composition; /* what it was made for; freed with it */
   tsr_program *program;
   uint32_t holders;
+  uint32_t plain, others; /* a bit for each TSR_BULK_ whose code is there for batches as they come, and for others */
 } tsr_code;
 
 /* What a rebuild makes new: a composition, its memory and its operations. All zero: nothing to free. */

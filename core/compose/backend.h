@@ -42,7 +42,8 @@ typedef struct tsr_wires {
   /* The caller closes *wire, before the device. */
   tsr_status (*open)(tsr_device *device, const uint8_t *name, uint32_t rank, uint32_t size, tsr_wire **wire,
                      tsr_error *error);
-  tsr_status (*exchange)(tsr_wire *wire, const tsr_wire_load *load, void *stream, tsr_error *error);
+  /* of several columns at once */
+  tsr_status (*exchange)(tsr_wire *wire, const tsr_wire_load *loads, uint32_t columns, void *stream, tsr_error *error);
   tsr_status (*is_done)(tsr_wire *wire, bool *is_done, tsr_error *error);
   void (*close)(tsr_wire *wire); /* also ends what is under way */
 } tsr_wires;
@@ -68,6 +69,11 @@ typedef struct tsr_events {
   tsr_status (*between)(tsr_device *device, tsr_event *from, tsr_event *to, double *milliseconds, tsr_error *error);
 } tsr_events;
 
+enum {
+  TSR_MAP_PAGE = 1 << 12,
+  TSR_MAP_LEAST = 1 << 21
+}; /* bytes: of a page, and of the smallest memory that is mapped */
+
 typedef struct tsr_backend {
   const char *name;
   const tsr_wires *wires; /* NULL: devices have the host's memory, and sockets do */
@@ -79,6 +85,9 @@ typedef struct tsr_backend {
   void (*free)(tsr_device *device, void *memory);
   /* The host's memory, which the device reads and copies at the bus's full rate: never moved or swapped out. */
   tsr_status (*allocate_host)(tsr_device *device, uint64_t bytes, void **memory, tsr_error *error);
+  /* Puts pages of a file in the place of memory that `allocate` made; changes stay here. Returns false where it does not, and NULL
+   * stands for that as well: then the bytes have to be read. offset: in the file, a multiple of TSR_MAP_PAGE. */
+  bool (*map)(tsr_device *device, void *memory, uint64_t bytes, int file, uint64_t offset);
   void (*free_host)(tsr_device *device, void *memory);
   /* In a stream's order: for buffers that live for one operation. */
   tsr_status (*allocate_in)(tsr_device *device, uint64_t bytes, void *stream, void **memory, tsr_error *error);
@@ -98,10 +107,15 @@ typedef struct tsr_backend {
   tsr_status (*program_create)(tsr_device *device, const tsr_composition *composition, tsr_program **program,
                                tsr_error *error);
   void (*program_destroy)(tsr_program *program);
-  /* How the operations run, a phrase; NULL where there is one way. The string lives until the next launch. */
+  /* How the operations run, a phrase. The string lives until the next launch. */
   const char *(*program_describe)(tsr_program *program);
-  /* Makes the code of a step now. program: as for `step`. */
-  tsr_status (*prepare)(tsr_device *device, tsr_program *program, const tsr_step *step, tsr_error *error);
+  /* Where the code came from that a program uses. */
+  tsr_code_counts (*count_code)(tsr_device *device, tsr_program *program);
+  /* Whether code of this step's set can be made for the composition; NULL: always. TSR_NO_DEVICE. */
+  tsr_status (*can_make)(const tsr_composition *composition, const tsr_step *step, tsr_error *error);
+  /* Makes the code of these steps now, of all at once. program: as for `step`. */
+  tsr_status (*prepare)(tsr_device *device, tsr_program *program, const tsr_step *const *steps, uint32_t count,
+                        tsr_error *error);
   /* Whether that code is there; NULL where there is nothing to make. */
   bool (*is_prepared)(tsr_device *device, tsr_program *program, const tsr_step *step);
   /* Announces launches of each of `count` operations over n items in all, so that code which all of them are worth

@@ -247,8 +247,8 @@ bool tsr_incompatible_at(size_t i, tsr_incompatible *pair) {
 /* ---- Places ---------------------------------------------------------------------------------- */
 
 bool tsr_is_key_of_filter(const char *key) {
-  static const char *const keys[] = {"kind",       "key_bits", "capacity", "hasher",
-                                     "find_batch", "seed",     "backend",  "device"};
+  static const char *const keys[] = {"kind",       "key_bits", "key_columns", "capacity", "hasher",
+                                     "find_batch", "seed",     "backend",     "device"};
   size_t at = 0;
   while (at < sizeof keys / sizeof keys[0] && strcmp(key, keys[at]) != 0) at++;
   return at < sizeof keys / sizeof keys[0];

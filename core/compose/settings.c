@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/compose/key_parts.h"
 #include "core/compose/registry.h"
 #include "core/spec/number.h"
 #include "core/tessera_devices.h"
@@ -19,7 +20,8 @@ typedef enum row_type {
   ROW_BATCH,
   ROW_NONE,
   ROW_PART,
-  ROW_DEVICES
+  ROW_DEVICES,
+  ROW_COLUMNS
 } row_type;
 
 typedef struct row {
@@ -47,6 +49,11 @@ enum { ROW_WORD_BYTES = 24 };
     "of "                                                                                                              \
     "128 whose upper bits are 0.",                                                                                     \
     ROW_NUMBER, ROW(key_bits), 32, 128)                                                                                \
+  R("key_columns", "[name:]type, ...", "",                                                                             \
+    "Makes a key of several whole numbers, in place of key_bits. Types are i8 to i64 and u8 to u64, and a column may " \
+    "have a name: x:i32, y:i32. Together they have at most 128 bits. The width of a key is the next one of 32, 64 "    \
+    "and 128 bits.",                                                                                                   \
+    ROW_COLUMNS, ROW(key_bits), 0, 0)                                                                                  \
   R("value_bits", "8 | 16 | 32 | 64", "",                                                                              \
     "Width of a value in bits. A map or multimap needs 32 or 64 here, or value_bytes. A counter takes any of the "     \
     "four: its counts stop at the largest number, and counts of 8 and 16 bits take 32 bits of memory.",                \
@@ -365,6 +372,8 @@ static bool read_value(const known_section *section, size_t at, const tsr_spec_e
     return true;
   case ROW_DEVICES:
     return read_devices(entry, out, rule);
+  case ROW_COLUMNS:
+    return tsr_key_parts_read(entry->value, &(tsr_key_parts){.count = 0}, rule, sizeof(broken_rule));
   }
   return true;
 }
@@ -450,6 +459,14 @@ static tsr_status check_section_names(const tsr_spec *spec, tsr_error *error) {
   return TSR_OK;
 }
 
+/* Keys of several columns have a width that nobody needs to write. */
+static tsr_status read_key_columns(const tsr_spec *spec, tsr_settings *settings, tsr_error *error) {
+  tsr_key_parts columns = {.size = sizeof columns};
+  const tsr_status status = tsr_spec_key_parts(spec, &columns, error);
+  if (status == TSR_OK && columns.count) settings->key_bits = columns.key_bits;
+  return status;
+}
+
 static tsr_status read_table(const tsr_spec *spec, tsr_settings *settings, tsr_error *error) {
   settings->sharing.chunk = TSR_CHUNK_AUTO;
   settings->filter.block_bytes = 32;
@@ -459,6 +476,7 @@ static tsr_status read_table(const tsr_spec *spec, tsr_settings *settings, tsr_e
   settings->values.growth = 1.1;
   tsr_status status = check_section_names(spec, error);
   if (status == TSR_OK) status = read_section(&table_section, spec, settings, error);
+  if (status == TSR_OK) status = read_key_columns(spec, settings, error);
   if (status == TSR_OK) status = read_section(&devices_section, spec, settings, error);
   if (status == TSR_OK) status = read_section(&filter_section, spec, settings, error);
   return status ? status : read_section(&values_section, spec, settings, error);
@@ -468,7 +486,8 @@ static tsr_status check_complete(const tsr_spec *spec, const tsr_settings *read,
   const bool is_filter = read->kind == TSR_KIND_FILTER;
   for (size_t i = 0; i < ROWS; i++)
     if (!shown[i].initial && (!is_filter || tsr_is_key_of_filter(shown[i].key)) &&
-        !tsr_spec_find(spec, "table", shown[i].key))
+        !tsr_spec_find(spec, "table", shown[i].key) &&
+        !(rows[i].offset == ROW(key_bits) && tsr_spec_find(spec, "table", "key_columns")))
       return tsr_fail(error, TSR_BAD_SPEC, "%s: [table] %s is missing: add `%s = %s`", tsr_spec_name(spec),
                       shown[i].key, shown[i].key, shown[i].values);
   return TSR_OK;

@@ -38,9 +38,13 @@ struct tsr_event {
 
 /* ---- Device and memory ----------------------------------------------------------------------- */
 
+enum { MAPS_MAX = 16 };
+
 typedef struct cpu_device {
   tsr_device base;
   uint64_t allocated; /* bytes; needs no lock, because a table, and so its device, is used by one thread at a time */
+  void *mapped[MAPS_MAX];
+  uint64_t mapped_bytes[MAPS_MAX];
 } cpu_device;
 
 static tsr_status cpu_open(int number, tsr_device **device, tsr_error *error) {
@@ -77,8 +81,42 @@ static tsr_status cpu_allocate(tsr_device *device, uint64_t bytes, void **memory
   return TSR_OK;
 }
 
+/* A number of a mapped memory: of this one, or with NULL of none yet; MAPS_MAX if there is no such. */
+static uint32_t map_of(const cpu_device *d, const void *memory) {
+  uint32_t i = 0;
+  while (i < MAPS_MAX && d->mapped[i] != memory) i++;
+  return i;
+}
+
+/* Memory is aligned to TSR_MAP_LEAST where it is as large, so that its pages can be those of a file. */
+static bool cpu_map(tsr_device *device, void *memory, uint64_t bytes, int file, uint64_t offset) {
+  cpu_device *d = (cpu_device *)device;
+  const uint32_t at = map_of(d, NULL);
+  const uint64_t whole = bytes / TSR_MAP_PAGE * TSR_MAP_PAGE, rest = bytes - whole;
+  if (bytes < TSR_MAP_LEAST || offset % TSR_MAP_PAGE || at == MAPS_MAX || sysconf(_SC_PAGESIZE) > TSR_MAP_PAGE)
+    return false;
+  if (rest && pread(file, (char *)memory + whole, rest, (off_t)(offset + whole)) != (ssize_t)rest) return false;
+  if (mmap(memory, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, file, (off_t)offset) != memory) return false;
+  d->mapped[at] = memory;
+  d->mapped_bytes[at] = whole;
+  return true;
+}
+
+/* What the allocator gets back is plain memory again. */
+static void unmap(cpu_device *d, void *memory) {
+  const uint32_t at = map_of(d, memory);
+  if (at == MAPS_MAX) return;
+  const void *plain =
+      mmap(memory, d->mapped_bytes[at], PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_ANONYMOUS, -1, 0);
+  (void)plain; /* it fails where a process may have no more maps: then it keeps these pages */
+  d->mapped[at] = NULL;
+}
+
 static void cpu_free(tsr_device *device, void *memory) {
-  if (memory) ((cpu_device *)device)->allocated -= malloc_usable_size(memory);
+  if (memory) {
+    unmap((cpu_device *)device, memory);
+    ((cpu_device *)device)->allocated -= malloc_usable_size(memory);
+  }
   free(memory);
 }
 
@@ -206,6 +244,16 @@ static const char *cpu_program_describe(tsr_program *program) {
   return program->words;
 }
 
+static tsr_code_counts cpu_count_code(tsr_device *device, tsr_program *program) {
+  tsr_code_counts counts = {0};
+  (void)device;
+  for (uint32_t op = 0; op < TSR_BULKS; op++) {
+    const tsr_fused *fused = &program->fused[op];
+    if (fused->range) *(fused->ahead ? &counts.ahead : fused->cached ? &counts.cached : &counts.made) += 1;
+  }
+  return counts;
+}
+
 /* The function tables go on working until a compiler has ended. */
 static void fuse(tsr_program *program, uint32_t op) {
   if (program->fused[op].range || program->fusing[op] || program->is_refused) return;
@@ -233,13 +281,14 @@ static void cpu_expect(tsr_program *program, const uint32_t *ops, uint32_t count
 }
 
 /* Where there is no compiler the function tables are ready. */
-static tsr_status cpu_prepare(tsr_device *device, tsr_program *program, const tsr_step *step, tsr_error *error) {
+static tsr_status cpu_prepare(tsr_device *device, tsr_program *program, const tsr_step *const *steps, uint32_t count,
+                              tsr_error *error) {
   (void)device;
   (void)error;
-  const uint32_t op = (uint32_t)(step - tsr_bulk_steps.step);
-  if (step->set != &tsr_bulk_steps) return TSR_OK;
-  fuse(program, op);
-  take_fused(program, op, true);
+  for (uint32_t i = 0; i < count; i++)
+    if (steps[i]->set == &tsr_bulk_steps) fuse(program, (uint32_t)(steps[i] - tsr_bulk_steps.step));
+  for (uint32_t i = 0; i < count; i++)
+    if (steps[i]->set == &tsr_bulk_steps) take_fused(program, (uint32_t)(steps[i] - tsr_bulk_steps.step), true);
   return TSR_OK;
 }
 
@@ -397,6 +446,7 @@ const tsr_backend tsr_cpu_backend = {
     .free = cpu_free,
     .allocate_host = cpu_allocate, /* host and device have one memory */
     .free_host = cpu_free,
+    .map = cpu_map,
     .allocate_in = cpu_allocate_in,
     .free_in = cpu_free_in,
     .is_device_memory = cpu_is_device_memory,
@@ -408,6 +458,7 @@ const tsr_backend tsr_cpu_backend = {
     .program_create = cpu_program_create,
     .program_destroy = cpu_program_destroy,
     .program_describe = cpu_program_describe,
+    .count_code = cpu_count_code,
     .prepare = cpu_prepare,
     .expect = cpu_expect,
     .step = cpu_step,

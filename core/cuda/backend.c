@@ -82,7 +82,8 @@ static tsr_status cuda_open(int number, tsr_device **device, tsr_error *error) {
   if (!d) return tsr_fail(error, TSR_NO_MEMORY, "no memory to open the cuda backend");
   d->base.backend = &tsr_cuda_backend;
   tsr_status status = find_device(number, &d->driver, &d->number, &d->base.info, error);
-  if (status == TSR_OK) status = tsr_cuda_linker(error); /* asked now, while backend = auto can still choose the CPU */
+  if (status == TSR_OK)
+    status = tsr_cuda_has_code(error); /* asked now, while backend = auto can still choose the CPU */
   if (status == TSR_OK)
     status = tsr_cuda_check(d->driver->context_retain(&d->context, d->number), "cuDevicePrimaryCtxRetain", error);
   if (status) {
@@ -353,6 +354,11 @@ static tsr_status cuda_event_between(tsr_device *device, tsr_event *from, tsr_ev
   return status;
 }
 
+static tsr_code_counts cuda_count_code(tsr_device *device, tsr_program *program) {
+  (void)program;
+  return tsr_cuda_of(device)->counts;
+}
+
 static const tsr_events events = {cuda_event_create, cuda_event_destroy, cuda_event_record,
                                   cuda_event_wait,   cuda_event_finish,  cuda_event_between};
 
@@ -375,6 +381,9 @@ const tsr_backend tsr_cuda_backend = {
     .synchronize = cuda_synchronize,
     .program_create = tsr_cuda_program_create,
     .program_destroy = tsr_cuda_program_destroy,
+    .program_describe = tsr_cuda_program_describe,
+    .count_code = cuda_count_code,
+    .can_make = tsr_cuda_can_make,
     .prepare = tsr_cuda_prepare,
     .is_prepared = tsr_cuda_is_prepared,
     .step = tsr_cuda_step,

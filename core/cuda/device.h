@@ -18,6 +18,7 @@ typedef struct tsr_cuda_device {
   cu_context context;
   cu_pool pool;                                  /* of buffers that live for one operation */
   tsr_cuda_module modules[TSR_CUDA_MODULES_MAX]; /* of the sets of steps that were used, the first ones */
+  tsr_code_counts counts;                        /* of all that was loaded */
   uint64_t asked, reached; /* a bit for each device that was asked for access to its memory, and that gave it */
 } tsr_cuda_device;
 
@@ -39,7 +40,9 @@ static inline tsr_status tsr_cuda_pop(const tsr_cuda_device *d, cu_result result
 tsr_status tsr_cuda_program_create(tsr_device *device, const tsr_composition *composition, tsr_program **program,
                                    tsr_error *error);
 void tsr_cuda_program_destroy(tsr_program *program);
-tsr_status tsr_cuda_prepare(tsr_device *device, tsr_program *program, const tsr_step *step, tsr_error *error);
+const char *tsr_cuda_program_describe(tsr_program *program);
+tsr_status tsr_cuda_prepare(tsr_device *device, tsr_program *program, const tsr_step *const *steps, uint32_t count,
+                            tsr_error *error);
 bool tsr_cuda_is_prepared(tsr_device *device, tsr_program *program, const tsr_step *step);
 tsr_status tsr_cuda_step(tsr_device *device, tsr_program *program, const tsr_step *step, const void *argument,
                          uint64_t n, void *stream, tsr_error *error);

@@ -7,6 +7,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,9 @@
 
 #include "core/compose/cache.h"
 #include "core/compose/glue.h"
+#include "core/compose/registry.h"
 #include "core/cuda/library.h"
+#include "core/cuda/linked.h"
 
 /* ---- The toolkit's libraries ----------------------------------------------------------------- */
 
@@ -49,14 +52,17 @@ enum { JITLINK_LTOIR = 3, JITLINK_FATBIN = 4 };
 static struct { NVRTC_FUNCTIONS(MEMBER) } nvrtc;
 static struct { JITLINK_FUNCTIONS(MEMBER) } jitlink;
 static tsr_error toolkit_error;
+static atomic_bool is_loaded;
 static pthread_once_t toolkit_once = PTHREAD_ONCE_INIT;
 
 static void *open_library(const char *name) {
   void *library = tsr_cuda_library(name, "13");
   if (!library)
-    tsr_fail(&toolkit_error, TSR_NOT_FOUND,
-             "%s of the CUDA toolkit 13 is not on the loader's path, nor under CUDA_PATH, CUDA_HOME or /usr/local/cuda",
-             name);
+    tsr_fail(
+        &toolkit_error, TSR_NOT_FOUND,
+        "%s of the CUDA toolkit 13 is not on the loader's path, nor under CUDA_PATH, CUDA_HOME or /usr/local/cuda, nor "
+        "in pip's packages (pip install nvidia-cuda-nvrtc nvidia-nvjitlink)",
+        name);
   return library;
 }
 
@@ -84,6 +90,7 @@ static void load_toolkit(void) {
         &toolkit_error, TSR_NOT_FOUND,
         "NVRTC is of CUDA %d.%d and nvJitLink of %u.%u: they must be of one release; point CUDA_PATH to one toolkit",
         compiler_major, compiler_minor, linker_major, linker_minor);
+  is_loaded = toolkit_error.status == TSR_OK;
 }
 
 static tsr_status need_toolkit(tsr_error *error) {
@@ -101,6 +108,10 @@ tsr_status tsr_cuda_no_code(tsr_error *error) {
 tsr_status tsr_cuda_linker(tsr_error *error) {
   if (!tsr_bulk_images[0].device) return tsr_cuda_no_code(error);
   return need_toolkit(error);
+}
+
+tsr_status tsr_cuda_has_code(tsr_error *error) {
+  return tsr_bulk_images[0].device && tsr_linked_is_there() ? TSR_OK : tsr_cuda_linker(error);
 }
 
 static double now_ms(void) {
@@ -306,17 +317,11 @@ const char *tsr_cuda_linker_line(void) {
   return linker_line;
 }
 
-/* A hash of all that the cubin depends on. has_operations: the headers of operations as well. pre: the toolkit is
- * loaded, whose version counts too. */
-static tsr_cache_key cache_key(const glue *g, const tsr_composition *const *tables, size_t count,
-                               const tsr_kernels *kernels, bool has_operations, uint32_t sm) {
-  tsr_cache_key key = tsr_cache_key_start(sm);
-  int compiler[2] = {0};
-  unsigned linker[2] = {0}, registers[] = {MEDIUM_REGISTERS, SAVED_REGISTERS};
-  nvrtc.version(&compiler[0], &compiler[1]);
-  jitlink.version(&linker[0], &linker[1]);
-  tsr_cache_key_add(&key, compiler, sizeof compiler);
-  tsr_cache_key_add(&key, linker, sizeof linker);
+/* A hash of all that is linked, and how. has_operations: the headers of operations as well. */
+static tsr_cache_key content_key(const glue *g, const tsr_composition *const *tables, size_t count,
+                                 const tsr_kernels *kernels, bool has_operations) {
+  const unsigned registers[] = {MEDIUM_REGISTERS, SAVED_REGISTERS};
+  tsr_cache_key key = tsr_cache_key_start(tsr_sdk_abi);
   tsr_cache_key_add(&key, registers, sizeof registers);
   for (int i = 0; i < GLUE_OPTIONS; i++) tsr_cache_key_add(&key, glue_options[i], strlen(glue_options[i]));
   for (int i = 0; i < LINK_OPTIONS; i++) tsr_cache_key_add(&key, link_options[i], strlen(link_options[i]));
@@ -331,7 +336,27 @@ static tsr_cache_key cache_key(const glue *g, const tsr_composition *const *tabl
         tsr_cache_key_add(&key, tables[i]->part[role].image->device, tables[i]->part[role].image->device_bytes);
   for (size_t i = 0; i < kernels->count; i++)
     tsr_cache_key_add(&key, kernels->step[i].kernel, strlen(kernels->step[i].kernel));
+  tsr_cache_key_add(&key, &kernels->keeps_wide, sizeof kernels->keeps_wide);
   tsr_cache_key_add(&key, kernels->image, kernels->image_bytes);
+  return key;
+}
+
+/* That of code that is linked ahead: whoever has it needs no toolkit, so no version of one counts. */
+static tsr_cache_key ahead_key(tsr_cache_key key, uint32_t sm) {
+  const uint32_t architecture = tsr_linked_architecture(sm);
+  tsr_cache_key_add(&key, &architecture, sizeof architecture);
+  return key;
+}
+
+/* That of the user's cache. pre: the toolkit is loaded, whose version counts too. */
+static tsr_cache_key cache_key(tsr_cache_key key, uint32_t sm) {
+  int compiler[2] = {0};
+  unsigned linker[2] = {0};
+  nvrtc.version(&compiler[0], &compiler[1]);
+  jitlink.version(&linker[0], &linker[1]);
+  tsr_cache_key_add(&key, &sm, sizeof sm);
+  tsr_cache_key_add(&key, compiler, sizeof compiler);
+  tsr_cache_key_add(&key, linker, sizeof linker);
   return key;
 }
 
@@ -423,16 +448,50 @@ static tsr_status check_target(uint32_t sm, tsr_error *error) {
                   sm % 10);
 }
 
+/* What this process has put into the cache, the last of it: a table that finds it there has waited for it
+ * (tsr_ahead_begin). */
+enum { OWN_KEYS = 256 };
+static tsr_cache_key own_keys[OWN_KEYS];
+static size_t own_count;
+static pthread_mutex_t own_guard = PTHREAD_MUTEX_INITIALIZER;
+
+static void note_own(const tsr_cache_key *key) {
+  pthread_mutex_lock(&own_guard);
+  own_keys[own_count++ % OWN_KEYS] = *key;
+  pthread_mutex_unlock(&own_guard);
+}
+
+static bool is_own(const tsr_cache_key *key) {
+  bool is = false;
+  pthread_mutex_lock(&own_guard);
+  for (size_t i = 0; i < own_count && i < OWN_KEYS && !is; i++) is = memcmp(&own_keys[i], key, sizeof *key) == 0;
+  pthread_mutex_unlock(&own_guard);
+  return is;
+}
+
+/* Whether it was linked ahead. */
+static bool find_ahead(const tsr_cache_key *content, const tsr_kernels *kernels, uint32_t sm, tsr_link *made) {
+  const tsr_cache_key key = ahead_key(*content, sm);
+  made->ahead =
+      tsr_linked_get(&key, &made->cubin, &made->cubin_bytes) && tsr_cubin_inspect(made, kernels, NULL) == TSR_OK;
+  if (!made->ahead) tsr_link_free(made);
+  return made->ahead;
+}
+
 /* Whether the cache has it. Otherwise it is locked, so that keep_link follows. */
 static bool find_link(const tsr_cache_key *key, const tsr_kernels *kernels, tsr_link *made, tsr_cache_lock *lock) {
   made->cached = tsr_cache_get_or_lock(key, &made->cubin, &made->cubin_bytes, lock) &&
                  tsr_cubin_inspect(made, kernels, NULL) == TSR_OK;
   if (!made->cached) tsr_link_free(made);
+  made->own = made->cached && is_own(key);
   return made->cached;
 }
 
 static void keep_link(const tsr_cache_key *key, bool keeps, const tsr_link *made, tsr_cache_lock *lock) {
-  if (keeps && !made->cached) tsr_cache_put(key, made->cubin, made->cubin_bytes);
+  if (keeps && !made->cached) {
+    tsr_cache_put(key, made->cubin, made->cubin_bytes);
+    note_own(key);
+  }
   tsr_cache_unlock(key, lock);
 }
 
@@ -440,11 +499,14 @@ tsr_status tsr_cuda_link(const tsr_composition *const *tables, size_t count, con
                          bool use_cache, tsr_link *link, tsr_error *error) {
   glue g = {0};
   tsr_link made = {0};
+  tsr_cache_key content = {{0}};
   tsr_status status = check_target(sm, error);
-  if (status == TSR_OK) status = need_toolkit(error);
   if (status == TSR_OK) status = glue_write(&g, tables, count, error);
-  if (status == TSR_OK) {
-    const tsr_cache_key key = cache_key(&g, tables, count, kernels, false, sm);
+  if (status == TSR_OK) content = content_key(&g, tables, count, kernels, false);
+  const bool is_ahead = status == TSR_OK && use_cache && find_ahead(&content, kernels, sm, &made);
+  if (status == TSR_OK && !is_ahead) status = need_toolkit(error);
+  if (status == TSR_OK && !is_ahead) {
+    const tsr_cache_key key = cache_key(content, sm);
     tsr_cache_lock lock = {-1};
     if (!use_cache || !find_link(&key, kernels, &made, &lock))
       status = link_anew(&g, tables, count, kernels, sm, &made, error);
@@ -522,7 +584,7 @@ tsr_status tsr_cuda_link_user(const tsr_user_code *code, uint32_t sm, bool use_c
   if (status == TSR_OK) status = check_target(sm, error);
   if (status == TSR_OK) status = user_write(&g, code, tables, error);
   if (status == TSR_OK) {
-    const tsr_cache_key key = cache_key(&g, tables, code->facts.tables, &kernels, true, sm);
+    const tsr_cache_key key = cache_key(content_key(&g, tables, code->facts.tables, &kernels, true), sm);
     tsr_cache_lock lock = {-1};
     if (!use_cache || !find_link(&key, &kernels, &made, &lock))
       status = user_link_anew(&g, code, tables, &kernels, sm, &made, error);
@@ -536,31 +598,11 @@ tsr_status tsr_cuda_link_user(const tsr_user_code *code, uint32_t sm, bool use_c
   return status;
 }
 
-/* ---- Several links --------------------------------------------------------------------------- */
-
-tsr_status tsr_cuda_link_each(const tsr_composition *const *tables, size_t count, const tsr_kernels *kernels,
-                              uint32_t sm, bool use_cache, tsr_link *links, tsr_error *error) {
-  tsr_error errors[KERNELS_MAX];
-  tsr_status status[KERNELS_MAX], first = TSR_OK;
-  if (kernels->count > KERNELS_MAX)
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "%zu links at a time: at most %d", kernels->count, KERNELS_MAX);
-#ifndef TSR_PTHREADS
-#pragma omp parallel for schedule(dynamic, 1)
-#endif
-  for (size_t i = 0; i < kernels->count; i++) {
-    tsr_kernels one = *kernels;
-    one.step += i;
-    one.count = 1;
-    memset(&links[i], 0, sizeof links[i]);
-    status[i] = tsr_cuda_link(tables, count, &one, sm, use_cache, &links[i], &errors[i]);
-  }
-  for (size_t i = 0; i < kernels->count && !first; i++) {
-    first = status[i];
-    if (first && error) *error = errors[i];
-  }
-  for (size_t i = 0; first && i < kernels->count; i++) tsr_link_free(&links[i]);
-  return first;
+void tsr_link_count(const tsr_link *link, tsr_code_counts *counts) {
+  *(link->ahead ? &counts->ahead : link->cached && !link->own ? &counts->cached : &counts->made) += 1;
 }
+
+/* ---- The steps of a table -------------------------------------------------------------------- */
 
 void tsr_link_free(tsr_link *link) {
   if (!link) return;
@@ -571,10 +613,8 @@ void tsr_link_free(tsr_link *link) {
   link->cubin_bytes = link->kernel_count = 0;
   link->other_functions = 0;
   link->glue_ms = link->link_ms = 0;
-  link->cached = false;
+  link->cached = link->own = link->ahead = false;
 }
-
-/* ---- The steps of a table -------------------------------------------------------------------- */
 
 tsr_status tsr_step_kernels(const tsr_step *step, uint32_t count, uint32_t key_bits, uint32_t payload_bits,
                             tsr_kernels *kernels, tsr_error *error) {
@@ -596,4 +636,61 @@ tsr_status tsr_cuda_link_step(const tsr_composition *table, const tsr_step *step
   tsr_kernels kernels;
   tsr_status status = tsr_step_kernels(step, 1, shape->key_bits, shape->payload_bits, &kernels, error);
   return status ? status : tsr_cuda_link(tables, 1, &kernels, shape->sm, use_cache, link, error);
+}
+
+tsr_status tsr_cuda_link_steps(const tsr_composition *table, const tsr_step *const *steps, size_t count, bool use_cache,
+                               tsr_link *links, tsr_error *error) {
+  tsr_error errors[TSR_LINKS_MAX];
+  tsr_status status[TSR_LINKS_MAX], first = TSR_OK;
+  if (count > TSR_LINKS_MAX)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "%zu links at a time: at most %d", count, (int)TSR_LINKS_MAX);
+#ifndef TSR_PTHREADS
+#pragma omp parallel for schedule(dynamic, 1)
+#endif
+  for (size_t i = 0; i < count; i++) {
+    memset(&links[i], 0, sizeof links[i]);
+    status[i] = tsr_cuda_link_step(table, steps[i], use_cache, &links[i], &errors[i]);
+  }
+  for (size_t i = 0; i < count && !first; i++) {
+    first = status[i];
+    if (first && error) *error = errors[i];
+  }
+  for (size_t i = 0; first && i < count; i++) tsr_link_free(&links[i]);
+  return first;
+}
+
+tsr_status tsr_cuda_ahead_key(const tsr_composition *table, const tsr_step *step, tsr_cache_key *key,
+                              tsr_error *error) {
+  const tsr_composition ordered = tsr_composition_of_pages(table, step->in_page);
+  const tsr_composition *tables[] = {step->set->is_ordered ? &ordered : table};
+  const tsr_shape *shape = &table->shape;
+  tsr_kernels kernels;
+  glue g = {0};
+  tsr_status status = tsr_step_kernels(step, 1, shape->key_bits, shape->payload_bits, &kernels, error);
+  if (status == TSR_OK) status = glue_write(&g, tables, 1, error);
+  if (status == TSR_OK) *key = ahead_key(content_key(&g, tables, 1, &kernels, false), shape->sm);
+  glue_free(&g);
+  return status;
+}
+
+tsr_status tsr_cuda_can_make(const tsr_composition *table, const tsr_step *step, tsr_error *error) {
+  tsr_cache_key key;
+  tsr_error why = {TSR_OK, ""};
+  if (is_loaded) return TSR_OK;
+  tsr_status status = tsr_cuda_ahead_key(table, step, &key, error);
+  if (status || tsr_linked_has(&key) || need_toolkit(&why) == TSR_OK) return status;
+  return tsr_fail(error, TSR_NO_DEVICE, "this table's code was not linked ahead, and %.900s", why.message);
+}
+
+/* ---- Sets of no table ------------------------------------------------------------------------ */
+
+tsr_status tsr_cuda_link_set(const tsr_steps *set, uint32_t sm, bool use_cache, tsr_link *link, tsr_error *error) {
+  const tsr_kernels all = {set->step, set->count, set->images->device, set->images->device_bytes, false};
+  return all.image ? tsr_cuda_link(NULL, 0, &all, sm, use_cache, link, error) : tsr_cuda_no_code(error);
+}
+
+tsr_cache_key tsr_cuda_ahead_key_of_set(const tsr_steps *set, uint32_t sm) {
+  const tsr_kernels all = {set->step, set->count, set->images->device, set->images->device_bytes, false};
+  const glue none = {0};
+  return ahead_key(content_key(&none, NULL, 0, &all, false), sm);
 }

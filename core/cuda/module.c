@@ -7,18 +7,16 @@
 #include "core/cuda/link.h"
 
 tsr_status tsr_cuda_module_load(tsr_cuda_module *loaded, const cu_driver *driver, const tsr_steps *set, uint32_t sm,
-                                tsr_error *error) {
-  const tsr_image *image = set->images;
-  const tsr_kernels all = {set->step, set->count, image->device, image->device_bytes, false};
+                                tsr_code_counts *counts, tsr_error *error) {
   tsr_cuda_module made = {.set = set};
   tsr_link link = {0};
   if (loaded->module) return TSR_OK;
-  if (!image->device) return tsr_cuda_no_code(error);
   if (set->count > TSR_CUDA_MODULE_KERNELS_MAX)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "a set of %u steps: at most %u", set->count, TSR_CUDA_MODULE_KERNELS_MAX);
-  tsr_status status = tsr_cuda_link(NULL, 0, &all, sm, true, &link, error);
+  tsr_status status = tsr_cuda_link_set(set, sm, true, &link, error);
   if (status) return status;
   status = tsr_cuda_check(driver->module_load(&made.module, link.cubin), "cuModuleLoadData", error);
+  if (status == TSR_OK) tsr_link_count(&link, counts);
   tsr_link_free(&link);
   if (status) return status;
   cu_result result = 0;

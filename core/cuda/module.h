@@ -28,9 +28,10 @@ typedef struct tsr_cuda_work {
 /* For all of these the device's context is current. */
 
 /* Loads the kernels for compute capability sm, unless they are loaded already. set: at most TSR_CUDA_MODULE_KERNELS_MAX
- * steps. TSR_NO_DEVICE: the library was built without nvcc, so that the image holds nothing. */
+ * steps. counts: where the code came from is added. TSR_NO_DEVICE: the library was built without nvcc, so that the image
+ * holds nothing. */
 tsr_status tsr_cuda_module_load(tsr_cuda_module *loaded, const cu_driver *driver, const tsr_steps *set, uint32_t sm,
-                                tsr_error *error) TSR_MUST_CHECK;
+                                tsr_code_counts *counts, tsr_error *error) TSR_MUST_CHECK;
 
 /* Enqueues a step's kernel. */
 tsr_status tsr_cuda_work_launch(const tsr_cuda_work *work, const cu_driver *driver, cu_function kernel,

@@ -154,10 +154,9 @@ static tsr_status wire_open(tsr_device *device, const uint8_t *name, uint32_t ra
   return status;
 }
 
-static tsr_status wire_exchange(tsr_wire *w, const tsr_wire_load *load, void *stream, tsr_error *error) {
-  tsr_status status = push(w, error);
-  if (status) return status;
-  status = check(nccl.group_start(), "ncclGroupStart", error);
+/* A column's parts, of and for every other rank. */
+static tsr_status add_column(const tsr_wire *w, const tsr_wire_load *load, void *stream, tsr_error *error) {
+  tsr_status status = TSR_OK;
   for (uint32_t i = 0; status == TSR_OK && i < w->size; i++) {
     if (i == w->rank) continue;
     if (load->out_bytes[i])
@@ -167,6 +166,15 @@ static tsr_status wire_exchange(tsr_wire *w, const tsr_wire_load *load, void *st
       status = check(nccl.receive(load->in[i], load->in_bytes[i], NCCL_INT8, (int)i, w->communicator, stream),
                      "ncclRecv", error);
   }
+  return status;
+}
+
+static tsr_status wire_exchange(tsr_wire *w, const tsr_wire_load *loads, uint32_t columns, void *stream,
+                                tsr_error *error) {
+  tsr_status status = push(w, error);
+  if (status) return status;
+  status = check(nccl.group_start(), "ncclGroupStart", error);
+  for (uint32_t c = 0; status == TSR_OK && c < columns; c++) status = add_column(w, &loads[c], stream, error);
   tsr_status ended = check(nccl.group_end(), "ncclGroupEnd", status ? NULL : error);
   w->stream = stream;
   w->is_launched = false;

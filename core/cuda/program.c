@@ -3,10 +3,12 @@
  * Programs of the cuda backend: the steps that a table has used, each linked with its parts. Steps of no table are in modules of
  * the device. Read next: link.h, module.h.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/cuda/device.h"
 #include "core/cuda/link.h"
+#include "core/cuda/linked.h"
 #include "core/kernels/bulk.h"
 #include "core/kernels/pool.h"
 
@@ -22,6 +24,7 @@ struct tsr_program {
   const tsr_composition *composition;
   made_step *made;
   uint32_t made_count;
+  char words[TSR_MESSAGE_BYTES + 128]; /* tsr_cuda_program_describe */
 };
 
 tsr_status tsr_cuda_program_create(tsr_device *device, const tsr_composition *composition, tsr_program **program,
@@ -54,7 +57,7 @@ static const made_step *find_made(const tsr_program *program, const tsr_step *st
 
 /* pre: the context is pushed. */
 static tsr_status load_step(tsr_program *program, const tsr_step *step, const tsr_link *link, tsr_error *error) {
-  const tsr_cuda_device *d = program->device;
+  tsr_cuda_device *d = program->device;
   const tsr_shape *shape = &program->composition->shape;
   if (link->kernels[0].stack_bytes) /* P-22: a bucket on the stack costs more time than the table gains */
     return tsr_fail(error, TSR_UNSUPPORTED,
@@ -69,10 +72,34 @@ static tsr_status load_step(tsr_program *program, const tsr_step *step, const ts
   if (status) return status;
   status = tsr_cuda_check(d->driver->module_function(&made.kernel, made.module, link->kernels[0].name),
                           "cuModuleGetFunction", error);
-  if (status)
+  if (status) {
     d->driver->module_unload(made.module);
-  else
-    longer[program->made_count++] = made;
+    return status;
+  }
+  longer[program->made_count++] = made;
+  tsr_link_count(link, &d->counts);
+  return TSR_OK;
+}
+
+/* Makes those steps that are not there, all of them at once. pre: the context is pushed. */
+static tsr_status make_steps(tsr_program *program, const tsr_step *const *steps, uint32_t count, tsr_error *error) {
+  const tsr_step *missing[TSR_LINKS_MAX];
+  tsr_link links[TSR_LINKS_MAX];
+  uint32_t left = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    bool is_there = find_made(program, steps[i]) != NULL;
+    for (uint32_t j = 0; j < left; j++) is_there |= missing[j] == steps[i];
+    if (is_there) continue;
+    if (left == TSR_LINKS_MAX)
+      return tsr_fail(error, TSR_BAD_ARGUMENT, "more than %d steps at a time", (int)TSR_LINKS_MAX);
+    missing[left++] = steps[i];
+  }
+  tsr_status status = tsr_cuda_link_steps(program->composition, missing, left, true, links, error);
+  if (status) return status;
+  for (uint32_t i = 0; i < left; i++) {
+    if (status == TSR_OK) status = load_step(program, missing[i], &links[i], error);
+    tsr_link_free(&links[i]);
+  }
   return status;
 }
 
@@ -82,31 +109,19 @@ enum { LINKED_TOGETHER = 2 };
 _Static_assert(TSR_BULK_insert == 0 && TSR_BULK_find == 1, "insert and find are linked together");
 _Static_assert(TSR_POOL_allocate == 0 && TSR_POOL_release == 1, "and allocate and release");
 
-static tsr_status make_first_steps(tsr_program *program, const tsr_step *steps, tsr_error *error) {
-  const tsr_shape *shape = &program->composition->shape;
-  tsr_kernels kernels;
-  tsr_link links[LINKED_TOGETHER] = {0};
-  tsr_status status = tsr_step_kernels(steps, LINKED_TOGETHER, shape->key_bits, shape->payload_bits, &kernels, error);
-  if (status == TSR_OK) status = tsr_cuda_link_each(&program->composition, 1, &kernels, shape->sm, true, links, error);
-  if (status) return status;
-  for (uint32_t i = 0; i < LINKED_TOGETHER; i++) {
-    if (status == TSR_OK) status = load_step(program, &steps[i], &links[i], error);
-    tsr_link_free(&links[i]);
-  }
-  return status;
-}
-
 /* Called when a step is used for the first time. pre: the context is pushed. */
 static tsr_status make_step(tsr_program *program, const tsr_step *step, tsr_error *error) {
-  const tsr_step *first = step->set->step;
+  const tsr_step *first = step->set->step, *both[LINKED_TOGETHER] = {&first[0], &first[1]};
   const bool is_first = step - first < LINKED_TOGETHER && !step->set->is_ordered;
-  tsr_link made = {0};
-  if (is_first && !find_made(program, &first[0]) && !find_made(program, &first[1]))
-    return make_first_steps(program, first, error);
-  tsr_status status = tsr_cuda_link_step(program->composition, step, true, &made, error);
-  if (status == TSR_OK) status = load_step(program, step, &made, error);
-  tsr_link_free(&made);
-  return status;
+  return is_first ? make_steps(program, both, LINKED_TOGETHER, error) : make_steps(program, &step, 1, error);
+}
+
+const char *tsr_cuda_program_describe(tsr_program *program) {
+  const tsr_code_counts *counts = &program->device->counts;
+  const char *fault = tsr_linked_fault();
+  snprintf(program->words, sizeof program->words, "%u linked ahead, %u cached, %u linked now%s%s", counts->ahead,
+           counts->cached, counts->made, *fault ? "; " : "", fault);
+  return program->words;
 }
 
 /* ---- Steps ----------------------------------------------------------------------------------- */
@@ -132,17 +147,19 @@ static tsr_status find_kernel(tsr_cuda_device *d, tsr_program *program, const ts
   }
   tsr_cuda_module *module;
   status = find_module(d, step->set, &module, error);
-  if (status == TSR_OK) status = tsr_cuda_module_load(module, d->driver, step->set, d->base.info.sm, error);
+  if (status == TSR_OK) status = tsr_cuda_module_load(module, d->driver, step->set, d->base.info.sm, &d->counts, error);
   if (status == TSR_OK) *kernel = module->kernel[step - step->set->step];
   return status;
 }
 
-tsr_status tsr_cuda_prepare(tsr_device *device, tsr_program *program, const tsr_step *step, tsr_error *error) {
+tsr_status tsr_cuda_prepare(tsr_device *device, tsr_program *program, const tsr_step *const *steps, uint32_t count,
+                            tsr_error *error) {
   tsr_cuda_device *d = tsr_cuda_of(device);
   cu_function kernel;
   tsr_status status = tsr_cuda_push(d, error);
   if (status) return status;
-  status = find_kernel(d, program, step, &kernel, error);
+  if (program) status = make_steps(program, steps, count, error);
+  for (uint32_t i = 0; status == TSR_OK && i < count; i++) status = find_kernel(d, program, steps[i], &kernel, error);
   tsr_status popped = tsr_cuda_pop(d, 0, "", status ? NULL : error);
   return status ? status : popped;
 }

@@ -42,7 +42,8 @@ static tsr_status load_kernels(meter *m, tsr_error *error) {
   tsr_step steps[ROWS] = {{.set = NULL}};
   for (size_t i = 0; i < ROWS; i++) steps[i].kernel = row_kernels[i].symbol;
   const tsr_steps set = {.images = tsr_roofline_images, .step = steps, .count = ROWS};
-  return tsr_cuda_module_load(&m->module, m->driver, &set, m->device->info.sm, error);
+  tsr_code_counts counts = {0};
+  return tsr_cuda_module_load(&m->module, m->driver, &set, m->device->info.sm, &counts, error);
 }
 
 static tsr_status launch(meter *m, const row_kernel *kernel, uint64_t accesses, uint64_t seed, tsr_error *error) {

@@ -93,8 +93,7 @@ tsr_status tsr_balance_choose(tsr_shards *s, uint64_t capacity, tsr_error *error
     const tsr_status waited = device->backend->synchronize(device, m->streams[TSR_LEG_SPLIT], status ? NULL : error);
     if (status == TSR_OK) status = waited;
   }
-  status = x->agree(x, status, error);
-  if (status == TSR_OK) status = x->gather(x, counts, BINS, error);
+  status = x->gather(x, counts, BINS, status, error);
   if (status == TSR_OK) choose(s, counts, capacity);
   free(counts);
   return status;

@@ -26,8 +26,6 @@ static tsr_status begin(tsr_task *task) {
     tsr_device *device = tsr_device_of(&task->s->members[i]);
     status = device->backend->synchronize(device, task->parts[i].call.stream, task->error);
   }
-  status = task->x->agree(task->x, status, task->error);
-  if (status) return status;
   const uint64_t most = tsr_task_max_part(task);
   tsr_task_row mine = {.op = task->parts->op,
                        .rounds = (most + task->share - 1) / task->share,
@@ -35,10 +33,9 @@ static tsr_status begin(tsr_task *task) {
                                : task->question_bytes[TSR_VALUES] ? TSR_TASK_ITEMS_WITH_VALUES
                                                                   : TSR_TASK_ITEMS};
   for (uint32_t a = 0; a < TSR_ANSWERS; a++) mine.wanted |= (uint64_t)(task->answers[a].bytes != 0) << a;
-  status = task->x->agree(task->x, tsr_fold_sample(task, &mine), task->error);
-  if (status) return status;
-  for (uint32_t i = 0; i < task->x->here; i++) task->rows[task->x->first + i] = mine;
-  status = task->x->gather(task->x, (uint64_t *)task->rows, sizeof *task->rows / sizeof(uint64_t), task->error);
+  if (status == TSR_OK) status = tsr_fold_sample(task, &mine);
+  for (uint32_t i = 0; task->rows && i < task->x->here; i++) task->rows[task->x->first + i] = mine;
+  status = task->x->gather(task->x, (uint64_t *)task->rows, sizeof *task->rows / sizeof(uint64_t), status, task->error);
   uint64_t wanted = mine.wanted, kind = mine.kind;
   task->rounds = 0;
   for (uint32_t i = 0; status == TSR_OK && i < task->x->members; i++) {
@@ -108,8 +105,7 @@ static tsr_status run_chunks(tsr_table *t, const tsr_request *parts, bool stays,
    * its end. */
   for (uint64_t round = 0; status == TSR_OK && round < task.rounds; round++) {
     const uint32_t flight = (uint32_t)(round % TSR_FLIGHTS);
-    status = tsr_chunk_split(&task, flight, round);
-    if (status == TSR_OK) status = tsr_chunk_travel(&task, flight);
+    status = tsr_chunk_travel(&task, flight, tsr_chunk_split(&task, flight, round));
     *has_worked = *has_worked || status == TSR_OK;
     if (status == TSR_OK) status = tsr_chunk_work(&task, flight);
     if (status == TSR_OK && has_answers && round)
@@ -150,7 +146,7 @@ static tsr_status retrieve(tsr_table *t, const tsr_request *parts, tsr_error *er
   for (uint64_t round = 0; status == TSR_OK && any_wanted && round < task.rounds; round++) {
     const uint32_t flight = (uint32_t)(round % TSR_FLIGHTS);
     status = tsr_chunk_split(&task, flight, round);
-    if (status == TSR_OK) status = tsr_chunk_retrieve(&task, flight, sizes, sizes + members * members);
+    status = tsr_chunk_retrieve(&task, flight, status, sizes, sizes + members * members);
   }
   if (task.rows) status = end(&task, status);
   tsr_task_free(&task);

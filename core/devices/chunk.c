@@ -90,8 +90,7 @@ static tsr_status read_sizes(const tsr_task *task, uint32_t member, const tsr_fl
 static tsr_status share_sizes(const tsr_task *task, uint32_t flight, tsr_status status) {
   const uint32_t members = task->x->members;
   uint64_t *sizes = task->sizes[flight], *back = task->back[flight];
-  status = task->x->agree(task->x, status, task->error);
-  if (status == TSR_OK) status = task->x->gather(task->x, sizes, members, task->error);
+  status = task->x->gather(task->x, sizes, members, status, task->error);
   for (uint32_t from = 0; from < members; from++)
     for (uint32_t to = 0; to < members; to++) back[to * members + from] = sizes[from * members + to];
   return status;
@@ -152,20 +151,21 @@ tsr_status tsr_chunk_split(const tsr_task *task, uint32_t flight, uint64_t round
     status = scatter_part(task, i, flight);
     if (status == TSR_OK) status = tsr_task_end_leg(task, m, &m->flights[flight], TSR_LEG_SPLIT);
   }
-  return task->x->agree(task->x, status, task->error);
+  return status;
 }
 
 /* ---- Legs 2 and 3: travel and work ----------------------------------------------------------- */
 
-tsr_status tsr_chunk_travel(const tsr_task *task, uint32_t flight) {
-  tsr_status status = tsr_task_meet(task, flight, TSR_LEG_SPLIT, TSR_LEG_TRAVEL);
+tsr_status tsr_chunk_travel(const tsr_task *task, uint32_t flight, tsr_status status) {
+  tsr_way ways[TSR_QUESTIONS];
+  uint32_t columns = 0;
+  if (status == TSR_OK) status = tsr_task_meet(task, flight, TSR_LEG_SPLIT, TSR_LEG_TRAVEL);
   for (uint32_t i = 0; status == TSR_OK && i < task->x->here; i++)
     status = tsr_task_begin_leg(task, &task->s->members[i], &task->s->members[i].flights[flight], TSR_LEG_TRAVEL);
   status = task->x->agree(task->x, status, task->error);
-  for (uint32_t c = 0; status == TSR_OK && c < TSR_QUESTIONS; c++)
-    if (task->question_bytes[c])
-      status = tsr_task_exchange(task, flight, tsr_way_of_question(task, (tsr_column)c), task->sizes[flight],
-                                 TSR_LEG_TRAVEL);
+  for (uint32_t c = 0; c < TSR_QUESTIONS; c++)
+    if (task->question_bytes[c]) ways[columns++] = tsr_way_of_question(task, (tsr_column)c);
+  if (status == TSR_OK) status = tsr_task_exchange(task, flight, ways, columns, task->sizes[flight], TSR_LEG_TRAVEL);
   for (uint32_t i = 0; status == TSR_OK && i < task->x->here; i++)
     status = tsr_task_end_leg(task, &task->s->members[i], &task->s->members[i].flights[flight], TSR_LEG_TRAVEL);
   return status;
@@ -281,6 +281,8 @@ static tsr_status put_in_order(const tsr_task *task, uint32_t member, uint32_t f
 }
 
 tsr_status tsr_chunk_bring_back(const tsr_task *task, uint32_t flight) {
+  tsr_way ways[TSR_ANSWERS];
+  uint32_t columns = 0;
   tsr_status status = tsr_task_meet(task, flight, TSR_LEG_WORK, TSR_LEG_RETURN);
   for (uint32_t a = 0; a < TSR_ANSWERS; a++)
     for (uint32_t i = 0;
@@ -290,10 +292,9 @@ tsr_status tsr_chunk_bring_back(const tsr_task *task, uint32_t flight) {
     }
   if (status == TSR_OK) status = tsr_task_begin_return(task, flight, false);
   status = task->x->agree(task->x, status, task->error);
-  for (uint32_t a = 0; status == TSR_OK && a < TSR_ANSWERS; a++)
-    if (task->answers[a].bytes)
-      status =
-          tsr_task_exchange(task, flight, tsr_way_of_answer(task, (tsr_answer)a), task->back[flight], TSR_LEG_RETURN);
+  for (uint32_t a = 0; a < TSR_ANSWERS; a++)
+    if (task->answers[a].bytes) ways[columns++] = tsr_way_of_answer(task, (tsr_answer)a);
+  if (status == TSR_OK) status = tsr_task_exchange(task, flight, ways, columns, task->back[flight], TSR_LEG_RETURN);
   if (status == TSR_OK) status = tsr_task_begin_return(task, flight, true);
   for (uint32_t i = 0; status == TSR_OK && i < task->x->here; i++) {
     tsr_member *m = &task->s->members[i];

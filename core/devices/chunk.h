@@ -19,7 +19,8 @@ tsr_runs tsr_chunk_runs(const tsr_task *task, const tsr_flight *flight);
 tsr_status tsr_chunk_fetch(const tsr_task *task, uint32_t member, tsr_flight *flight, tsr_column column) TSR_MUST_CHECK;
 
 tsr_status tsr_chunk_split(const tsr_task *task, uint32_t flight, uint64_t round) TSR_MUST_CHECK;
-tsr_status tsr_chunk_travel(const tsr_task *task, uint32_t flight) TSR_MUST_CHECK;
+/* status: how the split went in this process, which the others learn here. */
+tsr_status tsr_chunk_travel(const tsr_task *task, uint32_t flight, tsr_status status) TSR_MUST_CHECK;
 tsr_status tsr_chunk_work(const tsr_task *task, uint32_t flight) TSR_MUST_CHECK;
 tsr_status tsr_chunk_bring_back(const tsr_task *task, uint32_t flight) TSR_MUST_CHECK;
 

@@ -28,16 +28,6 @@ struct tsr_group {
 
 /* ---- The transport --------------------------------------------------------------------------- */
 
-static tsr_status gather(tsr_transport *x, uint64_t *rows, uint32_t words, tsr_error *error) {
-  tsr_mail mail = {.out = {NULL}};
-  for (uint32_t i = 0; i < x->members; i++) {
-    mail.out[i] = rows + (size_t)x->first * words;
-    mail.in[i] = rows + (size_t)i * words;
-    mail.out_bytes[i] = mail.in_bytes[i] = words * sizeof *rows;
-  }
-  return tsr_mesh_exchange(&x->group->mesh, &mail, error);
-}
-
 /* What a process tells of its own work. All return the sentence of the first process that failed. */
 static tsr_status agree(tsr_transport *x, tsr_status status, tsr_error *error) {
   tsr_error mine = {.status = status}, theirs[TSR_DEVICES_MAX];
@@ -69,6 +59,36 @@ static tsr_status agree(tsr_transport *x, tsr_status status, tsr_error *error) {
   return TSR_OK;
 }
 
+/* A row goes with the status of its process behind it. Where one has failed, all know, and learn why. */
+static tsr_status gather(tsr_transport *x, uint64_t *rows, uint32_t words, tsr_status status, tsr_error *error) {
+  const size_t row = words + 1;
+  tsr_mail mail = {.out = {NULL}};
+  if (x->group->mesh.is_broken && status) return status;
+  uint64_t *all = calloc(x->members * row, sizeof *all), *mine = all + x->first * row;
+  if (!all) {
+    tsr_error why;
+    tsr_fail(&why, TSR_NO_MEMORY, "no memory for numbers of %u ranks", x->members);
+    if (error) *error = why;
+    return tsr_mesh_break(&x->group->mesh, &why);
+  }
+  if (status == TSR_OK) memcpy(mine, rows + (size_t)x->first * words, words * sizeof *rows);
+  mine[words] = (uint64_t)status;
+  for (uint32_t i = 0; i < x->members; i++) {
+    mail.out[i] = mine;
+    mail.in[i] = all + i * row;
+    mail.out_bytes[i] = mail.in_bytes[i] = row * sizeof *all;
+  }
+  const tsr_status passed = tsr_mesh_exchange(&x->group->mesh, &mail, status ? NULL : error);
+  bool has_failed = status != TSR_OK;
+  for (uint32_t i = 0; passed == TSR_OK && i < x->members; i++) {
+    has_failed = has_failed || (i != x->first && all[i * row + words]);
+    if (i != x->first && status == TSR_OK) memcpy(rows + (size_t)i * words, all + i * row, words * sizeof *rows);
+  }
+  free(all);
+  if (passed) return status ? status : passed;
+  return has_failed ? agree(x, status, error) : TSR_OK;
+}
+
 /* Waits until a wire is ready, while all processes are there. A failure, also an earlier one, ends the group at once,
  * because the others wait for what this process does not send. */
 static tsr_status finish_wire(tsr_group *g, tsr_error before, tsr_error *error) {
@@ -89,11 +109,8 @@ static tsr_status finish_wire(tsr_group *g, tsr_error before, tsr_error *error) 
   return status;
 }
 
-/* Copies from device to device, or by sockets if the memory is the host's. */
-static tsr_status exchange(tsr_transport *x, const tsr_parcels *p, tsr_error *error) {
-  tsr_group *g = x->group;
-  tsr_device *device = x->devices[0];
-  const tsr_wires *wires = device->backend->wires;
+/* What a column of this process sends and gets. */
+static tsr_mail mail_of(const tsr_transport *x, const tsr_parcels *p) {
   tsr_mail mail = {.out = {NULL}};
   uint64_t before = 0, arrived = 0;
   const uint32_t me = x->first, n = x->members;
@@ -107,10 +124,22 @@ static tsr_status exchange(tsr_transport *x, const tsr_parcels *p, tsr_error *er
     arrived += in;
   }
   mail.out_bytes[me] = mail.in_bytes[me] = 0;
-  if (!wires || n == 1) return tsr_mesh_exchange(&g->mesh, &mail, error);
+  return mail;
+}
+
+/* Copies from device to device, or by sockets if the memory is the host's. */
+static tsr_status exchange(tsr_transport *x, const tsr_parcels *parcels, uint32_t columns, tsr_error *error) {
+  tsr_group *g = x->group;
+  const tsr_wires *wires = x->devices[0]->backend->wires;
+  tsr_mail mails[TSR_PARCELS_MAX];
+  tsr_status status = TSR_OK;
+  for (uint32_t c = 0; c < columns; c++) mails[c] = mail_of(x, &parcels[c]);
+  for (uint32_t c = 0; status == TSR_OK && (!wires || x->members == 1) && c < columns; c++)
+    status = tsr_mesh_exchange(&g->mesh, &mails[c], error);
+  if (!wires || x->members == 1 || !columns) return status;
   if (!g->wire) return tsr_mesh_watch(&g->mesh, 0, error); /* it was lost, and why is known */
   tsr_error why = {TSR_OK, ""};
-  why.status = wires->exchange(g->wire, &mail, p->streams[0], &why);
+  why.status = wires->exchange(g->wire, mails, columns, parcels->streams[0], &why);
   return finish_wire(g, why, error);
 }
 
@@ -207,7 +236,7 @@ tsr_status tsr_group_add_up(tsr_group *group, uint32_t count, uint64_t *numbers,
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_group_add_up needs a group and at most %d numbers", MOST);
   tsr_transport all = {.members = group->mesh.size, .first = group->mesh.rank, .here = 1, .group = group};
   memcpy(rows + (size_t)all.first * count, numbers, count * sizeof *numbers);
-  const tsr_status status = gather(&all, rows, count, error);
+  const tsr_status status = gather(&all, rows, count, TSR_OK, error);
   for (uint32_t i = 0; status == TSR_OK && i < all.members; i++)
     for (uint32_t j = 0; i != all.first && j < count; j++) numbers[j] += rows[(size_t)i * count + j];
   return status;
@@ -274,7 +303,7 @@ static tsr_status compare(tsr_table *t, tsr_error *error) {
                                  bins,
                                  tsr_composition_value_bytes(t->store.composition)};
   memcpy(mine, words, sizeof words);
-  tsr_status status = gather(x, rows, WORDS, error);
+  tsr_status status = gather(x, rows, WORDS, TSR_OK, error);
   for (uint32_t i = 0; status == TSR_OK && i < x->members; i++)
     if (memcmp(rows + (size_t)i * WORDS, words, sizeof words) != 0)
       status =
@@ -307,7 +336,7 @@ static tsr_status connect_devices(tsr_group *g, tsr_table *t, tsr_error *error) 
   }
   status = agree(x, status, error);
   if (status || !is_new) return status;
-  status = gather(x, rows, WORDS, error);
+  status = gather(x, rows, WORDS, TSR_OK, error);
   if (status == TSR_OK)
     status = backend->wires->open(g->device, (const uint8_t *)rows, x->first, x->members, &g->wire, error);
   status = agree(x, status, error);

@@ -104,7 +104,7 @@ static tsr_status share_counts(tsr_transport *x, uint64_t mine, const tsr_join_r
     own[2] = rows->missing;
     own[3] = rows->saturates;
   }
-  const tsr_status status = x->gather(x, words, WORDS, error);
+  const tsr_status status = x->gather(x, words, WORDS, TSR_OK, error);
   *s = (share){.all = 0};
   for (uint32_t i = 0; i < x->members; i++) {
     const uint64_t *row = words + (size_t)i * WORDS;
@@ -122,7 +122,7 @@ static tsr_status share_overflows(tsr_transport *x, uint64_t mine, const tsr_joi
                                   tsr_error *error) {
   uint64_t words[TSR_DEVICES_MAX] = {0}, all = 0;
   words[x->first] = mine;
-  const tsr_status status = x->gather(x, words, 1, error);
+  const tsr_status status = x->gather(x, words, 1, TSR_OK, error);
   for (uint32_t i = 0; i < x->members; i++) all += words[i];
   if (status || !rows || !rows->room) return status;
   if (rows->overflowed) *rows->overflowed = all;

@@ -6,12 +6,13 @@
  */
 #include "core/devices/transport.h"
 
-static tsr_status gather(tsr_transport *transport, uint64_t *rows, uint32_t words, tsr_error *error) {
+static tsr_status gather(tsr_transport *transport, uint64_t *rows, uint32_t words, tsr_status status,
+                         tsr_error *error) {
   (void)transport;
   (void)rows;
   (void)words;
   (void)error;
-  return TSR_OK;
+  return status;
 }
 
 static tsr_status agree(tsr_transport *transport, tsr_status status, tsr_error *error) {
@@ -20,7 +21,7 @@ static tsr_status agree(tsr_transport *transport, tsr_status status, tsr_error *
   return status;
 }
 
-static tsr_status exchange(tsr_transport *x, const tsr_parcels *p, tsr_error *error) {
+static tsr_status exchange_column(const tsr_transport *x, const tsr_parcels *p, tsr_error *error) {
   tsr_status status = TSR_OK;
   for (uint32_t to = 0; to < x->members; to++) {
     uint64_t arrived = 0;
@@ -36,6 +37,12 @@ static tsr_status exchange(tsr_transport *x, const tsr_parcels *p, tsr_error *er
       arrived += items;
     }
   }
+  return status;
+}
+
+static tsr_status exchange(tsr_transport *x, const tsr_parcels *parcels, uint32_t columns, tsr_error *error) {
+  tsr_status status = TSR_OK;
+  for (uint32_t c = 0; status == TSR_OK && c < columns; c++) status = exchange_column(x, &parcels[c], error);
   return status;
 }
 

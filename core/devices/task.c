@@ -45,12 +45,16 @@ static bool is_ordered(const tsr_task *task) {
              .order != TSR_ORDER_NONE;
 }
 
-/* While a chunk is worked on, the next one is split. More chunks than two gain nothing, and each costs the host time, which is all that a small one costs. But
- * an order needs all items at once: pages that are filled for each chunk are read and written for each. */
+/* While a chunk is worked on, the next one is split. Each chunk costs the host time, which is all that a small one costs, so
+ * two are enough where a kernel that works also sends. Between processes the first chunk's way out and the last one's back
+ * are beside no work, and four make them half as long. But an order needs all items at once: pages that are filled for each
+ * chunk are read and written for each. */
 static uint64_t share_of(const tsr_task *task, bool is_sparing) {
-  enum { CHUNKS = 2, LEAST = 2 << 20, MOST = 32 << 20 };
+  enum { CHUNKS = 2, CHUNKS_BY_WIRE = 4, LEAST = 2 << 20, MOST = 32 << 20 };
+  const bool goes_by_wire = task->x->group && task->t->backend->wires;
   if (task->s->chunk != TSR_CHUNK_AUTO) return task->s->chunk > task->x->here ? task->s->chunk / task->x->here : 1;
-  const uint64_t chunks = task->is_ordered ? 1 : CHUNKS, most = task->is_ordered && !is_sparing ? TSR_PIECE_MAX : MOST;
+  const uint64_t chunks = task->is_ordered ? 1 : goes_by_wire ? CHUNKS_BY_WIRE : CHUNKS;
+  const uint64_t most = task->is_ordered && !is_sparing ? TSR_PIECE_MAX : MOST;
   const uint64_t part = (tsr_task_max_part(task) + chunks - 1) / chunks;
   return part < LEAST ? LEAST : part > most ? most : part;
 }
@@ -312,20 +316,34 @@ static void add_sent(const tsr_task *task, const uint64_t *sizes, uint32_t item_
   if (task->s->measures && is_hidden) task->s->phases.hidden_bytes += most * item_bytes;
 }
 
-tsr_status tsr_task_exchange(const tsr_task *task, uint32_t flight, tsr_way w, const uint64_t *sizes, tsr_leg leg) {
+_Static_assert((int)TSR_QUESTIONS <= (int)TSR_PARCELS_MAX && (int)TSR_ANSWERS <= (int)TSR_PARCELS_MAX,
+               "all columns travel at once");
+
+/* The two ends of a column, of all members here. */
+typedef struct ends {
+  const void *from[TSR_DEVICES_MAX];
+  void *to[TSR_DEVICES_MAX];
+} ends;
+
+tsr_status tsr_task_exchange(const tsr_task *task, uint32_t flight, const tsr_way *ways, uint32_t columns,
+                             const uint64_t *sizes, tsr_leg leg) {
   const bool returns = leg == TSR_LEG_RETURN;
-  const void *sources[TSR_DEVICES_MAX];
-  void *targets[TSR_DEVICES_MAX], *streams[TSR_DEVICES_MAX];
+  ends of[TSR_PARCELS_MAX];
+  tsr_parcels parcels[TSR_PARCELS_MAX];
+  void *streams[TSR_DEVICES_MAX];
   if (task->stays) return TSR_OK;
-  add_sent(task, sizes, w.bytes, task->sends && returns);
+  for (uint32_t c = 0; c < columns; c++) add_sent(task, sizes, ways[c].bytes, task->sends && returns);
   if (task->x->is_direct) return TSR_OK;
   for (uint32_t i = 0; i < task->x->here; i++) {
     const tsr_member *m = &task->s->members[i];
     const tsr_flight *k = &m->flights[flight];
-    sources[i] = memory_at(k, returns ? w.shards : w.members);
-    targets[i] = memory_at(k, returns ? w.members : w.shards);
     streams[i] = m->streams[leg];
+    for (uint32_t c = 0; c < columns; c++) {
+      of[c].from[i] = memory_at(k, returns ? ways[c].shards : ways[c].members);
+      of[c].to[i] = memory_at(k, returns ? ways[c].members : ways[c].shards);
+    }
   }
-  const tsr_parcels parcels = {sources, targets, sizes, w.bytes, streams};
-  return task->x->exchange(task->x, &parcels, task->error);
+  for (uint32_t c = 0; c < columns; c++)
+    parcels[c] = (tsr_parcels){of[c].from, of[c].to, sizes, ways[c].bytes, streams};
+  return task->x->exchange(task->x, parcels, columns, task->error);
 }

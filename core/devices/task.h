@@ -116,10 +116,10 @@ void tsr_task_number_shards(const tsr_task *task, uint32_t member, const uint64_
  * reach it, otherwise at the beginning or the end of the column's way. */
 void tsr_task_locate(const tsr_task *task, uint32_t member, uint32_t flight, tsr_way way, const uint64_t *sizes,
                      void **at);
-/* Carries one column of all members here, unless their kernels have written it to the other shards. In the leg
- * TSR_LEG_RETURN it goes from the shards to the members, otherwise to the shards. sizes: from each to each, in that
+/* Carries columns of all members here, unless their kernels have written them to the other shards. In the leg
+ * TSR_LEG_RETURN they go from the shards to the members, otherwise to the shards. sizes: from each to each, in that
  * direction. */
-tsr_status tsr_task_exchange(const tsr_task *task, uint32_t flight, tsr_way way, const uint64_t *sizes, tsr_leg leg)
-    TSR_MUST_CHECK;
+tsr_status tsr_task_exchange(const tsr_task *task, uint32_t flight, const tsr_way *ways, uint32_t columns,
+                             const uint64_t *sizes, tsr_leg leg) TSR_MUST_CHECK;
 
 #endif

@@ -22,6 +22,7 @@ typedef struct tsr_parcels {
   uint32_t item_bytes;
   void *const *streams; /* of the members that receive; the copies go in their order */
 } tsr_parcels;
+enum { TSR_PARCELS_MAX = 6 }; /* columns of one exchange */
 
 typedef struct tsr_transport tsr_transport;
 struct tsr_transport {
@@ -29,11 +30,12 @@ struct tsr_transport {
   uint32_t members, first, here;        /* in all; the first of this process, and how many it has */
   tsr_device *devices[TSR_DEVICES_MAX]; /* of those here */
   bool is_direct; /* all members are here, and their kernels reach each other's memory: nothing has to be exchanged */
-  /* rows: `words` numbers of each member. The caller sets those of the members here; those of the others are filled in.
-   * An error of another process is an error here too. */
-  tsr_status (*gather)(tsr_transport *transport, uint64_t *rows, uint32_t words, tsr_error *error);
-  tsr_status (*exchange)(tsr_transport *transport, const tsr_parcels *parcels, tsr_error *error);
-  /* Gives this process's status; if any process has failed, all return a failure. */
+  /* rows: `words` numbers of each member. The caller sets those of the members here; those of the others are filled in. It
+   * gives this process's status as well: if any process has failed, all return a failure, and rows may be NULL. */
+  tsr_status (*gather)(tsr_transport *transport, uint64_t *rows, uint32_t words, tsr_status status, tsr_error *error);
+  /* All columns at once: what is sent waits for its turn once. */
+  tsr_status (*exchange)(tsr_transport *transport, const tsr_parcels *parcels, uint32_t columns, tsr_error *error);
+  /* The same without numbers. */
   tsr_status (*agree)(tsr_transport *transport, tsr_status status, tsr_error *error);
 };
 

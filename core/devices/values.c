@@ -8,10 +8,10 @@
 #include "core/table/single.h"
 
 /* How many values each member gets from each shard for this chunk, by the caller's offsets, which a count has made. */
-static tsr_status size_values(const tsr_task *task, uint32_t flight, uint64_t *wants, uint64_t *firsts) {
+static tsr_status size_values(const tsr_task *task, uint32_t flight, tsr_status status, uint64_t *wants,
+                              uint64_t *firsts) {
   const uint32_t members = task->x->members;
   uint64_t ends[TSR_DEVICES_MAX + 1];
-  tsr_status status = TSR_OK;
   for (uint32_t i = 0; status == TSR_OK && i < task->x->here; i++) {
     const tsr_member *m = &task->s->members[i];
     tsr_flight *k = &task->s->members[i].flights[flight];
@@ -34,8 +34,7 @@ static tsr_status size_values(const tsr_task *task, uint32_t flight, uint64_t *w
     for (uint32_t from = 0; status == TSR_OK && from < members; from++)
       wants[(task->x->first + i) * members + from] = ends[from + 1] - ends[from];
   }
-  status = task->x->agree(task->x, status, task->error);
-  return status ? status : task->x->gather(task->x, wants, members, task->error);
+  return task->x->gather(task->x, wants, members, status, task->error);
 }
 
 static tsr_status retrieve_member(const tsr_task *task, uint32_t member, tsr_flight *k, uint64_t values) {
@@ -82,11 +81,13 @@ static tsr_status spread(const tsr_task *task, uint32_t member, uint32_t flight,
                        TSR_LEG_RETURN);
 }
 
-tsr_status tsr_chunk_retrieve(const tsr_task *task, uint32_t flight, uint64_t *wants, uint64_t *back) {
+tsr_status tsr_chunk_retrieve(const tsr_task *task, uint32_t flight, tsr_status status, uint64_t *wants,
+                              uint64_t *back) {
   const uint32_t members = task->x->members;
   uint64_t firsts[TSR_DEVICES_MAX], counts[TSR_DEVICES_MAX] = {0};
-  tsr_status status = size_values(task, flight, wants, firsts);
-  if (status == TSR_OK) status = tsr_chunk_travel(task, flight);
+  const tsr_way way = tsr_way_of_values(task);
+  status = size_values(task, flight, status, wants, firsts);
+  if (status == TSR_OK) status = tsr_chunk_travel(task, flight, status);
   for (uint32_t to = 0; to < members; to++)
     for (uint32_t from = 0; from < members; from++) back[from * members + to] = wants[to * members + from];
   for (uint32_t i = 0; status == TSR_OK && i < task->x->here; i++) {
@@ -101,7 +102,7 @@ tsr_status tsr_chunk_retrieve(const tsr_task *task, uint32_t flight, uint64_t *w
                               counts[i] * task->answer_bytes[TSR_FOUND_VALUES]);
   if (status == TSR_OK) status = tsr_task_begin_return(task, flight, false);
   status = task->x->agree(task->x, status, task->error);
-  if (status == TSR_OK) status = tsr_task_exchange(task, flight, tsr_way_of_values(task), back, TSR_LEG_RETURN);
+  if (status == TSR_OK) status = tsr_task_exchange(task, flight, &way, 1, back, TSR_LEG_RETURN);
   if (status == TSR_OK) status = tsr_task_begin_return(task, flight, true);
   for (uint32_t i = 0; status == TSR_OK && i < task->x->here; i++) {
     tsr_member *m = &task->s->members[i];

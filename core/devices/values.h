@@ -10,6 +10,7 @@
 
 /* After tsr_chunk_split: travels, retrieves and brings back. The caller's offsets say where the values of each item begin.
  * wants, back: members * members numbers each, for the sizes of the exchange. */
-tsr_status tsr_chunk_retrieve(const tsr_task *task, uint32_t flight, uint64_t *wants, uint64_t *back) TSR_MUST_CHECK;
+tsr_status tsr_chunk_retrieve(const tsr_task *task, uint32_t flight, tsr_status status, uint64_t *wants, uint64_t *back)
+    TSR_MUST_CHECK;
 
 #endif

@@ -18,7 +18,7 @@ tsr_status tsr_shards_add_up(tsr_shards *s, uint64_t *number, tsr_error *error) 
   tsr_transport *x = &s->transport;
   uint64_t rows[TSR_DEVICES_MAX] = {0}; /* the first member here has the sum over all members here */
   rows[x->first] = *number;
-  tsr_status status = x->gather(x, rows, 1, error);
+  tsr_status status = x->gather(x, rows, 1, TSR_OK, error);
   if (status) return status;
   *number = 0;
   for (uint32_t i = 0; i < x->members; i++) *number += rows[i];
@@ -46,11 +46,15 @@ void tsr_shards_describe(const tsr_table *t, tsr_table_info *info) {
   tsr_single_describe(s->members[0].shard, info);
   info->backend_reason = t->reason;
   info->slots = info->buckets = info->bytes = 0;
+  info->code_counts = (tsr_code_counts){0};
   for (uint32_t i = 0; i < s->transport.here; i++) {
     tsr_table_info one;
     if (!s->members[i].shard) continue;
     tsr_single_describe(s->members[i].shard, &one);
     info->bytes += one.bytes;
+    info->code_counts.ahead += one.code_counts.ahead;
+    info->code_counts.cached += one.code_counts.cached;
+    info->code_counts.made += one.code_counts.made;
     if (i >= tsr_shards_holders(s)) continue;
     capacity += one.capacity;
     info->slots += one.slots;
@@ -191,7 +195,7 @@ static tsr_status pass_around(tsr_table *t, const uint64_t *rows, const void *mi
     for (uint32_t i = 0; i < n; i++) sizes[(i + k) % n * n + i] = rows[(i + k) % n];
     const void *from[] = {mine};
     void *to[] = {all + before * item_bytes}, *streams[] = {NULL};
-    status = x->exchange(x, &(tsr_parcels){from, to, sizes, item_bytes, streams}, error);
+    status = x->exchange(x, &(tsr_parcels){from, to, sizes, item_bytes, streams}, 1, error);
     memset(sizes, 0, (size_t)n * n * sizeof *sizes);
   }
   free(sizes);
@@ -229,8 +233,7 @@ static tsr_status write_out_of_group(tsr_table *t, void *keys, void *values, tsr
   if (status == TSR_OK) status = t->backend->allocate(t->device, size * value_bytes, &my_values, error);
   if (status == TSR_OK && size)
     status = tsr_single_write_out(shard, size, my_keys, value_bytes ? my_values : NULL, error);
-  status = x->agree(x, status, error);
-  if (status == TSR_OK) status = x->gather(x, rows, 1, error);
+  status = x->gather(x, rows, 1, status, error);
   if (status == TSR_OK) status = tsr_shards_pass_column(t, rows, my_keys, keys, key_bytes, error);
   if (status == TSR_OK && value_bytes) status = tsr_shards_pass_column(t, rows, my_values, values, value_bytes, error);
   if (my_keys) t->backend->free(t->device, my_keys);

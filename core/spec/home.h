@@ -9,7 +9,14 @@
 #include <limits.h>
 #include <stdbool.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Writes "<folder>/<name>", without links. False if the folder is not known or the path is too long. */
 bool tsr_home_path(const char *name, char path[PATH_MAX]);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

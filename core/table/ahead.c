@@ -43,15 +43,16 @@ static void open_device(task *t) {
   if (tsr_cuda_backend.open(t->ahead->number, &t->ahead->device, NULL)) t->ahead->device = NULL;
 }
 
+/* What was linked ahead needs no linker. */
 static void load_linker(task *t) {
   (void)t;
-  const tsr_status status = tsr_cuda_linker(NULL);
+  const tsr_status status = tsr_cuda_has_code(NULL);
   (void)status;
 }
 
 static void link_call(task *t) {
   tsr_device_info info = {.size = sizeof info};
-  if (tsr_cuda_linker(NULL) || tsr_device_describe(t->ahead->number, &info, NULL)) return;
+  if (tsr_device_describe(t->ahead->number, &info, NULL)) return;
   const tsr_status status = tsr_spec_prepare(t->spec, &t->ahead->options, info.sm, t->call, NULL, NULL);
   (void)status;
 }

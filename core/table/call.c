@@ -117,6 +117,7 @@ static const obstacle obstacles[] = {
     {ANY_CALL, grows, NULL, TSR_HAS_GROWTH},
     {ANY_CALL, uses_rows, NULL, TSR_HAS_VALUE_BYTES},
     {TSR_CALL_NUMBERS, NULL, "it waits, to see which numbers there are: call it before or after", TSR_HAS_NOTHING},
+    {TSR_CALL_PACK, NULL, "the code that makes keys of columns may have to be loaded: call it before", TSR_HAS_NOTHING},
     {TSR_BULK_insert, counts_numbers, NULL, TSR_HAS_KEEPS_NUMBERS},
     {TSR_BULK_find_or_insert, counts_numbers, NULL, TSR_HAS_KEEPS_NUMBERS},
     {TSR_BULK_insert, evicts, NULL, TSR_HAS_EVICTS},

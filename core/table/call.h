@@ -17,6 +17,7 @@ enum {
   TSR_CALL_BUILD,
   TSR_CALL_PARTS,
   TSR_CALL_NUMBERS, /* that waits for an index */
+  TSR_CALL_PACK,    /* of keys of several columns */
   TSR_CALLS
 };
 

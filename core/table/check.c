@@ -16,11 +16,13 @@
 #include "core/compose/registry.h"
 #include "core/compose/value_list.h"
 #include "core/cuda/link.h"
+#include "core/cuda/linked.h"
 #include "core/kernels/cache.h"
 #include "core/kernels/pool.h"
 #include "core/sized.h"
 #include "core/spec/number.h"
 #include "core/table/open.h"
+#include "core/table/steps.h"
 #include "core/table/values.h"
 #include "core/tessera_devices.h"
 
@@ -73,7 +75,9 @@ static void print_settings(FILE *out, const tsr_spec *spec, const tsr_compositio
       continue;
     if (strcmp(rows[i].key, "overflow") == 0 && !value && t->shape.duplicates != TSR_DUPLICATES_ADD)
       continue; /* there are no sums */
-    if (strcmp(rows[i].key, "capacity") == 0)
+    if (strcmp(rows[i].key, "key_bits") == 0 && tsr_spec_get(spec, "table", "key_columns"))
+      fprintf(out, "  %-18s %u (of key_columns)\n", rows[i].key, t->shape.key_bits);
+    else if (strcmp(rows[i].key, "capacity") == 0)
       fprintf(out, "  %-18s %llu\n", rows[i].key, (unsigned long long)t->shape.capacity);
     else if (strcmp(rows[i].key, "load_factor") == 0 && !value && !is_pool(spec) && !is_filter(t))
       fprintf(out, "  %-18s %g (default)\n", rows[i].key, t->settings.load_factor);
@@ -293,6 +297,20 @@ static void print_constants(FILE *out, const tsr_composition *t) {
   print_hot_keys(out, t);
 }
 
+/* How many steps of all its calls are in the file of code that was linked ahead. */
+static void print_code(FILE *out, const tsr_composition *t) {
+  tsr_step_list list = {.count = 0};
+  uint32_t ahead = 0;
+  if (!t->shape.sm || !tsr_linked_is_there()) return;
+  tsr_steps_of_calls(t, (1u << TSR_CALL_ROWS) - 1u, &list);
+  for (uint32_t i = 0; i < list.count; i++) {
+    tsr_cache_key key;
+    ahead += tsr_cuda_ahead_key(t, list.step[i], &key, NULL) == TSR_OK && tsr_linked_has(&key);
+  }
+  fprintf(out, "%-12s %u of %u kernels were linked ahead for sm_%u; others are linked when they are first used\n",
+          "code", ahead, list.count, tsr_linked_architecture(t->shape.sm));
+}
+
 /* The compute capability that the spec's backend would compose for, and why. */
 static uint32_t target_of(const tsr_settings *settings, char *why, size_t bytes) {
   tsr_device_info info = {0};
@@ -301,7 +319,8 @@ static uint32_t target_of(const tsr_settings *settings, char *why, size_t bytes)
     snprintf(why, bytes, "cpu, as the spec says");
     return 0;
   }
-  if (tsr_device_describe((int)settings->target.device, &info, &error) == TSR_OK && tsr_cuda_linker(&error) == TSR_OK) {
+  if (tsr_device_describe((int)settings->target.device, &info, &error) == TSR_OK &&
+      tsr_cuda_has_code(&error) == TSR_OK) {
     snprintf(why, bytes, "cuda on %s", info.name);
     return info.sm;
   }
@@ -360,6 +379,7 @@ tsr_status tsr_spec_check(const tsr_spec *spec, const tsr_options *options, char
     if (!is_pool(spec)) print_plan_of_finds(out, t);
     if (!is_pool(spec) && !is_filter(t)) print_load(out, t);
     if (!is_pool(spec)) print_constants(out, t);
+    if (!is_pool(spec)) print_code(out, t);
   }
   tsr_plain_numbers_end(&numbers);
   tsr_composition_free(t);
@@ -375,8 +395,8 @@ tsr_status tsr_spec_check(const tsr_spec *spec, const tsr_options *options, char
 
 /* Of [table], what is no part of a composition: sizes, seed, where, and the widths, which tsr_table_info tells. */
 static bool is_composed(const char *key) {
-  static const char *const others[] = {"key_bits", "value_bits", "value_bytes", "capacity",  "load_factor",
-                                       "seed",     "backend",    "device",      "statistics"};
+  static const char *const others[] = {"key_bits",    "key_columns", "value_bits", "value_bytes", "capacity",
+                                       "load_factor", "seed",        "backend",    "device",      "statistics"};
   for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
     if (strcmp(key, others[i]) == 0) return false;
   return true;

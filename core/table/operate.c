@@ -17,11 +17,50 @@
 #include "core/table/order.h"
 #include "core/table/single.h"
 #include "core/table/stage.h"
+#include "core/table/steps.h"
 #include "core/table/values.h"
+
+static bool is_plain(const tsr_stages *stages) {
+  return stages->order == TSR_ORDER_NONE && stages->place == TSR_PLACE_RANDOM && !stages->group &&
+         stages->mark != TSR_MARK_BLOCKS;
+}
+
+/* The steps of a call of this operation, and mostly an insert is followed by a find. *bulk: those of them that batches need
+ * which are worked on as they come. */
+static void list_steps(const tsr_composition *c, uint32_t op, tsr_step_list *all, tsr_step_list *bulk) {
+  tsr_steps_of_operation(c, op, all);
+  if (op == TSR_BULK_insert) tsr_steps_of_operation(c, c->shape.payload_bits ? TSR_BULK_find : TSR_BULK_contains, all);
+  for (uint32_t i = 0; i < all->count; i++)
+    if (all->step[i]->set == &tsr_bulk_steps) bulk->step[bulk->count++] = all->step[i];
+}
+
+/* Makes the code of a way of working when it is first gone: of all its steps at once, because a link keeps one core busy. What
+ * is captured into a graph has its code: it was refused otherwise. */
+static tsr_status prepare(const tsr_table *t, uint32_t op, const tsr_bulk *asked, const tsr_call_state *call,
+                          tsr_error *error) {
+  const uint32_t bit = 1u << op;
+  tsr_code *code = t->store.code;
+  if (!t->backend->is_prepared || code->plain & code->others & bit) return TSR_OK;
+  const tsr_stages stages = tsr_launch_plan(t, &t->store, op, asked->n, tsr_wants_answers(asked), call);
+  tsr_step_list all = {.count = 0}, bulk = {.count = 0};
+  uint32_t *made = is_plain(&stages) ? &code->plain : &code->others;
+  if (*made & bit) return TSR_OK;
+  list_steps(t->store.composition, op, &all, &bulk);
+  const tsr_step_list *list = made == &code->plain ? &bulk : &all;
+  tsr_status status = TSR_OK;
+  const bool is_there = t->backend->is_prepared(t->device, code->program, TSR_BULK_STEP(op));
+  if (made == &code->others || (op == TSR_BULK_insert && !is_there))
+    status = t->backend->prepare(t->device, code->program, list->step, list->count, error);
+  if (status) return status;
+  *made |= bit;
+  if (all.count == bulk.count) code->plain |= bit, code->others |= bit;
+  return TSR_OK;
+}
 
 static tsr_status launch(tsr_table *t, uint32_t op, const tsr_bulk *bulk, const tsr_call_state *call,
                          tsr_error *error) {
-  return tsr_launch(t, &t->store, op, bulk, call, error);
+  const tsr_status status = prepare(t, op, bulk, call, error);
+  return status ? status : tsr_launch(t, &t->store, op, bulk, call, error);
 }
 
 /* Counts each key's pairs, sums the counts to places, and writes the values there. The count may note a value of each key,

@@ -41,6 +41,7 @@ typedef struct stream {
   uint64_t base;           /* where in it the table begins */
   uint64_t done, whole;    /* bytes that are written, and of the file, 0 where there are several tables in it */
   char *buffer;            /* BUFFER_BYTES */
+  bool maps;               /* while it is read, what can be mapped is */
   tsr_error *error;
 } stream;
 
@@ -189,7 +190,20 @@ static tsr_status take_sample(const stream *s, const tsr_save_head *h, tsr_table
 
 /* ---- Saving ---------------------------------------------------------------------------------- */
 
-static tsr_status describe(tsr_table *t, front *f, tsr_error *error) {
+/* Empty lines behind the spec, with which a large region begins at a page of the file, so that it can be mapped. */
+static bool fill_page(front *f, uint64_t base) {
+  const uint64_t past = (base + tsr_save_front_bytes(&f->head)) % TSR_MAP_PAGE, more = past ? TSR_MAP_PAGE - past : 0;
+  if (f->head.region_count == 0 || f->rows[0].bytes < TSR_MAP_LEAST) return true;
+  char *longer = realloc(f->text, f->head.text_bytes + more + 1);
+  if (!longer) return false;
+  memset(longer + f->head.text_bytes, '\n', more);
+  longer[f->head.text_bytes + more] = 0;
+  f->text = longer;
+  f->head.text_bytes += more;
+  return true;
+}
+
+static tsr_status describe(tsr_table *t, uint64_t base, front *f, tsr_error *error) {
   const tsr_shape *shape = &t->store.composition->shape;
   tsr_status status = tsr_numbering_check(t, error);
   if (status == TSR_OK) status = t->values->reserve(t, 0, error); /* a rehash may have made more slots than rows */
@@ -204,6 +218,7 @@ static tsr_status describe(tsr_table *t, front *f, tsr_error *error) {
   if (!f->text) return tsr_fail(error, TSR_NO_MEMORY, "no memory to save a table's spec");
   f->head.text_bytes = strlen(f->text);
   describe_regions(t, f);
+  if (!fill_page(f, base)) return tsr_fail(error, TSR_NO_MEMORY, "no memory to save a table's spec");
   f->head.file_bytes = file_bytes(f);
   return tsr_is_filter(t) ? TSR_OK : tsr_size(t, &f->head.pairs, error);
 }
@@ -268,7 +283,8 @@ tsr_status tsr_save_write(const tsr_file *file, const char *path, uint64_t base,
   front f = {.text = NULL};
   stream s = {.path = path, .written = file, .base = base, .error = error};
   s.buffer = malloc(BUFFER_BYTES);
-  tsr_status status = s.buffer ? describe(t, &f, error) : tsr_fail(error, TSR_NO_MEMORY, "no memory to save a table");
+  tsr_status status =
+      s.buffer ? describe(t, base, &f, error) : tsr_fail(error, TSR_NO_MEMORY, "no memory to save a table");
   if (status == TSR_OK) status = tsr_table_enter(t, TSR_PHASE_ALONE, NULL, error);
   if (status == TSR_OK) status = note_sample(&s, t, &f);
   if (status == TSR_OK) status = write_table(&s, t, &f);
@@ -431,10 +447,19 @@ static tsr_status check_rows(const stream *s, const front *f) {
   return fits && rest == 0 ? TSR_OK : damaged(s, "its regions are not as long as the file");
 }
 
+/* Maps a region where that is asked for and possible, and passes over it in the file. */
+static bool map_region(const stream *s, const tsr_table *t, const tsr_save_row *r, uint64_t *sum) {
+  const off_t at = s->maps && t->backend->map ? lseek(s->file, 0, SEEK_CUR) : -1;
+  if (at < 0 || !t->backend->map(t->device, region_of(t, r), r->bytes, s->file, (uint64_t)at)) return false;
+  *sum = tsr_save_checksum(0, region_of(t, r), r->bytes);
+  return lseek(s->file, (off_t)r->bytes, SEEK_CUR) >= 0;
+}
+
 static tsr_status read_region(const stream *s, const tsr_table *t, const tsr_save_row *r) {
   uint64_t sum = 0;
   tsr_status status = TSR_OK;
-  for (uint64_t done = 0, step; status == TSR_OK && done < r->bytes; done += step) {
+  const bool is_mapped = map_region(s, t, r, &sum);
+  for (uint64_t done = is_mapped ? r->bytes : 0, step; status == TSR_OK && done < r->bytes; done += step) {
     step = r->bytes - done < BUFFER_BYTES ? r->bytes - done : BUFFER_BYTES;
     status = read_bytes(s, s->buffer, step);
     if (status) break;
@@ -510,7 +535,7 @@ static tsr_status load_file(const stream *s, uint64_t bytes, const tsr_load_opti
 tsr_status tsr_single_load(const char *path, int file, uint64_t bytes, const tsr_load_options *options,
                            tsr_table **table, tsr_error *error) {
   front f = {.text = NULL};
-  stream s = {.path = path, .file = file, .error = error};
+  stream s = {.path = path, .file = file, .maps = options->mapped != 0, .error = error};
   s.buffer = malloc(BUFFER_BYTES);
   tsr_status status = s.buffer ? load_file(&s, bytes, options, &f, table)
                                : tsr_fail(error, TSR_NO_MEMORY, "%s: no memory to load it", path);

@@ -11,6 +11,7 @@
 #include "core/batch/windows.h"
 #include "core/compose/compose.h"
 #include "core/cpu/bulk.h"
+#include "core/kernels/cache.h"
 
 /* ---- Seeds ----------------------------------------------------------------------------------- */
 
@@ -49,6 +50,11 @@ static uint64_t seed_with_key_0_last(const tsr_composition *c) {
   return 0;
 }
 
+/* A step that every such table has. */
+static const tsr_step *a_step_of(const tsr_composition *c) {
+  return c->settings.kind == TSR_KIND_CACHE ? &tsr_cache_steps.step[TSR_CACHE_find] : TSR_BULK_STEP(TSR_BULK_contains);
+}
+
 /* ---- Compositions ---------------------------------------------------------------------------- */
 
 tsr_status tsr_store_compose(const tsr_table *t, const tsr_spec *spec, const tsr_options *options,
@@ -68,6 +74,7 @@ tsr_status tsr_store_compose(const tsr_table *t, const tsr_spec *spec, const tsr
     if (status) return status;
   }
   status = tsr_composition_check_code(composed, error);
+  if (status == TSR_OK && t->backend->can_make) status = t->backend->can_make(composed, a_step_of(composed), error);
   if (status) {
     tsr_composition_free(composed);
     return status;

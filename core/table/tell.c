@@ -22,25 +22,26 @@ static uint64_t bytes_of(const tsr_table *t) {
 void tsr_single_describe(const tsr_table *t, tsr_table_info *info) {
   const tsr_shape *shape = &t->store.composition->shape;
   const tsr_code *code = t->store.code;
-  *info =
-      (tsr_table_info){.backend = t->backend->name,
-                       .device = t->device->info.name,
-                       .backend_reason = t->reason,
-                       .key_bits = shape->key_bits,
-                       .value_bits = 8 * tsr_composition_value_bytes(t->store.composition),
-                       .capacity = shape->capacity,
-                       .seed = shape->seed,
-                       .slots = tsr_composition_slots(t->store.composition),
-                       .buckets = shape->buckets,
-                       .bytes = bytes_of(t),
-                       .bucket_slots = shape->bucket_slots,
-                       .bucket_bytes = shape->bucket_bytes,
-                       .tile_lanes = shape->tile_lanes,
-                       .host_bytes = tsr_composition_host_bytes(t->store.composition),
-                       .window_bytes = tsr_composition_window_bytes(t->store.composition),
-                       .statistics = shape->statistics != 0,
-                       .makes_lists = shape->has_lists != 0,
-                       .code = t->backend->program_describe && code ? t->backend->program_describe(code->program) : ""};
+  tsr_program *const program = code ? code->program : NULL;
+  *info = (tsr_table_info){.backend = t->backend->name,
+                           .device = t->device->info.name,
+                           .backend_reason = t->reason,
+                           .key_bits = shape->key_bits,
+                           .value_bits = 8 * tsr_composition_value_bytes(t->store.composition),
+                           .capacity = shape->capacity,
+                           .seed = shape->seed,
+                           .slots = tsr_composition_slots(t->store.composition),
+                           .buckets = shape->buckets,
+                           .bytes = bytes_of(t),
+                           .bucket_slots = shape->bucket_slots,
+                           .bucket_bytes = shape->bucket_bytes,
+                           .tile_lanes = shape->tile_lanes,
+                           .host_bytes = tsr_composition_host_bytes(t->store.composition),
+                           .window_bytes = tsr_composition_window_bytes(t->store.composition),
+                           .statistics = shape->statistics != 0,
+                           .makes_lists = shape->has_lists != 0,
+                           .code = program ? t->backend->program_describe(program) : ""};
+  if (program) info->code_counts = t->backend->count_code(t->device, program);
 }
 
 /* ---- Its pairs ------------------------------------------------------------------------------- */

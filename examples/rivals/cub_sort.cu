@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What CUB does without a table: it sorts the keys and combines neighbours. A set is unique, a counter is run-length encode,
-// a map with duplicates = add, min or max is a group-by. A find is a binary search, and a join one for each key.
+// a map with duplicates = add, min or max is a group-by. An index is unique as well: for the inverse the positions of the keys
+// are sorted with them. A find is a binary search, and a join one for each key.
 #include <cuda_runtime.h>
 #include <tessera_rival.h>
 
 #include <cub/cub.cuh>
 #include <cuda/std/functional>
 #include <thrust/iterator/constant_iterator.h>
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/transform_iterator.h>
 
 namespace {
 
@@ -65,6 +68,29 @@ __global__ void join_kernel(const Key *left, const uint64_t *left_count, const K
   if (threadIdx.x == 0 && in_block) atomicAdd(matches, static_cast<unsigned long long>(in_block));
 }
 
+// Whether a sorted key is another one than the key before it.
+template <class Key>
+struct IsFirst {
+  const Key *keys;
+  __device__ uint32_t operator()(uint64_t i) const { return i == 0 || keys[i] != keys[i - 1]; }
+};
+
+__global__ void positions_kernel(uint64_t n, uint32_t *positions) {
+  const uint64_t i = blockIdx.x * uint64_t{blockDim.x} + threadIdx.x;
+  if (i < n) positions[i] = static_cast<uint32_t>(i);
+}
+
+// ranks: of each sorted key, how many distinct keys there are up to it.
+template <class Key>
+__global__ void number_kernel(uint64_t n, const Key *sorted, const uint32_t *positions, const uint32_t *ranks,
+                              Key *distinct_keys, uint32_t *inverse, uint64_t *distinct) {
+  const uint64_t i = blockIdx.x * uint64_t{blockDim.x} + threadIdx.x;
+  if (i >= n) return;
+  inverse[positions[i]] = ranks[i] - 1;
+  if (IsFirst<Key>{sorted}(i)) distinct_keys[ranks[i] - 1] = sorted[i];
+  if (i == n - 1) *distinct = ranks[i];
+}
+
 struct Last {
   template <class Value>
   __device__ Value operator()(const Value &, const Value &later) const {
@@ -79,6 +105,8 @@ struct Table {
   virtual cudaError_t find(uint64_t n, const void *keys, void *values, uint64_t missing, cudaStream_t stream) = 0;
   virtual cudaError_t join(Table *other, uint64_t *matches, cudaStream_t stream) = 0;
   virtual cudaError_t count(uint64_t *keys, cudaStream_t stream) = 0;
+  virtual cudaError_t unique(uint64_t n, const void *keys, void *distinct_keys, uint64_t *counts, uint32_t *inverse,
+                             cudaStream_t stream) = 0;
   virtual uint64_t bytes() const = 0;
 };
 
@@ -86,7 +114,7 @@ template <class Key, class Value>
 class Sorted : public Table {
   const tsr_rival_shape shape;
   uint64_t offered = 0; // of the insert: no fewer than the table has
-  Buffer keys_, values_, sorted_keys, sorted_values, number, scratch;
+  Buffer keys_, values_, sorted_keys, sorted_values, number, scratch, positions, ranks;
 
   uint64_t *held() { return static_cast<uint64_t *>(number.memory); }
   // With distinct keys nothing is combined: the table is what was sorted.
@@ -160,7 +188,8 @@ public:
   explicit Sorted(const tsr_rival_shape &wanted) : shape(wanted) {}
 
   uint64_t bytes() const override {
-    return keys_.bytes + values_.bytes + sorted_keys.bytes + sorted_values.bytes + scratch.bytes + number.bytes;
+    return keys_.bytes + values_.bytes + sorted_keys.bytes + sorted_values.bytes + scratch.bytes + number.bytes +
+           positions.bytes + ranks.bytes;
   }
 
   cudaError_t clear(cudaStream_t stream) override {
@@ -204,6 +233,50 @@ public:
         table_keys(), held(), right->table_keys(), right->held(), sum);
     cudaMemcpyAsync(matches, sum, sizeof *matches, cudaMemcpyDeviceToHost, stream);
     return cudaStreamSynchronize(stream);
+  }
+
+  // The position of each key is sorted with it.
+  cudaError_t number_all(int64_t n, const Key *keys, Key *distinct_keys, uint32_t *inverse, cudaStream_t stream) {
+    cudaError_t status = positions.reserve(2 * sizeof(uint32_t) * static_cast<size_t>(n));
+    if (status == cudaSuccess) status = ranks.reserve(sizeof(uint32_t) * static_cast<size_t>(n));
+    if (status != cudaSuccess) return status;
+    uint32_t *from = static_cast<uint32_t *>(positions.memory), *to = from + n,
+             *rank = static_cast<uint32_t *>(ranks.memory);
+    Key *sorted = static_cast<Key *>(sorted_keys.memory);
+    const auto blocks = static_cast<unsigned>((n + block - 1) / block);
+    positions_kernel<<<blocks, block, 0, stream>>>(static_cast<uint64_t>(n), from);
+    status = run([&](void *memory, size_t &bytes) {
+      return cub::DeviceRadixSort::SortPairs(memory, bytes, keys, sorted, from, to, n, 0, int{sizeof(Key) * 8}, stream);
+    });
+    const auto firsts = thrust::make_transform_iterator(thrust::counting_iterator<uint64_t>(0), IsFirst<Key>{sorted});
+    if (status == cudaSuccess)
+      status = run([&](void *memory, size_t &bytes) {
+        return cub::DeviceScan::InclusiveSum(memory, bytes, firsts, rank, n, stream);
+      });
+    if (status != cudaSuccess) return status;
+    number_kernel<<<blocks, block, 0, stream>>>(static_cast<uint64_t>(n), sorted, to, rank, distinct_keys, inverse,
+                                                held());
+    return cudaGetLastError();
+  }
+
+  cudaError_t unique(uint64_t n, const void *keys, void *distinct_keys, uint64_t *counts, uint32_t *inverse,
+                     cudaStream_t stream) override {
+    const Key *from = static_cast<const Key *>(keys);
+    const auto count = static_cast<int64_t>(n);
+    Key *to = static_cast<Key *>(distinct_keys);
+    cudaError_t status = sorted_keys.reserve(n * sizeof(Key));
+    if (status != cudaSuccess) return status;
+    Key *sorted = static_cast<Key *>(sorted_keys.memory);
+    if (inverse) status = number_all(count, from, to, inverse, stream);
+    if (!inverse)
+      status = run([&](void *memory, size_t &bytes) {
+        return cub::DeviceRadixSort::SortKeys(memory, bytes, from, sorted, count, 0, int{sizeof(Key) * 8}, stream);
+      });
+    if (status != cudaSuccess || (inverse && !counts)) return status;
+    return run([&](void *memory, size_t &bytes) {
+      return counts ? cub::DeviceRunLengthEncode::Encode(memory, bytes, sorted, to, counts, held(), count, stream)
+                    : cub::DeviceSelect::Unique(memory, bytes, sorted, to, held(), count, stream);
+    });
   }
 
   cudaError_t count(uint64_t *keys, cudaStream_t stream) override {
@@ -250,6 +323,12 @@ const char *join(void *table, void *other, uint64_t *matches, void *stream) {
 }
 const char *count(void *table, uint64_t *keys, void *stream) { return judge(of(table)->count(keys, in(stream))); }
 uint64_t bytes(void *table) { return of(table)->bytes(); }
+const char *unique(void *table, uint64_t n, const void *keys, void *distinct_keys, uint64_t *counts, uint32_t *inverse,
+                   uint64_t *distinct, void *stream) {
+  cudaError_t status = of(table)->unique(n, keys, distinct_keys, counts, inverse, in(stream));
+  if (status == cudaSuccess) status = of(table)->count(distinct, in(stream));
+  return judge(status);
+}
 
 #define TEXT_OF(number) #number
 #define VERSION_OF(number) TEXT_OF(number)
@@ -267,7 +346,8 @@ const tsr_rival rival = {
     nullptr,
     join,
     count,
-    bytes};
+    bytes,
+    unique};
 
 } // namespace
 

@@ -51,6 +51,7 @@ const tsr_rival rival = {"std::unordered_map",
                          nullptr,
                          nullptr,
                          count,
+                         nullptr,
                          nullptr};
 
 } // namespace

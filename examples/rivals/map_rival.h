@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A rival of every map template with the functions of std::unordered_map: sets, maps and counters of 32-bit and 64-bit keys,
-// with every way of merging. A whole adapter is three lines: see std_map.cc. One thread uses it.
+// A rival of every map template with the functions of std::unordered_map: sets, maps, counters and indexes of 32-bit and
+// 64-bit keys, with every way of merging. A whole adapter is three lines: see std_map.cc. One thread uses it.
 #ifndef MAP_RIVAL_H
 #define MAP_RIVAL_H
 
@@ -19,6 +19,7 @@ struct MapRival {
   virtual void erase(uint64_t n, const void *keys) = 0;
   virtual uint64_t join(const MapRival &other) const = 0;
   virtual uint64_t count() const = 0;
+  virtual void unique(uint64_t n, const void *keys, void *distinct_keys, uint64_t *counts, uint32_t *inverse) = 0;
 };
 
 // Value: of a set a byte, which says that the key is there.
@@ -66,6 +67,19 @@ public:
     for (uint64_t i = 0; i < n; i++) map.erase(static_cast<const Key *>(keys)[i]);
   }
 
+  // The value of a key is its number among the distinct ones.
+  void unique(uint64_t n, const void *keys, void *distinct_keys, uint64_t *counts, uint32_t *inverse) override {
+    const Key *key = static_cast<const Key *>(keys);
+    map.clear();
+    for (uint64_t i = 0; i < n; i++) {
+      const auto [at, is_new] = map.emplace(key[i], static_cast<Value>(map.size()));
+      const Value number = at->second;
+      if (is_new) static_cast<Key *>(distinct_keys)[number] = key[i];
+      if (counts) counts[number] = is_new ? 1 : counts[number] + 1;
+      if (inverse) inverse[i] = static_cast<uint32_t>(number);
+    }
+  }
+
   uint64_t join(const MapRival &other) const override {
     const auto &theirs = static_cast<const MapRivalOf &>(other).map;
     return static_cast<uint64_t>(std::count_if(
@@ -109,6 +123,12 @@ tsr_rival map_rival(const char *name, const char *about) {
   };
   rival.count = [](void *table, uint64_t *keys, void *) -> const char * {
     return *keys = static_cast<MapRival *>(table)->count(), nullptr;
+  };
+  rival.unique = [](void *table, uint64_t n, const void *keys, void *distinct_keys, uint64_t *counts, uint32_t *inverse,
+                    uint64_t *distinct, void *) -> const char * {
+    MapRival *of = static_cast<MapRival *>(table);
+    of->unique(n, keys, distinct_keys, counts, inverse);
+    return *distinct = of->count(), nullptr;
   };
   return rival;
 }

@@ -94,6 +94,7 @@ const tsr_rival rival = {"tbb::concurrent_hash_map",
                          erase,
                          nullptr,
                          count,
+                         nullptr,
                          nullptr};
 
 } // namespace

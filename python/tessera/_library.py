@@ -152,6 +152,10 @@ class Options(Structure):
     _fields_ = [("size", c_size_t), ("plugins", c_char_p), ("capacity", c_uint64), ("seed", c_uint64)]
 
 
+class CodeCounts(Structure):
+    _fields_ = [("ahead", c_uint32), ("cached", c_uint32), ("made", c_uint32)]
+
+
 class TableInfo(Structure):
     _fields_ = [
         ("size", c_size_t),
@@ -173,6 +177,7 @@ class TableInfo(Structure):
         ("host_bytes", c_uint64),
         ("window_bytes", c_uint64),
         ("makes_lists", ctypes.c_bool),
+        ("code_counts", CodeCounts),
     ]
 
 
@@ -209,7 +214,13 @@ class RehashOptions(Structure):
 
 
 class LoadOptions(Structure):
-    _fields_ = [("size", c_size_t), ("plugins", c_char_p), ("backend", c_char_p), ("device", c_char_p)]
+    _fields_ = [
+        ("size", c_size_t),
+        ("plugins", c_char_p),
+        ("backend", c_char_p),
+        ("device", c_char_p),
+        ("mapped", c_uint32),
+    ]
 
 
 class Report(Structure):
@@ -386,6 +397,8 @@ _DECLARATIONS: Dict[str, List[Any]] = {  # those that return a tsr_status
     "tsr_evicted": [_P, _U64, _P, _P, _P, _P],
     "tsr_touch": [_P, _U64, _P, _P, _P],
     "tsr_unique": [_P, _U64, _P, _P, _P, _P],
+    "tsr_key_pack": [_P, _U64, _P, _P, _P, _P, _P],
+    "tsr_key_unpack": [_P, _U64, _P, _P, _P, _P, _P],
     "tsr_find": [_P, _U64, _P, _P, _P, _P],
     "tsr_contains": [_P, _U64, _P, _P, _P, _P],
     "tsr_count_all": [_P, _U64, _P, _P, _P, _P],

@@ -178,9 +178,13 @@ class Table:
         device: Union[int, str, None] = None,
         plugins: Any = None,
         on_busy: Literal["wait", "raise"] = "wait",
+        mmap: bool = False,
     ) -> "Table":
         """The table that `save` wrote, as it was, or on another backend ("auto", "cuda", "cpu") or GPU (of a table of
-        several, "0,1"). Load only files that you trust."""
+        several, "0,1"). Load only files that you trust.
+
+        mmap: on the CPU, whether memory of 2 MiB or more is the file's pages, which all processes share that map it. What a
+        process changes stays its own. Do not change the file meanwhile."""
         if _lost_gpu and backend != "cpu":
             raise Closed(_GPU_AFTER_FORK)
         table = cls.__new__(cls)
@@ -190,6 +194,7 @@ class Table:
             lib.search_path(plugins),
             backend.encode() if backend is not None else None,
             str(device).encode() if device is not None else None,
+            int(mmap),
         )
         handle = c_void_p()
         if library.tsr_table_load(lib.path_bytes(path), byref(chosen), byref(handle), table._error_at):
@@ -365,6 +370,14 @@ class Table:
         if type(adapter) is OtherAdapter and memory.device == HOST:
             return NUMPY, np.from_dlpack(keys), memory
         return adapter, keys, memory
+
+    def _answered(self, keys: Any) -> Any:
+        """Keys that the library has written, as the caller has them."""
+        return keys
+
+    def _is_one_key(self, key: Any) -> bool:
+        """Whether it is a single key that is made of other things than one number."""
+        return False
 
     def _keys(self, keys: Any, name: str = "keys") -> Tuple[Adapter, Any, Memory]:
         adapter, keys, memory = self._keys_array(keys, name)
@@ -662,7 +675,7 @@ class Table:
                 self._fail_insert(handle, adapter, made, wait)
             if not wait:
                 self._finish()
-                return *made[:2], self._decoded(made[2], out and out[2])
+                return made[0], self._answered(made[1]), self._decoded(made[2], out and out[2])
             self._raise_full(handle, adapter, *made)
             if memory.size <= _SPARE_ITEMS:
                 self._spare = spare
@@ -718,7 +731,7 @@ class Table:
     ) -> Optional[Tuple[Any, Memory, Any, int]]:
         """Other keys, their memory, values and their address, where an insert that adds gives such to the library. Warns of signed
         sums that it makes too large, since the library adds bits. While all values together have room nothing is looked up."""
-        if wait and self._key_width <= 8 and adapter_of(values) is adapter:
+        if wait and self._key_width <= 8 and adapter_of(values) is adapter and hasattr(values, "min"):
             if adapter.look(values, "values", False).kind == "i":
                 self._watch_sums(handle, adapter, keys, memory, values)
         return None
@@ -916,7 +929,7 @@ class Table:
             self._set_call(missing=_bits(missing, sign, self._key_width, "missing"), present=mask_at)
             if library.tsr_keys_by_number(handle, start, n, keys_at or None, self._call_at, self._error_at):
                 self._fail()
-            return keys, mask
+            return self._answered(keys), mask
         finally:
             self._end()
 
@@ -952,7 +965,7 @@ class Table:
             adapter.synchronize(device)
             if n and library.tsr_evicted(handle, n, keys_at, numbers_at, byref(count), self._error_at):
                 self._fail()
-            return keys, numbers
+            return self._answered(keys), numbers
         finally:
             self._end()
 
@@ -1006,7 +1019,7 @@ class Table:
             count = c_uint64()
             if library.tsr_unique(handle, memory.size, memory.pointer, byref(arrays), byref(count), self._error_at):
                 self._fail()
-            return unique[: count.value], inverse, None if counts is None else counts[: count.value]
+            return self._answered(unique[: count.value]), inverse, None if counts is None else counts[: count.value]
         finally:
             self._end()
 
@@ -1053,7 +1066,7 @@ class Table:
         handle = self._begin()
         try:
             self._need_values("get")
-            one = isinstance(keys, int)
+            one = isinstance(keys, int) or self._is_one_key(keys)
             adapter, keys, memory = self._keys(keys)
             kind, width = self._kind_of_values(memory), self._value_width
             if self._row:
@@ -1277,7 +1290,7 @@ class Table:
         return size.value
 
     def __contains__(self, key: object) -> bool:
-        is_wide = self._key_width == _wide_keys.BYTES and isinstance(key, _wide_keys.ONE)
+        is_wide = self._is_one_key(key) or (self._key_width == _wide_keys.BYTES and isinstance(key, _wide_keys.ONE))
         if adapter_of(key) is not None or not (is_wide or isinstance(key, (int, np.integer))):
             raise WrongType("`in` asks for one whole number: table.contains(keys) answers for an array of them")
         return bool(self.contains(key))
@@ -1291,6 +1304,7 @@ class Table:
     def __getitem__(self, keys: Any) -> Any:
         """As `get`, but raises `Missing`, a KeyError, where a key is absent. Waits."""
         one = isinstance(keys, _wide_keys.ONE if self._key_width == _wide_keys.BYTES else (int, np.integer))
+        one = one or self._is_one_key(keys)
         keys = self._array(keys)
         values, mask = self.find(keys)
         self._need_all(keys, mask)
@@ -1360,6 +1374,8 @@ class Table:
     def __iter__(self) -> Iterator[int]:
         """All keys, as numbers; of a multiset or multimap once for each pair. Waits."""
         keys = self.items()[0]
+        if isinstance(keys, (tuple, dict)):
+            return zip(*(column.tolist() for column in (keys.values() if isinstance(keys, dict) else keys)))
         return _wide_keys.to_numbers(keys) if self._key_width == _wide_keys.BYTES else iter(keys.tolist())
 
     @overload
@@ -1383,7 +1399,7 @@ class Table:
             count = c_uint64()
             if library.tsr_export(handle, size, keys_at or None, values_at or None, byref(count), self._error_at):
                 self._fail()
-            return keys, self._decoded(values)
+            return self._answered(keys), self._decoded(values)
         finally:
             self._end()
 
@@ -1560,7 +1576,7 @@ class Table:
             )
         if kind not in _AGGREGATES:
             right_values = other._decoded(right_values)
-        return keys, self._decoded(left_values), right_values
+        return self._answered(keys), self._decoded(left_values), right_values
 
     # ---- Filters -----------------------------------------------------------------------------------------------------
 
@@ -1818,7 +1834,11 @@ def _dict(made: ctypes.Structure) -> Dict[str, Any]:
             fields[name] = (
                 value.decode(errors="replace")
                 if isinstance(value, bytes)
-                else list(value) if isinstance(value, ctypes.Array) else value
+                else (
+                    list(value)
+                    if isinstance(value, ctypes.Array)
+                    else _dict(value) if isinstance(value, ctypes.Structure) else value
+                )
             )
     return fields
 

@@ -24,6 +24,7 @@ from tessera._arrays import (
     name_of,
 )
 from tessera._columns import plain
+from tessera._key_columns import KeyColumns
 from tessera._library import BadArgument, WrongType, library
 from tessera._spec import flat
 from tessera._table import Code, Table, _bits
@@ -31,6 +32,7 @@ from tessera._verbs import group_by
 
 _KEYS = ("int32", "int64", "uint32", "uint64")
 _VALUES = (*_KEYS, "float32", "float64")
+_WIDTHS = {4: np.dtype(np.uint32), 8: np.dtype(np.uint64), _wide_keys.BYTES: np.dtype(f"V{_wide_keys.BYTES}")}
 _WIDE = np.dtype(f"V{_wide_keys.BYTES}")  # keys of 128 bits; "uuid" is another name
 
 
@@ -90,9 +92,10 @@ def choose(
     for_ = for_ or next(iter(needs))
     if for_ not in needs:
         raise BadArgument(f"for_ = {for_!r}: a {kind} is for {' or '.join(map(repr, needs))}")
-    width = _key_type(key).itemsize
+    form = KeyColumns.of(key)
+    width = _key_type(key).itemsize if form is None else form.width
     recipe = needs[for_][0 if width == 4 else 1]
-    settings: Dict[str, object] = {"table.key_bits": 8 * width}
+    settings: Dict[str, object] = {"table.key_bits": 8 * width} if form is None else {"table.key_columns": form.setting}
     if width == _wide_keys.BYTES:
         if kind == "cache":
             raise WrongType(f"key = {key!r}: keys of a cache have at most 64 bits")
@@ -166,6 +169,7 @@ class Typed(Table):
     """A table that takes arrays of its own dtypes alone, and answers in them."""
 
     _table_kind = ""
+    _form: Optional[KeyColumns] = None  # how keys are made of what callers pass; None: they are numbers
     _sums_floats = False  # the library replaces values, and inserts add to them before
 
     def __init__(
@@ -194,7 +198,8 @@ class Typed(Table):
         self.recipe: Optional[Choice] = choice
 
     def _learn(self, key: Any, value: Any) -> None:
-        self._key_type = _key_type(key)
+        self._form = KeyColumns.of(key)
+        self._key_type = _key_type(key) if self._form is None else _WIDTHS[self._form.width]
         self._key_kind = "u" if self._key_type == _WIDE else self._key_type.kind
         self._value_type: "Optional[np.dtype[Any]]" = None
         if value is not None:
@@ -238,7 +243,7 @@ class Typed(Table):
         return keys, memory, sums, adapter.address(sums)
 
     def _types(self) -> Dict[str, Any]:
-        return {"key": _name_of_key(self._key_type)}
+        return {"key": _name_of_key(self._key_type) if self._form is None else self._form.given}
 
     @classmethod
     def load(cls, path: "Union[str, os.PathLike[str]]", *, key: Any = "int64", value: Any = None, **options: Any) -> Any:
@@ -265,7 +270,7 @@ class Typed(Table):
     def __repr__(self) -> str:
         if self._handle is None:
             return f"<tessera.{type(self).__name__}, closed>"
-        types = _name_of_key(self._key_type)
+        types = _name_of_key(self._key_type) if self._form is None else self._form.label()
         if self._value_type is not None:
             types += " -> " + (f"{self._row_items} {self._value_type.name}" if self._row else self._value_type.name)
         return f"<tessera.{type(self).__name__}: {types}, {self._place()}>"
@@ -273,10 +278,18 @@ class Typed(Table):
     # ---- Keys and values as arrays -----------------------------------------------------------------------------------
 
     def _keys_array(self, keys: Any, name: str) -> Tuple[Adapter, Any, Memory]:
+        if self._form is not None and name != "numbers":
+            return self._form.pack(self, keys, name)
         keys = plain(keys, name) if self._key_width <= 8 else keys
         if adapter_of(keys) is None and not hasattr(keys, "__array__") and not hasattr(keys, "columns") and self._key_width <= 8:
             keys = _converted(keys, name, self._key_type)
         return super()._keys_array(keys, name)
+
+    def _answered(self, keys: Any) -> Any:
+        return keys if self._form is None or keys is None else self._form.unpack(self, keys)
+
+    def _is_one_key(self, key: Any) -> bool:
+        return self._form is not None and self._form.is_one(key)
 
     def _wrong_type(self, memory: Memory, name: str, what: str, width: int) -> NoReturn:
         dtype = self._key_type if what == "keys" else self._value_type

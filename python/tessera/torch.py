@@ -6,8 +6,9 @@
     values, inverse, counts, count = tessera.torch.unique(ids)       # as long as ids; `count` of them are there
     rows = tessera.torch.Operators(tessera.Map("int64", "float32", capacity=1000))
     found, mask = rows.find(ids, missing=0.0)
+    embedding = tessera.torch.Embedding(1_000_000, 128)             # a module: rows of arbitrary ids
 
-Needs PyTorch 2.4. Sizes of results do not depend on the data. Read next: _device.py, docs/frameworks.md.
+Needs PyTorch 2.4. Sizes of results do not depend on the data. Read next: _embedding.py, _device.py, docs/frameworks.md.
 """
 
 import itertools
@@ -19,6 +20,7 @@ from torch import Tensor
 
 from tessera import _device
 from tessera._arrays import adapter_of
+from tessera._embedding import Embedding as Embedding, normal as normal
 from tessera._library import BadArgument, Unsupported
 from tessera._table import Code, Table
 

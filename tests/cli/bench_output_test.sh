@@ -49,7 +49,7 @@ fi
 case_of "a terminal gets an aligned table of the columns that rows use"
 on_terminal "${job[@]}"
 expect_status 0
-expect_out '^spec +op +load +mops +probes +ok +utilization +bytes +mops_min +mops_max +ratio$'
+expect_out '^spec +op +load +mops +probes +ok +utilization +bytes +mops_min +mops_max +ratio +warp_probes$'
 for common in 'backend +cpu' 'key_bits +32' 'n +1000' 'keys +distinct'; do expect_out "^$common$"; done
 ! grep -qE 'registers|link_ms|devices|scaling|composition' out || fail "has columns that no row uses: $(cat out)"
 sed -n '/^spec  /,/^$/p' out | grep . >table

@@ -325,7 +325,7 @@ keys=$(sed -n '4,$s/ .*//p' out)
 (($(wc -l <<<"$keys") >= 15)) || fail "few keys: $keys"
 run check "$specs/quickstart.ini" --set table.duplicates=add # so that there are sums, which may overflow
 while read -r key; do
-  [[ $key =~ ^(allocator|devices|value_bytes|overflow|numbering|reuse|eviction)$ ]] || expect_out "^  $key +" # of these a table has none, or no default
+  [[ $key =~ ^(allocator|devices|key_columns|value_bytes|overflow|numbering|reuse|eviction)$ ]] || expect_out "^  $key +" # of these a table has none, or no default
 done <<<"$keys"
 for key in $keys; do refuses "did you mean $key\\?" check "$specs/quickstart.ini" --set "table.${key}x=1"; done
 

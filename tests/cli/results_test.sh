@@ -39,7 +39,7 @@ two="\"histogram\": [0, 2$(printf ', 0%.0s' {1..30})]" three="${two/0, 2/0, 3}" 
 {"tessera": "$("$tessera" version | cut -d ' ' -f 2)", "spec": "$specs/quickstart.ini", "kind": "map", \
 "layout": "packed", "probing": "cuckoo", "hasher": "murmur3", "key_bits": 32, "value_bits": 32, "backend": "cpu", \
 "device": "D", "capacity": 100, "buckets": 16, "bucket_slots": 8, "tile_lanes": 1, "slots": 128, \
-"bytes": $(grep -o '"bytes": [0-9]*' job.json | grep -o '[0-9]*'), "operations": [
+"bytes": $(grep -o '"bytes": [0-9]*' job.json | grep -o '[0-9]*'), "code_ahead": 0, "code_cached": 0, "code_made": 0, "operations": [
   {"operation": "insert", "file": "pairs.tsv", "keys": 3, "inserted": 2, "present": 1, "not_placed": 0, \
 "overflows": 0, "evicted": 0, "page_by_page": 0, "scratch_bytes": 0, "cleanings": 0, "probes": 3, "probes_max": 1, $three, "moves": 0, "moves_max": 0, "lost_claims": 0, "stashed": 0, \
 "milliseconds": T},

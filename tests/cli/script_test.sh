@@ -164,7 +164,7 @@ expect_err 'auditwheel: no patch'
 rm "$work/path"/{auditwheel,patchelf,python3}
 run wheel now
 expect_status 2
-expect_err 'wheel: takes --sdist or nothing, not now'
+expect_err 'wheel: takes --release, --sdist or nothing, not now'
 rm "$checkout/core/tessera.h"
 
 case_of "it works where its notes cannot be written"

@@ -257,6 +257,8 @@ expect_out "1 items: 1 inserted, 0 present, 0 not placed, 1 evicted"
 run run "$specs/cache.ini" "${cpu[@]}" "${one_bucket[@]}" --set table.eviction=lfu --insert eight.tsv --insert ninth.tsv \
   --find asked.txt --out found.tsv
 expect_rows found.tsv '1 -' '3 30' '9 90'
-refuses 'has kind = index, and no operation of bench' bench "$specs/index.ini" "${cpu[@]}" --n 1000
+refuses 'has kind = index: measure number, unique, unique_counts and unique_inverse' bench "$specs/index.ini" \
+  "${cpu[@]}" --n 1000
+refuses 'has kind = map, and only an index numbers keys' bench "$specs/best_find.ini" "${cpu[@]}" --n 1000 --ops unique
 
 finish

@@ -22,6 +22,8 @@ double now_ms() {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+const tsr_step *const both[] = {TSR_BULK_STEP(TSR_BULK_insert), TSR_BULK_STEP(TSR_BULK_find)};
+
 enum Manner { kAtATime, kOneByOne, kInOneLink };
 
 // Milliseconds of linking insert and find.
@@ -33,8 +35,7 @@ double link_both(const tsr_composition *table, Manner manner, bool use_cache) {
   double start = now_ms();
   tsr_status status = tsr_step_kernels(TSR_BULK_STEP(TSR_BULK_insert), 2, table->shape.key_bits,
                                        table->shape.payload_bits, &kernels, &error);
-  if (status == TSR_OK && manner == kAtATime)
-    status = tsr_cuda_link_each(&table, 1, &kernels, table->shape.sm, use_cache, made, &error);
+  if (status == TSR_OK && manner == kAtATime) status = tsr_cuda_link_steps(table, both, 2, use_cache, made, &error);
   if (status == TSR_OK && manner == kInOneLink)
     status = tsr_cuda_link(&table, 1, &kernels, table->shape.sm, use_cache, &made[0], &error);
   for (uint32_t op = 0; status == TSR_OK && manner == kOneByOne && op < 2; op++) {
@@ -80,7 +81,7 @@ int measure(const char *path) {
   tsr_kernels kernels;
   status = tsr_step_kernels(TSR_BULK_STEP(TSR_BULK_insert), 2, table->shape.key_bits, table->shape.payload_bits,
                             &kernels, &error);
-  if (status == TSR_OK) status = tsr_cuda_link_each(&table, 1, &kernels, 90, true, filled, &error); // fills the cache
+  if (status == TSR_OK) status = tsr_cuda_link_steps(table, both, 2, true, filled, &error); // fills the cache
   if (status) return 1;
   for (tsr_link &link : filled) tsr_link_free(&link);
   double cached = median_of_five([&] { return link_both(table, kAtATime, true); });

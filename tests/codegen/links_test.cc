@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Several kernels, each in a link of its own, at the same time (tsr_cuda_link_each): what a table does when insert or find
+// Several kernels, each in a link of its own, at the same time (tsr_cuda_link_steps): what a table does when insert or find
 // is first used.
 #include <cstring>
 
@@ -36,7 +36,9 @@ TEST_F(LinksAtATime, GiveWhatOneLinkGives) {
   linking::Link together, links[4];
   tsr_link made[4] = {};
   ASSERT_EQ(tsr_cuda_link(&table_, 1, &kernels_, 90, false, &together.link, &error_), TSR_OK) << error_.message;
-  ASSERT_EQ(tsr_cuda_link_each(&table_, 1, &kernels_, 90, false, made, &error_), TSR_OK) << error_.message;
+  const tsr_step *steps[4];
+  for (int i = 0; i < 4; i++) steps[i] = &kernels_.step[i];
+  ASSERT_EQ(tsr_cuda_link_steps(table_, steps, 4, false, made, &error_), TSR_OK) << error_.message;
   for (size_t i = 0; i < 4; i++) {
     links[i].link = made[i];
     ASSERT_EQ(made[i].kernel_count, 1u);
@@ -54,13 +56,12 @@ TEST_F(LinksAtATime, GiveWhatOneLinkGives) {
 }
 
 TEST_F(LinksAtATime, LeaveNothingWhenOneFails) {
-  tsr_step steps[2] = {};
-  steps[0].kernel = kernels_.step[0].kernel;
-  steps[1].kernel = "tsr_no_such_kernel";
-  kernels_.step = steps;
-  kernels_.count = 2;
+  tsr_step missing = {};
+  missing.set = kernels_.step[0].set;
+  missing.kernel = "tsr_no_such_kernel";
+  const tsr_step *const steps[] = {&kernels_.step[0], &missing};
   tsr_link links[2] = {};
-  EXPECT_EQ(tsr_cuda_link_each(&table_, 1, &kernels_, 90, false, links, &error_), TSR_LINK_FAILED);
+  EXPECT_EQ(tsr_cuda_link_steps(table_, steps, 2, false, links, &error_), TSR_LINK_FAILED);
   EXPECT_NE(std::string(error_.message).find("tsr_no_such_kernel"), std::string::npos) << error_.message;
   for (const tsr_link &link : links) {
     EXPECT_EQ(link.cubin, nullptr);

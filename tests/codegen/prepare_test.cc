@@ -49,15 +49,10 @@ TEST_F(Prepare, ATableFindsItsCode) {
   options.capacity = 12345678;
   ASSERT_EQ(tsr_spec_set(spec.get(), "table.load_factor=.55", &error), TSR_OK);
   ASSERT_EQ(tsr_compose(spec.get(), &options, 90, 1, &table, &error), TSR_OK) << error.message;
-  const tsr_composition *tables[] = {table};
   for (auto &[operation, is_there] :
        {std::pair(TSR_BULK_insert, true), {TSR_BULK_contains, true}, {TSR_BULK_erase, false}}) {
-    tsr_kernels kernels;
     linking::Link link;
-    ASSERT_EQ(tsr_step_kernels(TSR_BULK_STEP(operation), 1, table->shape.key_bits, table->shape.payload_bits, &kernels,
-                               &error),
-              TSR_OK);
-    ASSERT_EQ(tsr_cuda_link_each(tables, 1, &kernels, 90, true, &link.link, &error), TSR_OK) << error.message;
+    ASSERT_EQ(tsr_cuda_link_step(table, TSR_BULK_STEP(operation), true, &link.link, &error), TSR_OK) << error.message;
     EXPECT_EQ(link.link.cached, is_there) << operation;
   }
   tsr_composition_free(table);

@@ -36,6 +36,7 @@ for program in {device,index,repeats,rows,races,races_without_guard,endurance,en
   cp "$bin/tests/device/$program" "$target/"
 done
 for program in tools/cli/tessera tests/probing/success_rates tests/compositions/fuzz tests/devices/{fold,group,parts,shards,whole}_test \
+  tests/device/gpus_program \
   examples/{kmers,join_sum,filtered}_program; do
   [[ ! -f $bin/$program ]] || cp "$bin/$program" "$target/"
 done
@@ -50,9 +51,10 @@ for folder in "${plugin_folders[@]}"; do
 done
 ((plugins >= 3)) || fail "no plugins in $bin: bazel build //tests/device/..."
 cp -r "$root/specs" "$root/examples" "$target/"
-cp "$root/tests/device/"{run_all,measure,devices,user_kernels}.sh "$target/"
+cp "$root/tests/device/"{run_all,measure,devices,gpus,user_kernels}.sh "$target/"
 mkdir -p "$target/python"
-cp "$root"/tests/device/python_*.py "$root/python/examples/embedding.py" "$target/python/"
+cp "$root"/tests/device/python_*.py "$root"/python/examples/{embedding,train_embedding}.py "$root"/python/bench_embedding.py \
+  "$root"/tests/python/embedding_test.py "$target/python/"
 chmod -R u+w "$target"
 
 # A build without nvcc would be carried in vain.

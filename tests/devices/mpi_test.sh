@@ -57,18 +57,50 @@ for mpi in openmpi mpich; do
     fail "reported: $(cat out)"
   start "$mpi" 4 "${count[@]}" --group mpi --out count_four.tsv || fail "count: status $?: $(cat err)"
   cmp -s count_one.tsv count_four.tsv || fail "other counts"
-  case_of "4 ranks by $mpi read other files each, where there are enough"
-  reads=()
-  for i in 1 2 3 4 5; do
-    head -c $((i * 9000 + 4)) genome.fa >"reads_$i.fa" && reads+=("reads_$i.fa")
-  done
-  count=("$tessera" count "${reads[@]}" --kmers 8 --set table.backend=cpu --sorted)
+  case_of "ranks by $mpi read a part of every file, whatever its format and size"
+  for i in 0 1 2 3 4; do printf '>a%d\n%s\n>b\nACGTACGTA\n' "$i" "$(tail -n 1 genome.fa | head -c $((i * 9000 + 4)))"; done >reads.fa
+  awk '/^>/ { name = substr($0, 2); next } { print "@" name; print; print "+"; gsub(/./, "@"); print }' reads.fa >reads.fq
+  gzip -k <reads.fa >packed.fa.gz
+  printf '>one\nACGTACGTACGT\n' >one.fa
+  : >none.fa
+  files=(reads.fa reads.fq packed.fa.gz one.fa none.fa)
+  count=("$tessera" count "${files[@]}" --kmers 8 --set table.backend=cpu --sorted)
   "${count[@]}" --out reads_one.tsv 2>log || fail "alone: status $?: $(cat log)"
-  start "$mpi" 4 "${count[@]}" --group mpi --out reads_four.tsv || fail "status $?: $(cat err)"
-  cmp -s reads_one.tsv reads_four.tsv || fail "other counts"
-  [[ $(grep ' records, ' err | sed 's/;[^;]*$//') == "$(grep ' records, ' log | sed 's/;[^;]*$//')" ]] || fail "said: $(cat err)"
-  start "$mpi" 4 "${count[@]}" none.fa --group mpi --out reads_four.tsv && fail "a file that is not there is read"
-  grep -q "none.fa" err || fail "said: $(cat err)"
+  for size in 1 2 4; do
+    start "$mpi" "$size" "${count[@]}" --group mpi --out reads_many.tsv || fail "status $?: $(cat err)"
+    cmp -s reads_one.tsv reads_many.tsv || fail "$size: other counts"
+    [[ $(sed 's/;[^;]*$//' err | grep -v '^$') == "$(sed 's/;[^;]*$//' log)" ]] || fail "$size: said: $(cat err), not $(cat log)"
+  done
+  case_of "ranks by $mpi read rows of any kind in parts"
+  awk 'BEGIN { print "id,note,count"; for (i = 0; i < 9000; i++)
+    printf "%d,%s,%d\n", i * 13 % 6000, i % 7 ? "plain" : "\"2,3,4\n5,6,\"\"7\"\"\n\"", i }' >rows.csv
+  printf 'id,note,count\n7,"1,2,3\n",5\n' >row.csv
+  printf 'id,note,count\n' >names.csv
+  "$tessera" run "$specs/quickstart.ini" --set table.backend=cpu --insert pairs.tsv --export pairs.npy --quiet || fail "no array: status $?"
+  job=("$tessera" run "$specs/quickstart.ini" --set table.backend=cpu --set table.duplicates=max --key id --value count
+    --insert rows.csv --insert row.csv --insert names.csv --find row.csv --sorted)
+  arrays=("$tessera" run "$specs/hashgraph_v2.ini" --set table.backend=cpu --insert pairs.npy --insert pairs.tsv --sorted)
+  ordinals=("$tessera" run "$specs/quickstart.ini" --set table.backend=cpu --insert asked.tsv --value ordinal --find some.tsv --sorted)
+  for what in job arrays ordinals; do
+    declare -n made=$what
+    [[ $what == job ]] && sizes=(1 2 4) || sizes=(4)
+    "${made[@]}" --export "$what.one.csv" >report_one 2>log || fail "$what alone: status $?: $(cat log)"
+    for size in "${sizes[@]}"; do
+      start "$mpi" "$size" "${made[@]}" --group mpi --export "$what.many.csv" || fail "$what: status $?: $(cat err)"
+      cmp -s "$what.one.csv" "$what.many.csv" || fail "$what by $size: other pairs: $(diff "$what.one.csv" "$what.many.csv" | head -n 4)"
+      [[ $(grep ' items: \| queries: ' out) == "$(grep ' items: \| queries: ' report_one)" ]] || fail "$what by $size reported: $(cat out)"
+    done
+  done
+  [[ $(head -n 1 job.many.csv) == id,count ]] || fail "names: $(head -n 1 job.many.csv)"
+  case_of "what one rank by $mpi cannot read ends all, in one sentence"
+  sed '8000s/.*/x,y,z/' rows.csv >bad.csv
+  start "$mpi" 4 "${job[@]}" --insert bad.csv --group mpi --export left.csv && fail "a bad row is read"
+  [[ $(grep -c "bad.csv:8000: the key 'x' is no whole number" err) == 1 && $(grep -c 'tessera: .*rank' err) == 0 && ! -e left.csv ]] ||
+    fail "said: $(cat err)"
+  start "$mpi" 4 "${count[@]}" missing.fa --group mpi --out left.tsv && fail "a file that is not there is read"
+  [[ $(grep -c "missing.fa" err) == 1 ]] || fail "said: $(cat err)"
+  start "$mpi" 2 "${count[@]}" --strict --group mpi --out left.tsv && fail "a file without a key is read"
+  [[ $(grep -c "none.fa: holds no k-mer" err) == 1 ]] || fail "said: $(cat err)"
   case_of "4 ranks by $mpi join as one process does"
   awk 'BEGIN { for (i = 0; i < 15000; i++) print i * 7 % 12000 "\t" i + 5 }' >right.tsv
   for kind in "--kind inner" "--kind left" "--kind anti" "--aggregate sum" "--aggregate max --signed" "--kind union" "--count"; do

@@ -11,9 +11,13 @@
 #include <cstring>
 #include <functional>
 
+#include "core/compose/compose.h"
+#include "core/cuda/link.h"
+#include "core/kernels/bulk.h"
 #include "core/tessera_tools.h"
 #include "tests/hostile/machine.h"
 #include "tests/rebuild/tables.h"
+#include "tools/ahead/linked_file.h"
 
 namespace {
 
@@ -220,6 +224,80 @@ TEST(Toolkit, OfAnotherReleaseLinksAnew) { // the cache knows code by who made i
     tsr_spec_free(spec);
     EXPECT_EQ(system((std::string("rm -r ") + folder).c_str()), 0);
   });
+}
+
+// ---- What was linked ahead -----------------------------------------------------------------------
+
+// Links some steps of a table, as a release does, into FOLDER/linked.cubins.
+void link_ahead(const std::string &folder, const std::string &words) {
+  tsr_error error = {};
+  tsr_options options = {};
+  tsr_composition *table = nullptr;
+  options.plugins = plugin_folders();
+  tsr_spec *spec = spec_of(words);
+  ASSERT_EQ(tsr_compose(spec, &options, 90, 1, &table, &error), TSR_OK) << error.message;
+  std::vector<tsr_linked_cubin> cubins;
+  for (uint32_t op : {TSR_BULK_insert, TSR_BULK_find, TSR_BULK_contains}) {
+    tsr_link link = {};
+    tsr_linked_cubin one = {};
+    ASSERT_EQ(tsr_cuda_link_step(table, TSR_BULK_STEP(op), false, &link, &error), TSR_OK) << error.message;
+    ASSERT_EQ(tsr_cuda_ahead_key(table, TSR_BULK_STEP(op), &one.key, &error), TSR_OK) << error.message;
+    one.sm = 90;
+    one.bytes = link.cubin_bytes;
+    one.cubin = malloc(one.bytes);
+    memcpy(one.cubin, link.cubin, one.bytes);
+    tsr_link_free(&link);
+    cubins.push_back(one);
+  }
+  EXPECT_EQ(tsr_linked_write((folder + "/linked.cubins").c_str(), cubins.data(), cubins.size()), 0);
+  for (const tsr_linked_cubin &one : cubins) free(one.cubin);
+  tsr_composition_free(table);
+  tsr_spec_free(spec);
+}
+
+TEST(LinkedAhead, ATableNeedsNoToolkit) {
+  char folder[] = "/tmp/tessera-linked.XXXXXX";
+  ASSERT_NE(mkdtemp(folder), nullptr);
+  in_a_process([&] { link_ahead(folder, ""); });
+  in_a_process([&] {
+    tsr_table *table = nullptr;
+    tsr_error error = {};
+    const uint32_t keys[] = {1, 2}, values[] = {3, 4};
+    setenv("TESSERA_PLUGINS", folder, 1);
+    missing().library = "libnvrtc.so.13";
+    ASSERT_EQ(create("backend=auto", &table, &error), TSR_OK) << error.message;
+    EXPECT_STREQ(info_of(table).backend, "cuda");
+    ASSERT_EQ(tsr_insert(table, 2, keys, values, nullptr, &error), TSR_OK) << error.message;
+    const tsr_code_counts counts = info_of(table).code_counts;
+    EXPECT_EQ(counts.ahead, 2u) << "insert and find";
+    EXPECT_EQ(counts.cached + counts.made, 0u);
+    EXPECT_STREQ(info_of(table).code, "2 linked ahead, 0 cached, 0 linked now");
+    uint64_t size = 0;
+    EXPECT_EQ(tsr_size(table, &size, &error), TSR_NOT_FOUND) << "it is not in the file";
+    expect_words(error.message, "libnvrtc.so of the CUDA toolkit 13 is not on the loader's path");
+    tsr_table_destroy(table);
+  });
+  EXPECT_EQ(system((std::string("rm -r ") + folder).c_str()), 0);
+}
+
+TEST(LinkedAhead, AutoTakesTheCpuForOtherTables) {
+  char folder[] = "/tmp/tessera-linked.XXXXXX";
+  ASSERT_NE(mkdtemp(folder), nullptr);
+  in_a_process([&] { link_ahead(folder, ""); });
+  in_a_process([&] {
+    tsr_table *table = nullptr;
+    tsr_error error = {};
+    setenv("TESSERA_PLUGINS", folder, 1);
+    missing().library = "libnvrtc.so.13";
+    EXPECT_EQ(create("backend=cuda statistics=yes", &table, &error), TSR_NO_DEVICE);
+    expect_words(error.message, "this table's code was not linked ahead, and libnvrtc.so of the CUDA toolkit 13");
+    ASSERT_EQ(create("backend=auto statistics=yes", &table, &error), TSR_OK) << error.message;
+    EXPECT_STREQ(info_of(table).backend, "cpu");
+    expect_words(info_of(table).backend_reason, "this table's code was not linked ahead");
+    tsr_table_destroy(table);
+    EXPECT_EQ(fake().contexts, 0);
+  });
+  EXPECT_EQ(system((std::string("rm -r ") + folder).c_str()), 0);
 }
 
 // ---- What is begun ahead -------------------------------------------------------------------------

@@ -136,12 +136,12 @@ TEST(Bench, RowsOfOneSpec) {
       "composition,not_placed,bytes,registers,link_ms,mops_min,mops_max,limit_mops,"
       "devices,stage,split_ms,exchange_ms,work_ms,answer_ms,pct_link,scaling,scaling_net,model_mops,"
       "version,parts_hash,composition_hash,seed,compiler,threads,code,driver,clock_mhz,memory_mhz,date,repeat,ratio,"
-      "ratio_low,ratio_high,mops_each");
+      "ratio_low,ratio_high,mops_each,warp_probes");
   auto rows = outcome.rows();
   ASSERT_EQ(rows.size(), 10u) << outcome.out;
   const std::vector<std::string> ops = {"insert", "find100", "find50", "find0", "erase"};
   for (size_t i = 0; i < rows.size(); i++) {
-    ASSERT_EQ(rows[i].size(), 49u);
+    ASSERT_EQ(rows[i].size(), 50u);
     EXPECT_EQ(rows[i][23] + rows[i][24] + rows[i][32], "---");
     EXPECT_EQ(rows[i][0], path);
     EXPECT_EQ(rows[i][1], "cpu");
@@ -159,7 +159,30 @@ TEST(Bench, RowsOfOneSpec) {
     EXPECT_EQ(rows[i][18] + rows[i][19] + rows[i][22], "---") << "what the cpu backend does not have";
     EXPECT_LE(std::stod(rows[i][20]), std::stod(rows[i][8]));
     EXPECT_GE(std::stod(rows[i][21]), std::stod(rows[i][8]));
+    if (ops[i % 5] == "erase")
+      EXPECT_EQ(rows[i][49], "-");
+    else
+      EXPECT_GT(std::stod(rows[i][49]), std::stod(rows[i][9])) << "the most of 32";
   }
+}
+
+TEST(Bench, AWarpWaitsForItsLongestWalk) {
+  const auto walks = [](const std::string &n) {
+    return bench({spec("walks.ini", map32, "soa", "linear"), "--n", n, "--ops", "insert,find0", "--repeat", "0",
+                  "--loads", "0.5", "--set", "layout.bucket_slots=1"})
+        .rows();
+  };
+  auto rows = walks("2^14");
+  ASSERT_EQ(rows.size(), 2u);
+  // Knuth's linear probing at load 1/2: 2.5 buckets for an absent key, and of 32 such keys the most have some 10.
+  EXPECT_NEAR(std::stod(rows[1][9]), 2.5, 0.2);
+  EXPECT_GT(std::stod(rows[1][49]), 7);
+  EXPECT_LT(std::stod(rows[1][49]), 14);
+  EXPECT_LT(std::stod(rows[0][49]), std::stod(rows[1][49])) << "the table was emptier";
+  rows = walks("20000");
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0][49], "-") << "too many to insert one by one";
+  EXPECT_GT(std::stod(rows[1][49]), 7);
 }
 
 std::string hash_of(const std::string &text) {
@@ -178,7 +201,7 @@ TEST(Bench, RowsSayWhereTheyComeFrom) {
   auto rows = outcome.rows();
   ASSERT_EQ(rows.size(), 2u);
   for (auto &row : rows) {
-    ASSERT_EQ(row.size(), 49u);
+    ASSERT_EQ(row.size(), 50u);
     EXPECT_EQ(row[33].rfind(std::string(tsr_version()), 0), 0u) << row[33];
     EXPECT_EQ(row[34].size(), 16u);
     EXPECT_EQ(row[35], hash_of(row[15]));

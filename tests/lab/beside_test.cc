@@ -55,6 +55,33 @@ TEST(Beside, WrongRivalsAreFoundOut) {
       << outcome.err;
 }
 
+TEST(Beside, WrongNumbersAreFoundOut) {
+  const std::string path = write_file("index.ini", "[table]\nkind = index\nkey_bits = 32\nlayout = packed\nprobing = "
+                                                   "double_hashing\nhasher = murmur3\nbackend = cpu\n");
+  for (std::string keys : {"distinct", "repeat:4", "zipf:1.0"}) {
+    Outcome outcome =
+        run(tsr_bench_command,
+            {path, "--plugins", "layouts:probing:hashers:allocators:eviction", "--n", "5000", "--repeat", "1", "--keys",
+             keys, "--ops", "number,unique,unique_counts,unique_inverse", "--beside", "tests/lab/rivals.so"});
+    EXPECT_EQ(outcome.status, 1);
+    auto of = verdicts(outcome);
+    for (std::string op : {"unique", "unique_counts", "unique_inverse"}) {
+      EXPECT_EQ(of[path][op], "yes") << op << outcome.err;
+      EXPECT_EQ(of["right"][op], "yes") << op << outcome.err;
+      EXPECT_EQ(of["loses a pair"][op], "no") << op;
+      EXPECT_EQ(of["wrong key"][op], "no") << op;
+      EXPECT_EQ(of["key twice"][op], "no") << op;
+    }
+    EXPECT_EQ(of[path]["number"], "yes") << outcome.err;
+    EXPECT_EQ(of["right"]["number"], "refused");
+    EXPECT_EQ(of["wrong count"]["unique_counts"], "no");
+    EXPECT_EQ(of["wrong count"]["unique"], "yes");
+    EXPECT_EQ(of["wrong number"]["unique_inverse"], "no");
+    EXPECT_EQ(of["wrong number"]["unique"], "yes");
+    EXPECT_NE(outcome.err.find("unique_inverse: 1 of 5000 keys have a wrong number"), std::string::npos) << outcome.err;
+  }
+}
+
 TEST(Beside, RowsSayWhatTheRivalIs) {
   Outcome outcome = bench(map_of("32"), {"--beside", "tests/lab/rivals.so", "--ops", "find100"});
   for (const auto &row : outcome.rows()) {

@@ -10,7 +10,18 @@ namespace {
 
 using Map = std::map<uint32_t, uint32_t>;
 
-enum Fault { LOSES_A_PAIR, WRONG_VALUE, FINDS_ABSENT, FINDS_NOTHING, KEEPS_ERASED, FAULTS };
+enum Fault {
+  LOSES_A_PAIR,
+  WRONG_VALUE,
+  FINDS_ABSENT,
+  FINDS_NOTHING,
+  KEEPS_ERASED,
+  WRONG_KEY,
+  KEY_TWICE,
+  WRONG_COUNT,
+  WRONG_NUMBER,
+  FAULTS
+};
 
 Map &map_of(void *table) { return *static_cast<Map *>(table); }
 
@@ -52,9 +63,29 @@ const char *erase(void *table, uint64_t n, const void *keys, void *) {
 }
 
 template <int fault>
+const char *unique(void *, uint64_t n, const void *keys, void *distinct_keys, uint64_t *counts, uint32_t *inverse,
+                   uint64_t *distinct, void *) {
+  const uint32_t *key = static_cast<const uint32_t *>(keys);
+  uint32_t *listed = static_cast<uint32_t *>(distinct_keys);
+  Map numbers;
+  for (uint64_t i = 0; i < n; i++) {
+    const auto [at, is_new] = numbers.emplace(key[i], static_cast<uint32_t>(numbers.size()));
+    if (is_new) listed[at->second] = key[i];
+    if (counts) counts[at->second] = is_new ? 1 : counts[at->second] + 1;
+    if (inverse) inverse[i] = at->second;
+  }
+  *distinct = numbers.size() - (fault == LOSES_A_PAIR);
+  if (fault == WRONG_KEY) listed[7]++;
+  if (fault == KEY_TWICE) listed[7] = listed[8];
+  if (fault == WRONG_COUNT && counts) counts[7]++;
+  if (fault == WRONG_NUMBER && inverse) inverse[7]++;
+  return nullptr;
+}
+
+template <int fault>
 tsr_rival rival(const char *name) {
-  return {name,        "a compiler", 0,       1,     create, destroy, clear, insert<fault>,
-          find<fault>, erase<fault>, nullptr, count, bytes};
+  return {name,        "a compiler", 0,       1,     create, destroy,      clear, insert<fault>,
+          find<fault>, erase<fault>, nullptr, count, bytes,  unique<fault>};
 }
 
 } // namespace
@@ -62,7 +93,9 @@ tsr_rival rival(const char *name) {
 extern "C" const tsr_rival *tsr_rival_list(uint32_t interface, uint32_t *count) {
   static const tsr_rival list[] = {rival<LOSES_A_PAIR>("loses a pair"), rival<WRONG_VALUE>("wrong value"),
                                    rival<FINDS_ABSENT>("finds absent"), rival<FINDS_NOTHING>("finds nothing"),
-                                   rival<KEEPS_ERASED>("keeps erased"), rival<FAULTS>("right")};
+                                   rival<KEEPS_ERASED>("keeps erased"), rival<WRONG_KEY>("wrong key"),
+                                   rival<KEY_TWICE>("key twice"),       rival<WRONG_COUNT>("wrong count"),
+                                   rival<WRONG_NUMBER>("wrong number"), rival<FAULTS>("right")};
   *count = sizeof list / sizeof list[0];
   return interface == TSR_RIVAL_INTERFACE ? list : nullptr;
 }

@@ -79,6 +79,33 @@ TEST(Plan, CombinesAllThatIsListed) {
   EXPECT_EQ(labels(base), Texts{"base"}) << "nothing is listed";
 }
 
+TEST(Plan, DrawsASample) {
+  const std::string text = std::string(base) +
+                           "[sweep]\nbench.loads = 0.5..0.9 +0.1\nlayout.bucket_slots = 2..16 *2\n"
+                           "table.probing = linear, quadratic, cuckoo\nprobing.hash_functions = 2..4\n";
+  const auto draw = [&text](const std::string &count) {
+    Outcome outcome =
+        sweep(write_file("sample.ini", text), fresh_csv("plan.csv"), {"--plan", "yes", "--sample", count});
+    std::set<std::string> labels;
+    std::vector<std::string> loads;
+    for (const std::string &line : outcome.lines()) {
+      labels.insert(line.substr(0, line.find('\t')));
+      const std::string load = line.substr(0, line.find(' '));
+      if (loads.empty() || loads.back() != load) loads.push_back(load);
+    }
+    EXPECT_EQ(std::set<std::string>(loads.begin(), loads.end()).size(), loads.size()) << "keys are drawn once a load";
+    return labels;
+  };
+  const std::set<std::string> few = draw("5"), more = draw("20");
+  EXPECT_EQ(few.size(), 5u);
+  EXPECT_EQ(more.size(), 20u);
+  EXPECT_TRUE(std::includes(more.begin(), more.end(), few.begin(), few.end()));
+  EXPECT_EQ(draw("20"), more) << "each call draws the same";
+  EXPECT_EQ(draw("1000").size(), 5u * 4 * (1 + 1 + 3)) << "there are no more";
+  Outcome none = sweep(write_file("sample.ini", text), fresh_csv("plan.csv"), {"--sample", "0"});
+  EXPECT_NE(none.err.find("sweep: --sample 0: must be a number of tables, 1 or more"), std::string::npos) << none.err;
+}
+
 TEST(Plan, VariantsSetSeveralEntries) {
   EXPECT_EQ(labels(std::string(base) + "[layout]\nbucket_slots = 2\n[probing]\nhash_functions = 4\n[variants]\n"
                                        "one = layout.bucket_slots=1\nlines = table.probing=linear\n[sweep]\n"

@@ -1199,6 +1199,14 @@ class VerbsTest(unittest.TestCase):
         self.assertEqual(table._repr_html_(), "<code>tessera.Table, closed</code>")
 
 
+def found_in_a_file(path, keys, mmap):
+    """Whether the values are right, how many maps of the file there are, and mmap."""
+    with tessera.Map.load(path, key="int64", value="int64", backend="cpu", mmap=mmap) as table:
+        right = bool((table.get(keys) == keys * 3).all())
+        with open("/proc/self/maps") as maps:
+            return right, sum(path in line for line in maps), mmap
+
+
 def found_by_a_process(table, keys):
     return table.get(keys).tolist()
 
@@ -1235,6 +1243,18 @@ class ProcessesTest(unittest.TestCase):
             right.insert([1, 1], np.array([0.5, 1]))
             with pickle.loads(pickle.dumps(right)) as copied:
                 self.assertEqual(left.join(copied, "sum")[2].tolist(), [1.5])
+
+    def test_processes_that_map_a_file_share_its_memory(self):
+        keys = np.arange(400_000)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "rows")
+            with tessera.Map("int64", "int64", capacity=len(keys), backend="cpu") as table:
+                table.insert(keys, keys * 3)
+                table.save(path)
+            with multiprocessing.get_context("spawn").Pool(2) as pool:
+                answers = pool.starmap(found_in_a_file, [(path, part, mmap) for part in np.split(keys, 4) for mmap in (True, False)])
+        for right, maps, is_mapped in answers:
+            self.assertEqual((right, maps > 0), (True, is_mapped))
 
     def test_a_pool_of_processes(self):
         keys = np.arange(1000, dtype=np.uint32)

@@ -35,7 +35,7 @@ site=$("$python" -c 'import tessera; print(tessera.__path__[0])')
   >log 2>&1 || fail "$(cat log)"
 
 # What imports it must not find the sources of the checkout.
-for test in structs table arrays types wide_keys verbs device_verbs torch docstrings; do
+for test in structs table arrays types wide_keys key_columns verbs device_verbs torch embedding docstrings; do
   case_of "${test}_test.py"
   "$python" "$here/tests/python/${test}_test.py" >log 2>&1 || fail "$(tail -n 60 log)"
   grep -qE '^Ran [1-9][0-9]* tests?' log || fail "runs no test"
@@ -106,6 +106,12 @@ case_of "the example of neighbours numbers them as a dict does, where PyTorch ca
 if "$python" -c 'import torch' 2>/dev/null; then
   "$python" "$here/python/examples/neighbours.py" 2000 >log 2>&1 || fail "$(cat log)"
   grep -q 'numbers as a dict has them$' log || fail "$(cat log)"
+fi
+
+case_of "the example that trains has the loss of torch.nn.Embedding, where PyTorch 2.4 can be imported"
+if "$python" -c 'import torch; torch.library.custom_op' 2>/dev/null; then
+  "$python" "$here/python/examples/train_embedding.py" >log 2>&1 || fail "$(cat log)"
+  grep -q 'as with torch.nn.Embedding$' log || fail "$(cat log)"
 fi
 
 case_of "what is run on machines with a GPU works with NumPy"

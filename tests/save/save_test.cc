@@ -128,6 +128,60 @@ TEST(SaveFile, BackendAndDeviceAreTheLoaders) {
   EXPECT_EQ(table, nullptr);
 }
 
+// How often the file is among this process's maps.
+int maps_of(const std::string &path) {
+  std::ifstream maps("/proc/self/maps");
+  int found = 0;
+  for (std::string line; std::getline(maps, line);) found += line.find(path) != std::string::npos;
+  return found;
+}
+
+TEST(SaveFile, LargeRegionsAreMapped) {
+  Random random(5);
+  tsr_error error = {};
+  const std::string path = path_of("mapped.tsr");
+  tsr_table *table = table_of("capacity=700000"), *one = nullptr, *other = nullptr;
+  const auto pairs = some_pairs(random, 500000);
+  fill(table, pairs);
+  ASSERT_EQ(tsr_table_save(table, path.c_str(), &error), TSR_OK) << error.message;
+  tsr_table_destroy(table);
+  const std::string saved = read_file(path);
+  tsr_load_options options = {};
+  options.plugins = plugin_folders();
+  options.backend = "cpu";
+  options.mapped = 1;
+  ASSERT_EQ(tsr_table_load(path.c_str(), &options, &one, &error), TSR_OK) << error.message;
+  ASSERT_EQ(tsr_table_load(path.c_str(), &options, &other, &error), TSR_OK) << error.message;
+  EXPECT_EQ(maps_of(path), 2);
+  expect_pairs(one, pairs);
+  auto more = pairs; // what one changes is its own
+  std::vector<uint32_t> keys, values;
+  for (uint32_t key = 1; keys.size() < 1000; key++) {
+    if (!more.insert({key, 7}).second) continue;
+    keys.push_back(key);
+    values.push_back(7);
+  }
+  ASSERT_EQ(tsr_insert(one, keys.size(), keys.data(), values.data(), nullptr, &error), TSR_OK) << error.message;
+  expect_pairs(one, more);
+  expect_pairs(other, pairs);
+  tsr_rehash_options larger = {};
+  larger.size = sizeof larger;
+  larger.capacity = 1000000;
+  ASSERT_EQ(tsr_rehash(one, &larger, &error), TSR_OK) << error.message; // into plain memory
+  EXPECT_EQ(maps_of(path), 1);
+  expect_pairs(one, more);
+  tsr_table_destroy(one);
+  tsr_table_destroy(other);
+  EXPECT_EQ(maps_of(path), 0);
+  EXPECT_TRUE(read_file(path) == saved);
+
+  std::string broken = saved; // the checksum is looked at as well
+  broken[broken.size() / 2] ^= 1;
+  write_file(path, broken);
+  EXPECT_EQ(tsr_table_load(path.c_str(), &options, &one, &error), TSR_IO);
+  EXPECT_NE(std::string(error.message).find("checksum"), std::string::npos) << error.message;
+}
+
 TEST(SaveFile, AnEmptyTableAndASet) {
   tsr_error error = {};
   const std::string path = path_of("empty.tsr");

@@ -38,6 +38,9 @@ no_breach breaches_of_collectives
 case_of "every source starts with its licence"
 no_breach breaches_of_licences
 
+case_of "a release links all sets of steps of no table"
+no_breach breaches_of_sets
+
 case_of "few files know a feature"
 ((${#spread_rows[@]} >= 3)) || fail "few features are listed"
 no_breach breaches_of_spread
@@ -155,6 +158,15 @@ ARROWS
 fresh_checkout
 write core/core.c '#include HEADER'
 finds 'core/core.c: cannot tell' breaches_of_arrows
+
+case_of "a set of steps that no release links is found"
+fresh_checkout
+mkdir -p core/table
+printf '%s\n' '    symbol = "tsr_scan_images",' '    widths = "none",' '    symbol = "tsr_bulk_images",' '    widths = "key_payload",' >core/BUILD
+write core/table/steps.c '&tsr_scan_steps, NULL'
+finds_none breaches_of_sets
+write core/table/steps.c '&tsr_scan2_steps, NULL'
+finds 'tsr_sets_of_no_table has no tsr_scan_steps' breaches_of_sets
 
 case_of "a circle of includes is found"
 fresh_checkout

@@ -29,7 +29,7 @@ tsr_exit tsr_say_usage(const char *format, ...) {
   return TSR_EXIT_USAGE;
 }
 
-static tsr_exit exit_of(tsr_status status) {
+tsr_exit tsr_exit_of(tsr_status status) {
   switch (status) {
   case TSR_OK:
     return TSR_EXIT_OK;
@@ -46,5 +46,5 @@ static tsr_exit exit_of(tsr_status status) {
 
 tsr_exit tsr_say_error(tsr_status status, const tsr_error *error) {
   tsr_say("%s", error->message);
-  return exit_of(status);
+  return tsr_exit_of(status);
 }

@@ -23,6 +23,9 @@ void tsr_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Says what was wrong with the command line; returns TSR_EXIT_USAGE. */
 tsr_exit tsr_say_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* The exit status of a command that failed so. */
+tsr_exit tsr_exit_of(tsr_status status);
+
 /* Says the error's sentence; returns the exit status of `status`, so that a failing command ends with it. */
 tsr_exit tsr_say_error(tsr_status status, const tsr_error *error);
 

@@ -19,7 +19,7 @@
 #include "tools/cli/stream.h"
 #include "tools/lab/outputs.h"
 
-enum { LETTERS_MAX = 32, WAIT_MILLISECONDS = 200 };
+enum { LETTERS_MAX = 64, WAIT_MILLISECONDS = 200 };
 
 typedef struct count_job {
   const tsr_arguments *arguments;
@@ -28,9 +28,9 @@ typedef struct count_job {
   bool has_histogram, is_sorted, is_quiet;
   tsr_dataset_options options;
   tsr_spec *spec;
-  tsr_stream_file *files; /* file_count, which this process reads */
+  tsr_stream_file *files; /* file_count */
+  tsr_input_facts *read;  /* of each, in the end */
   size_t file_count;
-  bool has_own_files; /* each process reads other ones; otherwise each all, and inserts a part of each chunk */
   tsr_stream *stream;
   tsr_ranks ranks;
   tsr_table *table;
@@ -44,7 +44,8 @@ typedef struct count_job {
 /* Refuses a wrong spec before any file is opened. */
 static tsr_status read_spec(count_job *job, tsr_error *error) {
   char key_bits[32];
-  tsr_status status = tsr_arguments_recipe(job->arguments, "count", &job->spec, error);
+  const char *const recipe = job->options.key_bits > 64 ? "wide_keys_count" : "count";
+  tsr_status status = tsr_arguments_recipe(job->arguments, recipe, &job->spec, error);
   if (status) return status;
   snprintf(key_bits, sizeof key_bits, "table.key_bits=%u", job->options.key_bits);
   status = tsr_spec_set(job->spec, key_bits, error);
@@ -65,7 +66,7 @@ static tsr_status make_table(count_job *job, tsr_error *error) {
   if (!said) {
     bool is_exact;
     wanted = tsr_stream_capacity(job->stream, &is_exact);
-    if (job->has_own_files) status = tsr_ranks_add_up(&job->ranks, 1, &wanted, error);
+    status = tsr_ranks_add_up(&job->ranks, 1, &wanted, error);
     options.capacity = wanted > possible ? possible : wanted ? wanted : 1;
   } else if (tsr_parse_u64(said, &wanted) && wanted > possible) {
     if (!job->is_quiet)
@@ -77,88 +78,68 @@ static tsr_status make_table(count_job *job, tsr_error *error) {
   return status == TSR_OK ? tsr_ranks_table(&job->ranks, job->spec, &options, &job->table, error) : status;
 }
 
-/* done: k-mers that were read. Processes that share the table have inserted all of them together. *are_at_end: whether this
- * process has read its files; then whether all have. */
-static tsr_status check_report(count_job *job, uint64_t done, bool *are_at_end, tsr_error *error) {
+/* Of all processes together, which have inserted what each has read. */
+static tsr_status check_report(count_job *job, tsr_error *error) {
   char advice[TSR_FULL_ADVICE_BYTES];
   tsr_report report = {.size = 0};
   tsr_status status = tsr_table_report(job->table, &report, error);
-  uint64_t sums[] = {report.overflows, report.not_placed, report.insert_keys, done, *are_at_end};
-  if (status == TSR_OK) status = tsr_ranks_add_up(&job->ranks, 5, sums, error);
-  *are_at_end = sums[4] == job->ranks.size;
-  if (job->has_own_files) done = sums[3];
-  job->overflows = report.overflows = sums[0];
-  report.not_placed = sums[1];
-  if (status == TSR_OK && job->ranks.group && sums[2] != done)
-    return tsr_fail(error, TSR_IO,
-                    "%" PRIu64 " k-mers were inserted of the %" PRIu64 " that rank %" PRIu32
-                    " has read: all processes must read the same files",
-                    sums[2], done, job->ranks.rank);
-  if (status == TSR_OK && report.not_placed)
-    status = tsr_fail(
-        error, TSR_NO_MEMORY, "%" PRIu64 " k-mers found no room in the table, so that counts would be wrong: %s",
-        report.not_placed, tsr_advice_when_full(job->table, "let it grow: --set table.growth=double", advice));
+  uint64_t sums[] = {report.overflows, report.not_placed};
+  if (status == TSR_OK) status = tsr_ranks_add_up(&job->ranks, 2, sums, error);
+  job->overflows = sums[0];
+  if (status == TSR_OK && sums[1])
+    status = tsr_fail(error, TSR_NO_MEMORY,
+                      "%" PRIu64 " k-mers found no room in the table, so that counts would be wrong: %s", sums[1],
+                      tsr_advice_when_full(job->table, "let it grow: --set table.growth=double", advice));
   return status;
 }
 
-/* What is known of all files together. */
-static void add_facts(count_job *job) {
+static void add_facts(tsr_input_facts *sum, const tsr_input_facts *f) {
+  sum->keys += f->keys;
+  sum->bytes += f->bytes;
+  sum->bytes_read += f->bytes_read;
+  sum->sequences.records += f->sequences.records;
+  sum->sequences.bases += f->sequences.bases;
+  sum->sequences.kmers_skipped += f->sequences.kmers_skipped;
+}
+
+/* How far this process is. */
+static void show_progress(const count_job *job, tsr_progress *progress, uint64_t done) {
+  tsr_input_facts sum = {.keys = 0};
   bool is_known = true;
-  job->facts = (tsr_input_facts){.keys = 0};
   for (size_t i = 0; i < job->file_count; i++) {
     const tsr_input_facts f = tsr_stream_describe(job->stream, i);
-    is_known = is_known && f.bytes;
-    job->facts.keys += f.keys;
-    job->facts.bytes += f.bytes;
-    job->facts.bytes_read += f.bytes_read;
-    job->facts.sequences.records += f.sequences.records;
-    job->facts.sequences.bases += f.sequences.bases;
-    job->facts.sequences.kmers_skipped += f.sequences.kmers_skipped;
+    is_known = is_known && (f.bytes || f.is_others);
+    add_facts(&sum, &f);
   }
-  if (!is_known) job->facts.bytes = 0;
+  tsr_progress_show(progress, done, sum.bytes_read, is_known ? sum.bytes : 0);
 }
 
-/* What all processes have read of their own files. */
+/* What all processes have read of each file, and of all together. */
 static tsr_status sum_facts(count_job *job, tsr_error *error) {
-  tsr_input_facts *f = &job->facts;
-  uint64_t sums[] = {f->keys, f->sequences.records, f->sequences.bases, f->sequences.kmers_skipped};
-  if (!job->has_own_files) return TSR_OK;
-  const tsr_status status = tsr_ranks_add_up(&job->ranks, 4, sums, error);
-  f->keys = sums[0];
-  f->sequences.records = sums[1];
-  f->sequences.bases = sums[2];
-  f->sequences.kmers_skipped = sums[3];
+  tsr_status status = TSR_OK;
+  for (size_t i = 0; status == TSR_OK && i < job->file_count; i++) {
+    job->read[i] = tsr_stream_describe(job->stream, i);
+    status = tsr_ranks_add_facts(&job->ranks, job->files[i].path, &job->options, &job->read[i], error);
+    add_facts(&job->facts, &job->read[i]);
+  }
   return status;
-}
-
-/* Which files this process reads: where there are at least as many as processes, they are dealt. */
-static void choose_files(count_job *job) {
-  const tsr_ranks *ranks = &job->ranks;
-  const size_t count = job->arguments->operand_count;
-  job->has_own_files = ranks->group && count >= ranks->size;
-  for (size_t i = 0; i < count; i++) /* standard input is the first process's alone */
-    job->has_own_files = job->has_own_files && strcmp(job->arguments->operands[i], "-") != 0;
-  for (size_t i = job->has_own_files ? ranks->rank : 0; i < count; i += job->has_own_files ? ranks->size : 1)
-    job->files[job->file_count++] = (tsr_stream_file){job->arguments->operands[i], job->options, true};
 }
 
 /* Begins to read, and waits until much or all is read. */
 static tsr_status open_files(count_job *job, tsr_error *error) {
   bool is_settled = false;
-  job->files = calloc(job->arguments->operand_count, sizeof *job->files);
-  if (!job->files) return tsr_fail(error, TSR_NO_MEMORY, "no memory for the names of files");
-  choose_files(job);
+  job->file_count = job->arguments->operand_count;
+  job->files = calloc(job->file_count, sizeof *job->files);
+  job->read = calloc(job->file_count, sizeof *job->read);
+  if (!job->files || !job->read) return tsr_fail(error, TSR_NO_MEMORY, "no memory for the names of files");
+  for (size_t i = 0; i < job->file_count; i++) {
+    job->files[i] = (tsr_stream_file){job->arguments->operands[i], job->options, true};
+    job->files[i].options.part = tsr_ranks_part(&job->ranks, i);
+  }
   tsr_status status = tsr_stream_open(job->files, job->file_count, &job->stream, error);
   while (status == TSR_OK && !is_settled)
     status = tsr_stream_settle(job->stream, WAIT_MILLISECONDS, &is_settled, error);
   return status;
-}
-
-static tsr_status insert(const count_job *job, const tsr_chunk *chunk, tsr_error *error) {
-  uint64_t first = 0, part = chunk->count;
-  if (!job->has_own_files) tsr_ranks_part(&job->ranks, chunk->count, &first, &part);
-  return tsr_insert(job->table, part, (const char *)chunk->keys + first * (job->options.key_bits / 8), NULL, NULL,
-                    error);
 }
 
 static tsr_status count_all(count_job *job, tsr_error *error) {
@@ -171,12 +152,12 @@ static tsr_status count_all(count_job *job, tsr_error *error) {
   while (status == TSR_OK && !is_at_end) {
     status = tsr_stream_next(job->stream, WAIT_MILLISECONDS, &chunk, error);
     is_at_end = chunk.file >= job->file_count;
-    const bool has_turn = chunk.count || job->has_own_files; /* all have, while one reads */
-    if (status == TSR_OK && has_turn) status = insert(job, &chunk, error);
-    if (status == TSR_OK) done += chunk.count;
-    if (status == TSR_OK && has_turn) status = check_report(job, done, &is_at_end, error);
-    add_facts(job);
-    tsr_progress_show(&progress, done, job->facts.bytes_read, job->facts.bytes);
+    status = tsr_ranks_agree(&job->ranks, status, &is_at_end, error);
+    const bool has_turn = chunk.count || job->ranks.group; /* all have, while one reads */
+    if (status == TSR_OK && has_turn) status = tsr_insert(job->table, chunk.count, chunk.keys, NULL, NULL, error);
+    if (status == TSR_OK && has_turn) status = check_report(job, error);
+    done += chunk.count;
+    show_progress(job, &progress, done);
   }
   job->seconds = tsr_progress_end(&progress);
   if (status == TSR_OK) status = sum_facts(job, error);
@@ -203,10 +184,9 @@ static tsr_status put_out(const count_job *job, tsr_error *error) {
 
 static void say_counted(const count_job *job) {
   const tsr_input_facts *f = &job->facts;
-  for (size_t i = 0; i < job->file_count; i++) {
-    const tsr_input_facts facts = tsr_stream_describe(job->stream, i);
-    tsr_say_what_was_read(job->files[i].path, &job->options, &facts, job->is_quiet);
-  }
+  if (job->ranks.rank) return; /* the first one speaks for all */
+  for (size_t i = 0; i < job->file_count; i++)
+    tsr_say_what_was_read(job->files[i].path, &job->options, &job->read[i], job->is_quiet);
   if (job->is_quiet) return;
   tsr_say("%" PRIu64 " record%s, %" PRIu64 " letters: %" PRIu64 " %" PRIu64 "-mers, %" PRIu64
           " skipped for other letters than ACGTU; %" PRIu64 " distinct; %.1f s",
@@ -217,7 +197,7 @@ static void say_counted(const count_job *job) {
 /* ---- The command ----------------------------------------------------------------------------- */
 
 static const tsr_option options[] = {
-    {"--kmers", "K", false, "Letters per k-mer, 1 to 32."},
+    {"--kmers", "K", false, "Letters per k-mer, 1 to 64."},
     {"--canonical", NULL, false, "Counts a k-mer and its reverse complement as one, the smaller."},
     {"--histogram", NULL, false,
      "Prints lines `count number`: how many k-mers occur that often. The default without --out."},
@@ -227,7 +207,8 @@ static const tsr_option options[] = {
     {"--sorted", NULL, false, "Sorts the lines of --out by the k-mers' letters. Otherwise they have no order."},
     {"--min", "N", false, "Leaves out k-mers that occur less often."},
     {"--spec", "SPEC", false,
-     "The table that counts, in place of specs/count.ini. It starts with the spec's capacity and grows."},
+     "The table that counts, in place of specs/count.ini, or of specs/wide_keys_count.ini from 33 letters on. It "
+     "starts with the spec's capacity and grows."},
     TSR_OPTION_STRICT,
     TSR_OPTION_GROUP,
     {"--quiet", NULL, false, "Prints errors and warnings only."},
@@ -253,7 +234,9 @@ static tsr_exit read_arguments(const tsr_arguments *arguments, count_job *job) {
   if (job->is_sorted && !job->out) return tsr_say_usage("--sorted is about the lines of --out: give --out FILE");
   if (job->has_histogram && job->out && strcmp(job->out, "-") == 0)
     return tsr_say_usage("--histogram and --out -: both would go to standard output: give --out a file");
-  job->options = (tsr_dataset_options){.key_bits = job->letters <= 16 ? 32 : 64,
+  job->options = (tsr_dataset_options){.key_bits = job->letters <= 16   ? 32
+                                                   : job->letters <= 32 ? 64
+                                                                        : 128,
                                        .kmers = (uint32_t)job->letters,
                                        .canonical = tsr_arguments_has(arguments, "--canonical"),
                                        .is_strict = tsr_arguments_has(arguments, "--strict"),
@@ -283,23 +266,25 @@ static tsr_exit run_count(const tsr_arguments *arguments) {
   if (failed) return failed;
   tsr_status status = check_out(&job, &error);
   if (status == TSR_OK) status = tsr_ranks_open(arguments, &job.ranks, &error);
-  if (job.ranks.rank) job.is_quiet = true; /* the first one speaks for all */
+  if (job.ranks.rank) job.is_quiet = true;
   if (status == TSR_OK) {
     status = read_spec(&job, &error);
     for (size_t i = 0; status && i < arguments->operand_count; i++) tsr_say_if_missing(arguments->operands[i]);
   }
   if (status == TSR_OK) status = open_files(&job, &error);
+  status = tsr_ranks_agree(&job.ranks, status, NULL, &error);
   if (status == TSR_OK) status = make_table(&job, &error);
   if (status == TSR_OK) status = count_all(&job, &error);
   if (status == TSR_OK) say_counted(&job);
   tsr_stream_close(job.stream);
   if (status == TSR_OK) status = put_out(&job, &error);
   free(job.files);
+  free(job.read);
   tsr_spec_free(job.spec);
   tsr_table_destroy(job.table);
   tsr_ranks_close(&job.ranks);
   if (status == TSR_OK) return TSR_EXIT_OK;
-  return tsr_say_error(status, &error);
+  return tsr_ranks_say_error(&job.ranks, status, &error);
 }
 
 const tsr_command tsr_count_command = {

@@ -32,6 +32,6 @@ tsr_status tsr_refuse_ordinal(const char *path, tsr_error *error) {
 }
 
 tsr_status tsr_refuse_empty(const char *path, const tsr_dataset_options *options, tsr_error *error) {
-  if (!options->is_strict) return TSR_OK;
+  if (!options->is_strict || !tsr_part_is_all(&options->part)) return TSR_OK;
   return tsr_fail(error, TSR_IO, "%s: holds no key, and --strict refuses such files", path);
 }

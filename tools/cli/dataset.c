@@ -34,6 +34,8 @@ struct tsr_input {
                        else lines of numbers, and its first bytes tell whether it is compressed */
   int file;        /* -1: not yet open */
   uint64_t bytes;  /* 0: unknown, for what is no regular file */
+  bool is_others;  /* another part has all of it */
+  uint64_t first;  /* of arrays: the number of the part's first key in the file */
   uint64_t done;   /* keys */
   tsr_text *text;
   tsr_tsv *tsv;
@@ -53,14 +55,18 @@ static bool read_bits(const tsr_spec *spec, const char *key, uint64_t *bits) {
   return !value || tsr_parse_u64(value, bits);
 }
 
-tsr_status tsr_dataset_widths(const tsr_spec *spec, uint32_t *key_bits, uint32_t *value_bits, tsr_error *error) {
+tsr_status tsr_dataset_widths(const tsr_spec *spec, tsr_key_form *form, uint32_t *key_bits, uint32_t *value_bits,
+                              tsr_error *error) {
   uint64_t of_key, of_value, bytes;
+  form->parts.size = sizeof form->parts;
+  const tsr_status status = tsr_spec_key_parts(spec, &form->parts, error);
+  if (status) return status;
   if (!read_bits(spec, "key_bits", &of_key) || !read_bits(spec, "value_bits", &of_value) ||
       !read_bits(spec, "value_bytes", &bytes))
     return tsr_fail(error, TSR_BAD_SPEC, "[table] key_bits, value_bits and value_bytes must be whole numbers");
   const char *kind = tsr_spec_get(spec, "table", "kind");
   if (kind && strcmp(kind, "index") == 0) of_value = 32; /* numbers, which no file gives */
-  *key_bits = (uint32_t)of_key;
+  *key_bits = form->parts.key_bits;
   *value_bits = bytes ? 8 * (uint32_t)bytes : of_value && of_value < 32 ? 32 : (uint32_t)of_value;
   return TSR_OK;
 }
@@ -152,14 +158,29 @@ static tsr_status check_kind(const tsr_input *in, tsr_error *error) {
                     "%s: is a sequence file: `tessera run` and `count` read it with --kmers K, the letters of a key",
                     path);
   }
-  if (in->kind == TSR_KMERS && options->key_bits > 64)
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: k-mers are keys of 32 or 64 bits, and key_bits = %u", path,
-                    options->key_bits);
   if (in->kind == TSR_KMERS && options->kmers > options->key_bits / 2) {
     return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: --kmers %u does not fit key_bits = %u: allowed are 1 to %u", path,
                     options->kmers, options->key_bits, options->key_bits / 2);
   }
   return TSR_OK;
+}
+
+/* ---- Parts ----------------------------------------------------------------------------------- */
+
+/* Where keys get their number in the file as values, this is known of arrays alone, unless all before was read. */
+static bool counts_rows(const tsr_dataset_options *options, bool has_values) {
+  if (!options->want_values || options->value_rule == TSR_VALUE_CONSTANT) return false;
+  return !has_values || options->value_rule == TSR_VALUE_ORDINAL;
+}
+
+/* Settles whether each part has some of the file. Otherwise one has all, and it is none of the others'. */
+static void settle_part(tsr_input *in) {
+  tsr_part *part = &in->options.part;
+  const bool is_plain = in->bytes && !in->compression && !in->is_nameless;
+  const bool is_cut = is_array(in) || (is_plain && !counts_rows(&in->options, in->kind == TSR_ROWS));
+  if (tsr_part_is_all(part) || (is_cut && !part->stays_whole)) return;
+  in->is_others = part->index != (is_standard(in->name) ? 0 : part->turn);
+  *part = (tsr_part){.count = 1};
 }
 
 /* ---- Opening --------------------------------------------------------------------------------- */
@@ -169,25 +190,33 @@ static tsr_status open_failed(const tsr_input *in, tsr_error *error) {
   return tsr_fail(error, is_missing ? TSR_NOT_FOUND : TSR_IO, "'%s': cannot be opened: %s", in->path, strerror(errno));
 }
 
-static tsr_status begin_raw(const tsr_input *in, tsr_error *error) {
+static tsr_status begin_raw(tsr_input *in, tsr_error *error) {
   const uint64_t key_bytes = in->options.key_bits / 8;
+  const tsr_part *part = &in->options.part;
   if (in->bytes % key_bytes != 0)
     return tsr_fail(error, TSR_IO, "%s: has %llu bytes: a raw file of %u-bit keys has a multiple of %llu", in->path,
                     (unsigned long long)in->bytes, in->options.key_bits, (unsigned long long)key_bytes);
-  return TSR_OK;
+  in->first = tsr_part_is_all(part) ? 0 : tsr_part_begin(part, part->index, in->bytes / key_bytes);
+  if (!in->first || lseek(in->file, (off_t)(in->first * key_bytes), SEEK_SET) >= 0) return TSR_OK;
+  return tsr_fail(error, TSR_IO, "%s: cannot be read: %s", in->path, strerror(errno));
 }
 
+/* Of the part. */
 static uint64_t keys_known(const tsr_input *in) {
-  if (in->kind == TSR_RAW) return in->bytes / (in->options.key_bits / 8);
+  const tsr_part *part = &in->options.part;
+  const uint64_t keys = in->bytes / (in->options.key_bits / 8);
+  if (in->is_others) return 0;
+  if (in->kind == TSR_RAW)
+    return tsr_part_is_all(part) ? keys : tsr_part_begin(part, part->index + 1, keys) - in->first;
   return in->npy ? tsr_npy_count(in->npy) : 0;
 }
 
 /* A table that adds values up would add up the keys' numbers, which nobody wants unasked. */
 static tsr_status check_rule(const tsr_input *in, tsr_error *error) {
   const bool has_values = in->kind == TSR_ROWS || (in->npy && tsr_npy_has_values(in->npy));
-  if (!in->options.want_values || has_values) return TSR_OK;
+  if (!in->options.want_values || has_values || in->is_others) return TSR_OK;
   if (in->options.value_rule != TSR_VALUE_CONSTANT && in->options.value_bits == 32 &&
-      keys_known(in) > UINT64_C(1) << 32)
+      in->first + keys_known(in) > UINT64_C(1) << 32)
     return tsr_refuse_ordinal(in->path, error);
   if (in->options.value_rule != TSR_VALUE_NEEDED) return TSR_OK;
   return tsr_fail(error, TSR_BAD_ARGUMENT,
@@ -207,11 +236,15 @@ static tsr_status begin(tsr_input *in, tsr_error *error) {
   case TSR_RAW:
     return begin_raw(in, error);
   case TSR_NPY:
-    return tsr_npy_begin(in->file, in->path, in->bytes, &in->options, &in->npy, error);
+    status = tsr_npy_begin(in->file, in->path, in->bytes, &in->options, &in->npy, error);
+    in->first = status == TSR_OK ? tsr_npy_first(in->npy) : 0;
+    return status;
   case TSR_KMERS:
-    return tsr_sequence_begin(in->text, in->path, &in->options, &in->sequence, error);
+    return tsr_sequence_begin(in->text, in->path, tsr_range_of_part(&in->options.part, in->bytes), &in->options,
+                              &in->sequence, error);
   default:
-    return tsr_tsv_begin(in->text, in->path, in->separator, &in->options, &in->tsv, error);
+    return tsr_tsv_begin(in->text, in->path, in->separator, tsr_range_of_part(&in->options.part, in->bytes),
+                         &in->options, &in->tsv, error);
   }
 }
 
@@ -241,7 +274,8 @@ tsr_status tsr_input_open(const char *path, const tsr_dataset_options *options, 
   if (status == TSR_OK) status = classify(in, error);
   if (status == TSR_OK) status = check_kind(in, error);
   if (status == TSR_OK) status = look(in, &is_pipe, error);
-  if (status == TSR_OK && !is_pipe) status = begin(in, error);
+  if (status == TSR_OK) settle_part(in);
+  if (status == TSR_OK && !is_pipe && !in->is_others) status = begin(in, error);
   if (status == TSR_OK) status = check_rule(in, error);
   if (status == TSR_OK)
     *input = in;
@@ -264,7 +298,7 @@ void tsr_input_close(tsr_input *input) {
 
 static tsr_status read_raw(const tsr_input *in, uint64_t room, void *keys, uint64_t *count, tsr_error *error) {
   const uint32_t bits = in->options.key_bits;
-  const uint64_t left = in->bytes / (bits / 8) - in->done;
+  const uint64_t left = keys_known(in) - in->done;
   *count = room < left ? room : left;
   tsr_status status = tsr_read_exactly(in->file, in->path, keys, *count * (bits / 8), error);
   for (uint64_t i = 0; status == TSR_OK && i < *count; i++) {
@@ -278,8 +312,9 @@ static tsr_status read_raw(const tsr_input *in, uint64_t room, void *keys, uint6
 static tsr_status add_values(const tsr_input *in, uint64_t count, void *values, tsr_error *error) {
   const uint32_t bits = in->options.value_bits;
   const bool is_constant = in->options.value_rule == TSR_VALUE_CONSTANT;
-  if (!is_constant && bits == 32 && in->done + count > UINT64_C(1) << 32) return tsr_refuse_ordinal(in->path, error);
-  for (uint64_t i = 0; i < count; i++) tsr_number_put(values, bits, i, is_constant ? in->options.value : in->done + i);
+  const uint64_t done = in->first + in->done;
+  if (!is_constant && bits == 32 && done + count > UINT64_C(1) << 32) return tsr_refuse_ordinal(in->path, error);
+  for (uint64_t i = 0; i < count; i++) tsr_number_put(values, bits, i, is_constant ? in->options.value : done + i);
   return TSR_OK;
 }
 
@@ -288,6 +323,7 @@ tsr_status tsr_input_read(tsr_input *input, uint64_t room, void *keys, void *val
   tsr_input *in = input;
   bool has_values = !in->options.want_values;
   *count = 0;
+  if (in->is_others) return TSR_OK;
   tsr_status status = in->file < 0 ? begin(in, error) : TSR_OK;
   if (status) return status;
   if (in->tsv) {
@@ -309,7 +345,11 @@ tsr_status tsr_input_read(tsr_input *input, uint64_t room, void *keys, void *val
 /* ---- Facts ----------------------------------------------------------------------------------- */
 
 tsr_input_facts tsr_input_describe(const tsr_input *input) {
-  tsr_input_facts facts = {.keys = input->done, .keys_known = keys_known(input), .bytes = input->bytes};
+  tsr_input_facts facts = {.keys = input->done, .keys_known = keys_known(input), .file_bytes = input->bytes};
+  const tsr_range range = tsr_range_of_part(&input->options.part, input->bytes);
+  facts.bytes = (range.to < input->bytes ? range.to : input->bytes) - range.from;
+  facts.is_others = input->is_others;
+  if (input->is_others) facts.bytes = 0;
   if (input->text)
     facts.bytes_read = tsr_text_consumed(input->text);
   else if (facts.keys_known)
@@ -317,9 +357,10 @@ tsr_input_facts tsr_input_describe(const tsr_input *input) {
   if (input->sequence) facts.sequences = tsr_sequence_describe(input->sequence);
   if (input->tsv) {
     const tsr_tsv_facts of_rows = tsr_tsv_describe(input->tsv);
-    facts.names = of_rows.names;
+    const bool has_begin = input->options.part.index == 0;
     facts.rows_skipped = of_rows.rows_skipped;
-    facts.keys_alone = of_rows.keys_alone;
+    if (has_begin) facts.names = of_rows.names;
+    facts.keys_alone = of_rows.keys_alone && has_begin;
   }
   if (input->text) facts.lacks_end = tsr_text_lacks_end(input->text);
   return facts;

@@ -17,6 +17,8 @@
  * The endings may be in capitals, and all but arrays may have .gz, .bz2, .xz or .zst behind and be pipes. "-" is standard
  * input, and a pipe may have any name, as a shell makes it for <(command): both may be compressed, and hold sequences if
  * there are k-mers to read, and otherwise rows as of .txt.
+ * A part of a file is read where the options say so (data_file.h): arrays are cut by rows, plain text where a row or record
+ * begins.
  * A file without any key is an input with none, unless the options are strict. What cannot be read whole is refused with a
  * sentence; a row is left out only where the options say so, and it is counted.
  * Read next: sequence.h (k-mers), tsv.h (rows), stream.h (many files, by a thread), rows.h (the output).
@@ -33,18 +35,20 @@ extern "C" {
 typedef struct tsr_input tsr_input;
 
 /* The widths that a table's files are read with, as its spec says them: of counts of 8 and 16 bits 32, of value_bytes
- * eight times as many, and 0 where there are no values. Status: TSR_BAD_SPEC (not whole numbers). */
-TSR_MUST_CHECK tsr_status tsr_dataset_widths(const tsr_spec *spec, uint32_t *key_bits, uint32_t *value_bits,
-                                             tsr_error *error);
+ * eight times as many, and 0 where there are no values. *form gets the columns of a key. Status: TSR_BAD_SPEC. */
+TSR_MUST_CHECK tsr_status tsr_dataset_widths(const tsr_spec *spec, tsr_key_form *form, uint32_t *key_bits,
+                                             uint32_t *value_bits, tsr_error *error);
 
 typedef struct tsr_input_facts {
   uint64_t keys;              /* so far */
-  uint64_t keys_known;        /* of the whole file, where its size tells; else 0 */
-  uint64_t bytes_read, bytes; /* so far, of the file as it is there; bytes is 0 where it is a pipe */
+  uint64_t keys_known;        /* of all that is to be read, where the file's size tells; else 0 */
+  uint64_t bytes_read, bytes; /* so far, of what is to be read as it is there; bytes is 0 where it is a pipe */
+  uint64_t file_bytes;        /* of the whole file; 0: a pipe */
   tsr_sequence_facts sequences;
-  tsr_column_names names; /* of rows of text */
+  tsr_column_names names; /* of rows of text; known to the part that has the file's begin, as is keys_alone */
   uint64_t rows_skipped;  /* by options->skips_null */
   bool keys_alone;        /* with TSR_VALUE_OPTIONAL: no row has a value */
+  bool is_others;         /* another part has all of it, and this one nothing */
   bool lacks_end;         /* of bgzip: its last block is missing, so that the file may be cut */
 } tsr_input_facts;
 

@@ -23,23 +23,25 @@ static tsr_status make_room(tsr_gather *g, uint64_t count, tsr_error *error) {
 
 tsr_status tsr_gather_finish(tsr_gather *g, tsr_error *error) {
   const tsr_chunk batch = {.keys = g->keys, .values = g->value_bytes ? g->values : NULL, .count = g->count};
-  if (!g->count) return TSR_OK;
+  if (!g->count && !g->agree) return TSR_OK;
   g->inserted += g->count;
   g->count = 0;
   return g->insert(g->context, &batch, error);
 }
 
 tsr_status tsr_gather_add(tsr_gather *g, const tsr_chunk *chunk, tsr_error *error) {
-  if (!g->count && chunk->count >= g->inserted) {
+  bool waits = g->count + chunk->count < g->inserted;
+  tsr_status status = g->agree ? g->agree(g->context, &waits, error) : TSR_OK;
+  if (status == TSR_OK && !waits && !g->count) {
     g->inserted += chunk->count;
-    return chunk->count ? g->insert(g->context, chunk, error) : TSR_OK;
+    return chunk->count || g->agree ? g->insert(g->context, chunk, error) : TSR_OK;
   }
-  const tsr_status status = make_room(g, chunk->count, error);
-  if (status) return status;
+  if (status == TSR_OK) status = make_room(g, chunk->count, error);
+  if (status || !chunk->count) return status || waits ? status : tsr_gather_finish(g, error);
   memcpy(g->keys + g->count * g->key_bytes, chunk->keys, chunk->count * g->key_bytes);
   if (g->value_bytes) memcpy(g->values + g->count * g->value_bytes, chunk->values, chunk->count * g->value_bytes);
   g->count += chunk->count;
-  return g->count >= g->inserted ? tsr_gather_finish(g, error) : TSR_OK;
+  return waits ? TSR_OK : tsr_gather_finish(g, error);
 }
 
 void tsr_gather_free(tsr_gather *g) {

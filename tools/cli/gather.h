@@ -12,8 +12,12 @@
 /* Inserts a batch; its memory is free afterwards. */
 typedef tsr_status tsr_gather_insert(void *context, const tsr_chunk *batch, tsr_error *error);
 
-typedef struct tsr_gather { /* begins with the first four, the rest 0 */
+/* Of processes that insert together: makes *waits what all of them have. */
+typedef tsr_status tsr_gather_agree(void *context, bool *waits, tsr_error *error);
+
+typedef struct tsr_gather { /* begins with the first five, the rest 0 */
   tsr_gather_insert *insert;
+  tsr_gather_agree *agree; /* NULL: this process inserts alone. Otherwise batches may be empty */
   void *context;
   uint32_t key_bytes, value_bytes; /* value_bytes: 0 where no values are wanted */
   char *keys, *values;

@@ -18,7 +18,7 @@ enum {
 };
 
 static bool passes_equal_keys(const tsr_job *job, const tsr_table_info *info) {
-  return job->kind.keeps_all && job->key_bits <= 64 && !info->makes_lists &&
+  return job->kind.keeps_all && job->reading.key_bits <= 64 && !info->makes_lists &&
          strcmp(tsr_job_setting(job, "values", "inline"), "buckets") != 0;
 }
 
@@ -48,7 +48,7 @@ void tsr_hot_look(tsr_hot *hot, const tsr_job *job, const char *path, const tsr_
   tsr_table_describe(job->table, &info);
   if (hot->is_told || !passes_equal_keys(job, &info)) return;
   hot->items += chunk->count;
-  hot->equal += share_of_commonest(chunk, job->key_bits, &key) * (double)chunk->count;
+  hot->equal += share_of_commonest(chunk, job->reading.key_bits, &key) * (double)chunk->count;
   const double looks = hot->equal * hot->equal / (2 * (double)info.bucket_slots);
   if (looks < LOOKS_PER_ITEM * (double)hot->items) return;
   hot->is_told = true;

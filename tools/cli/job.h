@@ -76,9 +76,10 @@ typedef struct tsr_job_listener {
 typedef struct tsr_job {
   /* given; belongs to the caller */
   const tsr_spec *spec;
-  const char *spec_path;       /* for json */
-  const char *plugins;         /* NULL: the default search path */
-  tsr_dataset_options reading; /* how files are read, but for the widths, which the spec says; value_rule =
+  const char *spec_path; /* for json */
+  const char *plugins;   /* NULL: the default search path */
+  tsr_dataset_options
+      reading; /* how files are read, but for the keys' form and the widths, which the spec says; value_rule =
                                   TSR_VALUE_NATURAL: nothing is said of it */
   tsr_on_full on_full;
   tsr_job_step *steps; /* verb and path */
@@ -92,7 +93,8 @@ typedef struct tsr_job {
   tsr_spec *own_spec; /* a copy that says what the job changes, which `spec` is then; NULL: none */
   FILE *report;       /* standard output, or standard error if something else goes there, or nothing if quiet */
   tsr_job_totals totals;
-  uint32_t key_bits, value_bits;
+  tsr_key_form form; /* of `reading` and of outputs */
+  uint32_t value_bits;
   tsr_column_names names; /* of the columns of outputs */
   tsr_job_kind kind;
   tsr_table *table;

@@ -38,6 +38,9 @@ static void put_composition(tsr_json *json, const tsr_job *job, const tsr_table_
   tsr_json_number(json, "tile_lanes", info->tile_lanes);
   tsr_json_number(json, "slots", info->slots);
   tsr_json_number(json, "bytes", info->bytes);
+  tsr_json_number(json, "code_ahead", info->code_counts.ahead);
+  tsr_json_number(json, "code_cached", info->code_counts.cached);
+  tsr_json_number(json, "code_made", info->code_counts.made);
 }
 
 static void put_counts(tsr_json *json, const tsr_job *job, const tsr_job_step *step) {

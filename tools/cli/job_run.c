@@ -136,7 +136,9 @@ static tsr_status read_spec(tsr_job *job, tsr_error *error) {
   tsr_status status = cap_capacity(job, error);
   if (status == TSR_OK) status = check(job, job->spec, error);
   if (status == TSR_OK) status = settle_growth(job, error);
-  if (status == TSR_OK) status = tsr_dataset_widths(job->spec, &job->key_bits, &job->value_bits, error);
+  if (status == TSR_OK)
+    status = tsr_dataset_widths(job->spec, &job->form, &job->reading.key_bits, &job->value_bits, error);
+  tsr_reading_use(&job->reading, &job->form);
   if (status) return status;
   job->kind.is_filter = is_setting(job, "kind", "", "filter");
   job->kind.is_index = is_setting(job, "kind", "", "index");
@@ -170,7 +172,10 @@ static tsr_stream_file file_of(const tsr_job *job, const tsr_job_step *step) {
   const bool counts = is_setting(job, "kind", "", "counter");
   const bool is_natural = job->reading.value_rule == TSR_VALUE_NATURAL;
   tsr_stream_file file = {.path = step->path, .options = job->reading, .is_inserted = step->verb == TSR_JOB_INSERT};
-  file.options.key_bits = job->key_bits;
+  file.options.part = tsr_ranks_part(&job->ranks, (size_t)(step - job->steps));
+  if (step->verb == TSR_JOB_FIND &&
+      job->outputs.rows) /* one process asks, which writes rows in the order of the file */
+    file.options.part = (tsr_part){job->ranks.rank, job->ranks.size, .turn = 0, .stays_whole = true};
   file.options.value_bits = job->value_bits;
   file.options.want_values = file.is_inserted && job->value_bits > 0 && !job->kind.is_index;
   if (is_natural && counts) {
@@ -204,7 +209,7 @@ static tsr_status open_files(running *r, tsr_error *error) {
   tsr_status status = tsr_stream_open(r->files, job->step_count, &r->stream, error);
   if (status == TSR_OK) r->linking = begin_ahead(job, tsr_worker_calls(&r->worker));
   while (status == TSR_OK && !is_settled) status = tsr_stream_settle(r->stream, WAIT_MILLISECONDS, &is_settled, error);
-  return status;
+  return tsr_ranks_agree(&job->ranks, status, NULL, error);
 }
 
 /* Reads all that is to be inserted, only to count it: for a table that cannot grow. */
@@ -215,8 +220,9 @@ static tsr_status count_inputs(running *r, uint64_t *keys, tsr_error *error) {
   tsr_progress progress;
   size_t count = 0;
   for (size_t i = 0; i < job->step_count; i++) {
+    const tsr_input_facts facts = tsr_stream_describe(r->stream, i);
     if (!r->files[i].is_inserted) continue;
-    if (!tsr_stream_describe(r->stream, i).bytes)
+    if (!facts.bytes && !facts.is_others)
       return tsr_fail(
           error, TSR_BAD_SPEC,
           "%s: its size is not known before it is read, and the table has no capacity and does not grow: add "
@@ -269,9 +275,11 @@ static tsr_status find_capacity(running *r, uint64_t *capacity, tsr_error *error
   bool is_exact;
   tsr_status status = TSR_OK;
   *capacity = tsr_stream_capacity(r->stream, &is_exact);
+  if (!is_exact && !may_grow(job)) status = count_inputs(r, capacity, error);
+  status = tsr_ranks_agree(&job->ranks, status, &is_exact, error);
+  if (status == TSR_OK) status = tsr_ranks_add_up(&job->ranks, 1, capacity, error);
   job->totals.capacity_note =
       is_exact || !may_grow(job) ? ", the size of the input" : ", expected of the input, and it grows";
-  if (!is_exact && !may_grow(job)) status = count_inputs(r, capacity, error);
   for (size_t i = 0; !*capacity && i < job->step_count; i++)
     *capacity = job->steps[i].verb == TSR_JOB_INSERT; /* a table of nothing has room for one */
   if (status == TSR_OK && !*capacity)
@@ -342,21 +350,25 @@ static tsr_status refuse_full(const tsr_job *job, const tsr_job_step *step, tsr_
       step->path, info.slots, step->report.not_placed, step->count, info.capacity);
 }
 
-/* The bytes of the keys that are done: some were read ahead. */
-static uint64_t bytes_done(const tsr_job_step *step) {
+/* The bytes of the keys that are done: some were read ahead. Processes are about equally far. */
+static uint64_t bytes_done(const running *r, const tsr_job_step *step) {
   const tsr_input_facts *f = &step->facts;
-  return f->keys ? (uint64_t)((double)f->bytes_read * (double)step->count / (double)f->keys) : 0;
+  const double count = (double)step->count / (r->job->ranks.group ? r->job->ranks.size : 1);
+  const double bytes = f->keys ? (double)f->bytes_read * count / (double)f->keys : 0;
+  return bytes < (double)f->bytes_read ? (uint64_t)bytes : f->bytes_read;
 }
 
-/* The next chunk, however long it takes, and how far its file is. */
+/* The next chunk, however long it takes, and how far its file is. Among several processes it may be an empty one, so that
+ * none waits long for another. */
 static tsr_status next_chunk(running *r, tsr_job_step *step, tsr_progress *progress, tsr_chunk *chunk,
                              tsr_error *error) {
   tsr_status status = TSR_OK;
   do {
     status = tsr_stream_next(r->stream, WAIT_MILLISECONDS, chunk, error);
     step->facts = tsr_stream_describe(r->stream, (size_t)(step - r->job->steps));
-    tsr_progress_show(progress, step->count, bytes_done(step), step->facts.bytes);
-  } while (status == TSR_OK && !chunk->count && chunk->file < r->job->step_count);
+    tsr_progress_show(progress, step->count, bytes_done(r, step), step->facts.bytes);
+  } while (status == TSR_OK && !chunk->count && chunk->file < r->job->step_count && !r->job->ranks.group);
+  if (!chunk->count && chunk->file < r->job->step_count) chunk->file = (size_t)(step - r->job->steps);
   return status;
 }
 
@@ -383,28 +395,41 @@ static void skip_done(running *r, size_t index, tsr_chunk *chunk) {
   const uint64_t left = index < r->from_step ? UINT64_MAX : index == r->from_step ? r->from_keys - r->skipped : 0;
   const uint64_t n = left < chunk->count ? left : chunk->count;
   if (!n) return;
-  chunk->keys = (const char *)chunk->keys + n * (r->job->key_bits / 8);
+  chunk->keys = (const char *)chunk->keys + n * (r->job->reading.key_bits / 8);
   if (chunk->values) chunk->values = (const char *)chunk->values + n * (r->job->value_bits / 8);
   chunk->count -= n;
   r->skipped += n;
 }
 
-/* All chunks of a step's file. Where an insert makes lists anew, its batches double. */
+static tsr_status agree(void *context, bool *waits, tsr_error *error) {
+  return tsr_ranks_agree(&((doing *)context)->run->job->ranks, TSR_OK, waits, error);
+}
+
+/* All chunks of a step's file, of all processes. Where an insert makes lists anew, its batches double. */
 static tsr_status do_chunks(running *r, size_t index, tsr_progress *progress, tsr_chunk *chunk, tsr_error *error) {
-  const tsr_job *job = r->job;
+  tsr_job *job = r->job;
   doing under_way = {.run = r, .step = &job->steps[index]};
-  tsr_gather gather = {
-      .insert = do_batch, .context = &under_way, .key_bytes = job->key_bits / 8, .value_bytes = job->value_bits / 8};
+  tsr_gather gather = {.insert = do_batch,
+                       .agree = job->ranks.group ? agree : NULL,
+                       .context = &under_way,
+                       .key_bytes = job->reading.key_bits / 8,
+                       .value_bytes = job->value_bits / 8};
   tsr_table_info info = {0};
   tsr_table_describe(job->table, &info);
   const bool gathers = info.makes_lists && under_way.step->verb == TSR_JOB_INSERT;
-  tsr_status status = TSR_OK;
-  while (status == TSR_OK && chunk->file == index) {
-    skip_done(r, index, chunk);
-    if (chunk->count) status = gathers ? tsr_gather_add(&gather, chunk, error) : do_batch(&under_way, chunk, error);
-    if (status == TSR_OK) status = next_chunk(r, under_way.step, progress, chunk, error);
+  tsr_status status = index ? TSR_OK : next_chunk(r, under_way.step, progress, chunk, error);
+  bool is_done = chunk->file != index;
+  status = tsr_ranks_agree(&job->ranks, status, &is_done, error);
+  while (status == TSR_OK && !is_done) {
+    tsr_chunk own = chunk->file == index ? *chunk : (tsr_chunk){.file = index};
+    skip_done(r, index, &own);
+    if (own.count || job->ranks.group)
+      status = gathers ? tsr_gather_add(&gather, &own, error) : do_batch(&under_way, &own, error);
+    if (status == TSR_OK && chunk->file == index) status = next_chunk(r, under_way.step, progress, chunk, error);
+    is_done = chunk->file != index;
+    status = tsr_ranks_agree(&job->ranks, status, &is_done, error);
   }
-  if (status == TSR_OK) status = tsr_gather_finish(&gather, error);
+  if (status == TSR_OK && gathers) status = tsr_gather_finish(&gather, error);
   tsr_gather_free(&gather);
   if (status == TSR_OK && index == r->from_step && r->skipped < r->from_keys)
     status = tsr_fail(error, TSR_BAD_ARGUMENT,
@@ -424,15 +449,16 @@ static tsr_status run_step(running *r, size_t index, tsr_chunk *chunk, tsr_error
   if (!job->is_quiet) tsr_say("reading %s", step->path);
   tsr_progress_begin(&progress, doing[step->verb], "keys", job->is_quiet);
   r->skipped = 0;
-  if (!index) status = next_chunk(r, step, &progress, chunk, error);
-  if (status == TSR_OK) status = do_chunks(r, index, &progress, chunk, error);
+  status = do_chunks(r, index, &progress, chunk, error);
   tsr_progress_end(&progress);
   step->facts = tsr_stream_describe(r->stream, index);
+  if (status == TSR_OK)
+    status = tsr_ranks_add_facts(&job->ranks, step->path, &r->files[index].options, &step->facts, error);
   if (status) return status;
   tsr_report_step(job, step);
-  tsr_say_what_was_read(step->path, &job->reading, &step->facts, job->is_quiet);
-  if (step->report.not_placed) tsr_say_not_placed(job, step);
-  if (step->report.overflows && !tsr_bits_of_stop(job->table)) tsr_say_overflows(job, step);
+  if (!job->ranks.rank) tsr_say_what_was_read(step->path, &job->reading, &step->facts, job->is_quiet);
+  if (!job->ranks.rank && step->report.not_placed) tsr_say_not_placed(job, step);
+  if (!job->ranks.rank && step->report.overflows && !tsr_bits_of_stop(job->table)) tsr_say_overflows(job, step);
   job->totals.unplaced += step->report.not_placed;
   job->totals.overflows += step->report.overflows;
   return check_sums(r, step, error);
@@ -474,8 +500,9 @@ static void take_names(running *r) {
 static tsr_status open_rows(running *r, tsr_error *error) {
   static const uint8_t is_query = 1;
   const tsr_job *job = r->job;
-  tsr_rows pairs = {.key_bits = job->key_bits,
+  tsr_rows pairs = {.key_bits = job->reading.key_bits,
                     .value_bits = job->value_bits,
+                    .form = &job->form,
                     .signed_keys = job->reading.signed_keys,
                     .signed_values = job->reading.signed_values};
   take_names(r);
@@ -487,7 +514,7 @@ static tsr_status open_rows(running *r, tsr_error *error) {
   numbers.signed_values = false;
   numbers.names[1] = "";
   tsr_status status = TSR_OK;
-  if (job->outputs.rows)
+  if (job->outputs.rows && !job->ranks.rank)
     status = tsr_rows_open(job->outputs.rows, job->value_bits ? &values : &numbers, &r->worker.out, error);
   if (status == TSR_OK && job->outputs.unplaced)
     status = tsr_rows_open(job->outputs.unplaced, &pairs, &r->worker.unplaced, error);
@@ -523,6 +550,7 @@ static tsr_status put_pairs(tsr_job *job, tsr_error *error) {
       bits && (job->load || bits < 32); /* stopped before, or by one value that is larger than a count */
   if (status == TSR_OK && (stopped || may_have)) tsr_say_stopped("", job->table, &pairs);
   pairs.signed_keys = job->reading.signed_keys;
+  pairs.form = &job->form;
   pairs.signed_values = job->reading.signed_values;
   pairs.names = &job->names;
   if (status == TSR_OK && job->outputs.is_sorted) status = tsr_pairs_sort(&pairs, error);
@@ -583,14 +611,14 @@ static tsr_status run(running *r, tsr_error *error) {
     tsr_report_composition(job);
     status = tsr_worker_warm_up(&r->worker, error);
   }
-  if (status == TSR_OK) status = open_rows(r, error);
+  if (status == TSR_OK) status = tsr_ranks_agree(&job->ranks, open_rows(r, error), NULL, error);
   if (status == TSR_OK) status = run_steps(r, error);
   if (status == TSR_OK && job->outputs.flushes) status = flush(job, error);
   if (status == TSR_OK && !job->kind.is_filter) status = find_usage(job, error);
   if (status == TSR_OK) status = tsr_report_size(job, error);
   if (status == TSR_OK) status = save(job, error);
   if (status == TSR_OK) tsr_checkpoint_end(&job->outputs.checkpoint);
-  status = close_rows(r, status, error);
+  status = tsr_ranks_agree(&job->ranks, close_rows(r, status, error), NULL, error);
   return status == TSR_OK ? put_pairs(job, error) : status;
 }
 
@@ -606,7 +634,8 @@ tsr_exit tsr_job_run(tsr_job *job) {
   running r = {.job = job, .worker = {.job = job}};
   want_one_queue(job);
   tsr_status status = run(&r, &error);
-  const tsr_exit failed = status ? tsr_say_error(status, &error) : TSR_EXIT_OK; /* before anything is waited for */
+  const tsr_exit failed =
+      status ? tsr_ranks_say_error(&job->ranks, status, &error) : TSR_EXIT_OK; /* before anything is waited for */
   end_ahead(&r);
   tsr_worker_free(&r.worker);
   tsr_stream_close(r.stream);

@@ -14,6 +14,7 @@
 #include "tools/cli/advice.h"
 #include "tools/cli/command.h"
 #include "tools/cli/gather.h"
+#include "tools/cli/key_numbers.h"
 #include "tools/cli/pairs.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/ranks.h"
@@ -34,6 +35,9 @@ typedef struct join_job {
   bool has_values[2];             /* whether their rows, or the key's number in their place, are shown as values */
   char *columns[2];               /* what --key and --value say, cut in two */
   tsr_spec *spec;
+  tsr_key_form form;       /* of the keys of both files */
+  uint32_t key_bits;       /* of them */
+  tsr_key_numbers numbers; /* of keys of 128 bits, by which the tables are joined */
   tsr_ranks ranks;
   tsr_table *left, *right;
   uint64_t overflowed; /* keys with sums past 2^64 - 1 */
@@ -41,6 +45,31 @@ typedef struct join_job {
 } join_job;
 
 /* ---- The spec -------------------------------------------------------------------------------- */
+
+/* Keys of 128 bits are joined by their numbers, which 32 bits hold. */
+static tsr_status narrow_spec(join_job *job, tsr_error *error) {
+  tsr_status status =
+      tsr_key_numbers_open(job->spec, tsr_arguments_value(job->arguments, "--plugins"), &job->numbers, error);
+  if (status == TSR_OK && job->ranks.group)
+    return tsr_fail(error, TSR_UNSUPPORTED, "--group: keys of 128 bits are joined by one process: leave it out");
+  if (status == TSR_OK && tsr_spec_get(job->spec, "table", "key_columns"))
+    status = tsr_spec_set(job->spec, "table.key_columns=u32", error);
+  return status || !tsr_spec_get(job->spec, "table", "key_bits") ? status
+                                                                 : tsr_spec_set(job->spec, "table.key_bits=32", error);
+}
+
+/* Learns what the keys are. Where the spec has key_columns, --key names all of them, of both files alike. */
+static tsr_status read_form(join_job *job, tsr_error *error) {
+  const char *said = tsr_arguments_value(job->arguments, "--key");
+  uint32_t value_bits;
+  tsr_status status = tsr_reading_columns(&job->reading[0], job->spec, error);
+  if (status == TSR_OK) status = tsr_dataset_widths(job->spec, &job->form, &job->key_bits, &value_bits, error);
+  for (size_t side = 0; side < 2; side++) {
+    tsr_reading_use(&job->reading[side], &job->form);
+    if (said && job->form.parts.count > 1 && !strchr(said, '=')) job->reading[side].key_column = said;
+  }
+  return status || job->key_bits <= 64 ? status : narrow_spec(job, error);
+}
 
 /* Refuses a wrong one before any file is opened. */
 static tsr_status read_spec(join_job *job, tsr_error *error) {
@@ -50,6 +79,8 @@ static tsr_status read_spec(join_job *job, tsr_error *error) {
   const tsr_options options = {.plugins = tsr_arguments_value(job->arguments, "--plugins"),
                                .capacity = has_capacity ? 0 : 1};
   char *text;
+  if (status == TSR_OK) status = read_form(job, error);
+  if (status) return status;
   status = tsr_spec_check(job->spec, &options, &text, error);
   if (status) return status;
   free(text);
@@ -61,27 +92,33 @@ static tsr_status read_spec(join_job *job, tsr_error *error) {
 /* ---- One file -------------------------------------------------------------------------------- */
 
 /* What is told of a file in the end, and kept of it. */
-static void note(join_job *job, uint32_t side, const tsr_stream_file *file, tsr_stream *stream) {
-  const tsr_input_facts facts = tsr_stream_describe(stream, 0);
+static tsr_status note(join_job *job, uint32_t side, const tsr_stream_file *file, tsr_stream *stream,
+                       tsr_error *error) {
+  tsr_input_facts facts = tsr_stream_describe(stream, 0);
+  const tsr_status status = tsr_ranks_add_facts(&job->ranks, file->path, &file->options, &facts, error);
   job->names[side] = facts.names;
   job->has_values[side] = file->options.want_values && !facts.keys_alone;
-  tsr_say_what_was_read(file->path, &file->options, &facts, job->is_quiet);
+  if (status == TSR_OK && !job->ranks.rank) tsr_say_what_was_read(file->path, &file->options, &facts, job->is_quiet);
+  return status;
 }
 
 /* A table that is filled, by this process and those that share it. */
 typedef struct filled {
-  const tsr_ranks *ranks;
+  tsr_ranks *ranks;
   tsr_table *table;
-  const tsr_dataset_options *options;
+  tsr_key_numbers *numbers;
 } filled;
 
 static tsr_status insert(void *context, const tsr_chunk *batch, tsr_error *error) {
   const filled *f = context;
-  uint64_t first, part;
-  tsr_ranks_part(f->ranks, batch->count, &first, &part);
-  const char *keys = batch->keys, *values = batch->values;
-  return tsr_insert(f->table, part, keys + first * (f->options->key_bits / 8),
-                    values ? values + first * (f->options->value_bits / 8) : NULL, NULL, error);
+  const void *keys = batch->keys;
+  tsr_status status =
+      f->numbers->index ? tsr_key_numbers_of(f->numbers, batch->count, keys, &keys, error) : (tsr_status)TSR_OK;
+  return status ? status : tsr_insert(f->table, batch->count, keys, batch->values, NULL, error);
+}
+
+static tsr_status agree(void *context, bool *waits, tsr_error *error) {
+  return tsr_ranks_agree(((const filled *)context)->ranks, TSR_OK, waits, error);
 }
 
 /* Of all shards of a table. */
@@ -99,11 +136,15 @@ static tsr_status fill(join_job *job, tsr_stream *stream, tsr_gather *gather, co
   tsr_progress progress;
   tsr_chunk chunk = {.count = 0};
   uint64_t done = 0;
+  bool is_at_end = false;
   tsr_status status = TSR_OK;
   tsr_progress_begin(&progress, path, "pairs", job->is_quiet);
-  while (status == TSR_OK && chunk.file < 1) {
+  while (status == TSR_OK && !is_at_end) {
     status = tsr_stream_next(stream, WAIT_MILLISECONDS, &chunk, error);
-    if (status == TSR_OK && chunk.count) status = tsr_gather_add(gather, &chunk, error);
+    is_at_end = chunk.file >= 1;
+    status = tsr_ranks_agree(&job->ranks, status, &is_at_end, error);
+    const bool has_turn = chunk.count || job->ranks.group; /* all have, while one reads */
+    if (status == TSR_OK && has_turn) status = tsr_gather_add(gather, &chunk, error);
     done += chunk.count;
     const tsr_input_facts facts = tsr_stream_describe(stream, 0);
     tsr_progress_show(&progress, done, facts.bytes_read, facts.bytes);
@@ -152,25 +193,31 @@ static tsr_status read_table(join_job *job, uint32_t side, tsr_table **table, ts
   tsr_stream_file file = {.path = path, .options = job->reading[side], .is_inserted = true};
   tsr_stream *stream = NULL;
   bool is_settled = false, is_exact;
-  tsr_status status = tsr_dataset_widths(job->spec, &file.options.key_bits, &file.options.value_bits, error);
+  tsr_key_form of_table = {.parts = {0}};
+  tsr_status status = tsr_dataset_widths(job->spec, &of_table, &file.options.key_bits, &file.options.value_bits, error);
+  file.options.key_bits = job->key_bits;
   file.options.want_values = file.options.value_bits > 0;
+  file.options.part = tsr_ranks_part(&job->ranks, side);
   choose_reading(job, side, &file.options);
   if (status == TSR_OK) status = tsr_stream_open(&file, 1, &stream, error);
   while (status == TSR_OK && !is_settled) status = tsr_stream_settle(stream, WAIT_MILLISECONDS, &is_settled, error);
+  status = tsr_ranks_agree(&job->ranks, status, NULL, error);
   tsr_options options = {.plugins = tsr_arguments_value(job->arguments, "--plugins")};
   if (status == TSR_OK && !tsr_spec_get(job->spec, "table", "capacity")) {
     options.capacity = tsr_stream_capacity(stream, &is_exact);
+    status = tsr_ranks_add_up(&job->ranks, 1, &options.capacity, error);
     if (!options.capacity) options.capacity = 1; /* no key: a table of nothing has room for one */
   }
   if (status == TSR_OK) status = tsr_ranks_table(&job->ranks, job->spec, &options, table, error);
-  filled target = {&job->ranks, *table, &file.options};
+  filled target = {&job->ranks, *table, &job->numbers};
   tsr_gather gather = {.insert = insert,
+                       .agree = job->ranks.group ? agree : NULL,
                        .context = &target,
                        .key_bytes = file.options.key_bits / 8,
                        .value_bytes = file.options.value_bits / 8};
   if (status == TSR_OK) status = fill(job, stream, &gather, path, error);
   tsr_gather_free(&gather);
-  if (status == TSR_OK) note(job, side, &file, stream);
+  if (status == TSR_OK) status = note(job, side, &file, stream, error);
   if (status == TSR_OK && file.options.want_values && !job->has_values[side] && combines_values(job, side))
     status = tsr_fail(error, TSR_IO, "%s: has no values, and --aggregate %s needs those of the right file: choose %s",
                       path, tsr_arguments_value(job->arguments, "--aggregate"),
@@ -205,7 +252,9 @@ static tsr_status join_tables(join_job *job, uint32_t kind, bool has_right, cons
                               .aggregates = job->is_aggregate ? found->values : NULL,
                               .overflowed = kind == TSR_JOIN_SUM ? &job->overflowed : NULL,
                               .saturates = job->saturates};
-  return tsr_join(job->left, job->right, kind, &rows, &found->count, error);
+  status = tsr_join(job->left, job->right, kind, &rows, &found->count, error);
+  return status || !job->numbers.index ? status
+                                       : tsr_key_numbers_replace(&job->numbers, found->count, &found->keys, error);
 }
 
 static void free_rows(found_rows *found) {
@@ -235,6 +284,7 @@ static tsr_status write_rows(join_job *job, uint64_t *count, tsr_error *error) {
                                  : shows_values(job, 0) && job->has_values[0] ? left.value_bits
                                                                               : 0,
                    .right_bits = has_right && job->has_values[1] ? right.value_bits : 0,
+                   .form = &job->form,
                    .may_lack_right = is_left,
                    .signed_keys = job->reading[0].signed_keys,
                    .signed_values = job->reading[0].signed_values && !job->is_aggregate};
@@ -247,6 +297,7 @@ static tsr_status write_rows(join_job *job, uint64_t *count, tsr_error *error) {
   if (status) return status;
   status = join_tables(job, is_left ? (uint32_t)TSR_JOIN_INNER : job->kind, rows.right_bits, &rows, &found, error);
   if (status == TSR_OK && is_left) status = join_tables(job, TSR_JOIN_ANTI, false, &rows, &alone, error);
+  rows.key_bits = job->key_bits;
   if (status == TSR_OK && !job->ranks.rank) status = tsr_rows_open(job->out, &rows, &writer, error);
   const found_rows *const parts[] = {&found, &alone};
   for (uint32_t i = 0; status == TSR_OK && writer && i < 2; i++) {
@@ -265,7 +316,7 @@ static tsr_status write_rows(join_job *job, uint64_t *count, tsr_error *error) {
 }
 
 /* Tables know no sign: the right pairs whose keys the left file has are added up or compared here. */
-static tsr_status write_signed_aggregates(const join_job *job, uint64_t *count, tsr_error *error) {
+static tsr_status write_signed_aggregates(join_job *job, uint64_t *count, tsr_error *error) {
   const tsr_fold how = job->kind == TSR_JOIN_SUM   ? TSR_FOLD_SUM
                        : job->kind == TSR_JOIN_MIN ? TSR_FOLD_MIN
                                                    : TSR_FOLD_MAX;
@@ -274,7 +325,8 @@ static tsr_status write_signed_aggregates(const join_job *job, uint64_t *count, 
   tsr_table_describe(job->right, &right);
   tsr_pairs pairs = {.key_bits = right.key_bits,
                      .value_bits = right.value_bits,
-                     .signed_keys = true,
+                     .signed_keys = job->reading[1].signed_keys,
+                     .form = job->numbers.index ? NULL : &job->form,
                      .signed_values = true,
                      .names = &names};
   tsr_status status = tsr_join(job->right, job->left, TSR_JOIN_SEMI, NULL, &pairs.count, error);
@@ -288,6 +340,12 @@ static tsr_status write_signed_aggregates(const join_job *job, uint64_t *count, 
   else if (pairs.count)
     status = tsr_join(job->right, job->left, TSR_JOIN_SEMI, writes ? &rows : NULL, &pairs.count, error);
   if (status == TSR_OK && writes) status = tsr_pairs_fold(&pairs, how, error);
+  if (status == TSR_OK && writes && job->numbers.index) {
+    status = tsr_key_numbers_replace(&job->numbers, pairs.count, &pairs.keys, error);
+    pairs.key_bits = job->key_bits;
+    pairs.form = &job->form;
+    if (status == TSR_OK) status = tsr_pairs_sort(&pairs, error);
+  }
   if (status == TSR_OK && writes) status = tsr_pairs_write(&pairs, 0, job->out, error);
   *count = pairs.count;
   tsr_pairs_free(&pairs);
@@ -336,7 +394,8 @@ static const tsr_option options[] = {
      "Where the rows go: key, left value, right value or '-'. In an array of a left join a last column is 1, or 0 "
      "without a right pair. '-', standard output, is the default."},
     {"--key", "COLUMN[,RIGHT]", false,
-     "The column of text that is the key, by name or number: of both files, or of the left and the right one."},
+     "The column of text that is the key, by name or number: of both files, or of the left and the right one. Keys of "
+     "several columns have an equals sign between the files: A,B=C,D."},
     {"--value", "COLUMN[,RIGHT]", false, "The same for the value."},
     TSR_OPTIONS_OF_ROWS,
     {"--count", NULL, false, "Prints the number of rows only."},
@@ -377,7 +436,7 @@ static bool cut_in_two(const char *said, char **copy, const char *of_side[2]) {
   if (!said) return true;
   *copy = strdup(said);
   if (!*copy) return false;
-  char *comma = strchr(*copy, ',');
+  char *comma = strchr(*copy, '=') ? strchr(*copy, '=') : strchr(*copy, ',');
   if (comma) *comma = '\0';
   of_side[0] = **copy ? *copy : NULL;
   of_side[1] = !comma ? *copy : comma[1] ? comma + 1 : NULL;
@@ -456,13 +515,14 @@ static tsr_exit run_join(const tsr_arguments *arguments) {
   if (status == TSR_OK) status = put_out(&job, &error);
   tsr_table_destroy(job.left);
   tsr_table_destroy(job.right);
+  tsr_key_numbers_close(&job.numbers);
   tsr_ranks_close(&job.ranks);
   tsr_spec_free(job.spec);
   free(job.columns[0]);
   free(job.columns[1]);
   const bool is_wrong = job.overflows || (job.overflowed && !job.saturates);
   if (status == TSR_OK) return is_wrong ? TSR_EXIT_UNPLACED : TSR_EXIT_OK;
-  return tsr_say_error(status, &error);
+  return tsr_ranks_say_error(&job.ranks, status, &error);
 }
 
 const tsr_command tsr_join_command = {{"join", "LEFT RIGHT", "Joins two files by key.", options, NULL}, run_join};

@@ -73,8 +73,8 @@ static bool capacity_differs(const loading *l) {
 
 /* What of [table] cannot be changed, is no matter of the pairs, or is looked at elsewhere. */
 static bool is_elsewhere(const char *key) {
-  static const char *const others[] = {"kind",    "key_bits", "value_bits", "value_bytes",
-                                       "backend", "device",   "devices",    "capacity"};
+  static const char *const others[] = {"kind",    "key_bits", "key_columns", "value_bits", "value_bytes",
+                                       "backend", "device",   "devices",     "capacity"};
   for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
     if (strcmp(others[i], key) == 0) return true;
   return false;
@@ -118,7 +118,7 @@ static bool part_differs(const loading *l, const tsr_plugin_info *plugin) {
 /* ---- Loading --------------------------------------------------------------------------------- */
 
 static tsr_status check_kind(const loading *l, tsr_error *error) {
-  static const char *const keys[] = {"kind", "key_bits", "value_bits", "value_bytes"};
+  static const char *const keys[] = {"kind", "key_bits", "key_columns", "value_bits", "value_bytes"};
   const tsr_spec *saved = tsr_table_spec(l->table);
   for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
     if (!is_said_alike(l, "table", keys[i], "none"))

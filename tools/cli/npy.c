@@ -33,10 +33,16 @@ struct tsr_npy {
   uint64_t shape[2];
   uint32_t dimensions;
   /* the numbers */
-  uint64_t begin; /* where they do, in the file */
-  uint64_t done;  /* rows */
+  uint64_t begin;                /* where they do, in the file */
+  uint64_t part_begin, part_end; /* rows */
+  uint64_t done;                 /* the next row */
   unsigned char block[TSR_BLOCK_NUMBERS * 8];
 };
+
+static bool has_columns(const tsr_npy *n) { return tsr_form_columns(n->options->form) > 1; }
+
+/* A key of 128 bits is a row of 16 bytes, whatever these are. */
+static bool has_wide_keys(const tsr_npy *n) { return n->options->key_bits > 64 && !has_columns(n); }
 
 /* ---- The dictionary -------------------------------------------------------------------------- */
 
@@ -99,7 +105,7 @@ static tsr_status read_descr(tsr_npy *n) {
   if (status != TSR_OK) {
     return status;
   }
-  if (n->options->key_bits > 64 && (strcmp(descr, "|V16") == 0 || strcmp(descr, "|S16") == 0)) {
+  if (has_wide_keys(n) && (strcmp(descr, "|V16") == 0 || strcmp(descr, "|S16") == 0)) {
     n->number_bytes = 16;
     return TSR_OK;
   }
@@ -231,9 +237,6 @@ static tsr_status read_preamble(const tsr_npy *n, uint64_t bytes, uint64_t *used
 
 static uint32_t columns_of(const tsr_npy *n) { return n->dimensions == 2 ? (uint32_t)n->shape[1] : 1; }
 
-/* A key of 128 bits is a row of 16 bytes, whatever these are. */
-static bool has_wide_keys(const tsr_npy *n) { return n->options->key_bits > 64; }
-
 static tsr_status check_wide_shape(const tsr_npy *n) {
   const bool is_row = n->dimensions == 1 || (n->dimensions == 2 && n->shape[1] <= 16);
   if (is_row && n->number_bytes * columns_of(n) == 16 && !n->is_big_endian && !n->is_fortran) return TSR_OK;
@@ -250,7 +253,15 @@ static tsr_status check_wide_shape(const tsr_npy *n) {
 static tsr_status check_shape(const tsr_npy *n, uint64_t bytes) {
   tsr_status status = has_wide_keys(n) ? check_wide_shape(n) : TSR_OK;
   if (status) return status;
-  const bool is_few = has_wide_keys(n) || n->dimensions == 1 || (n->shape[1] >= 1 && n->shape[1] <= 2);
+  const uint32_t keys = tsr_form_columns(n->options->form);
+  if (has_columns(n) && (n->dimensions != 2 || n->shape[1] < keys || n->shape[1] > keys + 1))
+    return tsr_fail(n->error, TSR_IO,
+                    "%s: has %u dimensions, the last of %" PRIu64
+                    " numbers: with key_columns it must be n rows of %u numbers, "
+                    "or of %u with the value",
+                    n->path, n->dimensions, n->dimensions == 2 ? n->shape[1] : n->shape[0], keys, keys + 1);
+  const bool is_few =
+      has_columns(n) || has_wide_keys(n) || n->dimensions == 1 || (n->shape[1] >= 1 && n->shape[1] <= 2);
   if (n->dimensions < 1 || n->dimensions > 2 || !is_few) {
     return tsr_fail(n->error, TSR_IO,
                     "%s: has %u dimensions, the last of %" PRIu64
@@ -335,6 +346,25 @@ static tsr_status convert(const tsr_npy *n, size_t i, bool is_key, void *column,
   return TSR_OK;
 }
 
+/* Puts the key of columns of row `at` of the block into row `row`. */
+static tsr_status convert_parts(const tsr_npy *n, size_t at, size_t column_step, void *keys, uint64_t row) {
+  const tsr_key_parts *parts = &n->options->form->parts;
+  tsr_any_key key = 0;
+  for (uint32_t c = 0; c < parts->count; c++) {
+    const tsr_key_part *part = &parts->part[c];
+    const uint64_t number = number_at(n, at + c * column_step);
+    key = tsr_part_put(key, part, number);
+    const bool is_below = n->is_signed && number >> 63, may_be = part->is_signed;
+    if (tsr_part_of(key, part) != number || (is_below && !may_be) || (may_be && !is_below && number >> 63))
+      return tsr_fail(n->error, TSR_IO,
+                      "%s: column %u of row %" PRIu64 " (counted from 0) is %" PRId64 ", which does not fit %c%u of "
+                      "key_columns",
+                      n->path, c + 1, n->done + row, (int64_t)number, may_be ? 'i' : 'u', 8 * part->bytes);
+  }
+  tsr_key_put(keys, n->options->key_bits, row, key);
+  return TSR_OK;
+}
+
 /* Reads rows from `first` on into the block: row by row, or in Fortran order column by column. */
 static tsr_status read_rows(tsr_npy *n, uint64_t first, size_t rows) {
   const uint32_t columns = columns_of(n);
@@ -351,10 +381,10 @@ static tsr_status read_rows(tsr_npy *n, uint64_t first, size_t rows) {
 }
 
 tsr_status tsr_npy_next(tsr_npy *npy, uint64_t room, void *keys, void *values, uint64_t *count, tsr_error *error) {
-  static const size_t block_rows = TSR_BLOCK_NUMBERS / 2;
   tsr_npy *n = npy;
-  const uint32_t columns = columns_of(n);
-  const uint64_t left = n->shape[0] - n->done, wanted = room < left ? room : left;
+  const uint32_t columns = columns_of(n), keys_each = tsr_form_columns(n->options->form);
+  const size_t block_rows = TSR_BLOCK_NUMBERS / (keys_each + 1);
+  const uint64_t left = n->part_end - n->done, wanted = room < left ? room : left;
   tsr_status status = TSR_OK;
   n->error = error;
   if (has_wide_keys(n)) {
@@ -366,14 +396,28 @@ tsr_status tsr_npy_next(tsr_npy *npy, uint64_t room, void *keys, void *values, u
     const size_t row_step = n->is_fortran ? 1 : columns, column_step = n->is_fortran ? rows : 1;
     status = read_rows(n, n->done + first, rows);
     for (size_t i = 0; status == TSR_OK && i < rows; i++) {
-      status = convert(n, i * row_step, true, keys, first + i);
-      if (status == TSR_OK && values && columns == 2)
-        status = convert(n, i * row_step + column_step, false, values, first + i);
+      status = has_columns(n) ? convert_parts(n, i * row_step, column_step, keys, first + i)
+                              : convert(n, i * row_step, true, keys, first + i);
+      if (status == TSR_OK && values && columns == keys_each + 1)
+        status = convert(n, i * row_step + keys_each * column_step, false, values, first + i);
     }
   }
   n->done += wanted;
   *count = wanted;
   return status;
+}
+
+/* The rows of the part. In Fortran order they are sought when they are read. */
+static tsr_status go_to_part(tsr_npy *n) {
+  const tsr_part *part = &n->options->part;
+  const uint64_t rows = n->shape[0];
+  n->part_end = rows;
+  if (tsr_part_is_all(part)) return TSR_OK;
+  n->part_begin = n->done = tsr_part_begin(part, part->index, rows);
+  n->part_end = tsr_part_begin(part, part->index + 1, rows);
+  const uint64_t at = n->begin + n->part_begin * n->number_bytes * columns_of(n);
+  if (n->is_fortran || lseek(n->file, (off_t)at, SEEK_SET) >= 0) return TSR_OK;
+  return tsr_fail(n->error, TSR_IO, "%s: cannot be read: %s", n->path, strerror(errno));
 }
 
 tsr_status tsr_npy_begin(int file, const char *path, uint64_t bytes, const tsr_dataset_options *options, tsr_npy **npy,
@@ -385,6 +429,7 @@ tsr_status tsr_npy_begin(int file, const char *path, uint64_t bytes, const tsr_d
   n->options = options;
   n->error = error;
   tsr_status status = read_header(n, bytes);
+  if (status == TSR_OK) status = go_to_part(n);
   if (status == TSR_OK)
     *npy = n;
   else
@@ -392,9 +437,13 @@ tsr_status tsr_npy_begin(int file, const char *path, uint64_t bytes, const tsr_d
   return status;
 }
 
-uint64_t tsr_npy_count(const tsr_npy *npy) { return npy->shape[0]; }
+uint64_t tsr_npy_count(const tsr_npy *npy) { return npy->part_end - npy->part_begin; }
 
-bool tsr_npy_has_values(const tsr_npy *npy) { return !has_wide_keys(npy) && columns_of(npy) == 2; }
+uint64_t tsr_npy_first(const tsr_npy *npy) { return npy->part_begin; }
+
+bool tsr_npy_has_values(const tsr_npy *npy) {
+  return !has_wide_keys(npy) && columns_of(npy) == tsr_form_columns(npy->options->form) + 1;
+}
 
 void tsr_npy_free(tsr_npy *npy) { free(npy); }
 

@@ -24,7 +24,8 @@ typedef struct tsr_npy tsr_npy;
 TSR_MUST_CHECK tsr_status tsr_npy_begin(int file, const char *path, uint64_t bytes, const tsr_dataset_options *options,
                                         tsr_npy **npy, tsr_error *error);
 
-uint64_t tsr_npy_count(const tsr_npy *npy);  /* rows */
+uint64_t tsr_npy_count(const tsr_npy *npy);  /* rows of the part that the options say */
+uint64_t tsr_npy_first(const tsr_npy *npy);  /* the number of its first row in the file */
 bool tsr_npy_has_values(const tsr_npy *npy); /* a row is a key and a value */
 
 /* Writes up to `room` further keys, and their values if the array has them and `values` is not NULL; *count = 0 at the

@@ -80,10 +80,41 @@ static void put_pair(tsr_pairs *p, uint64_t i, pair put) {
 void tsr_pairs_keep(tsr_pairs *pairs, uint64_t least) {
   uint64_t kept = 0;
   for (uint64_t i = 0; i < pairs->count; i++) {
-    const pair one = pair_at(pairs, i);
-    if (one.value >= least) put_pair(pairs, kept++, one);
+    const uint64_t value = tsr_number_at(pairs->values, pairs->value_bits, i);
+    if (value < least) continue;
+    tsr_key_put(pairs->keys, pairs->key_bits, kept, tsr_key_at(pairs->keys, pairs->key_bits, i));
+    tsr_number_put(pairs->values, pairs->value_bits, kept++, value);
   }
   pairs->count = kept;
+}
+
+/* The number by which a key of several columns is sorted: the first column comes first, and signs are turned. */
+static tsr_any_key order_of(tsr_any_key key, const tsr_key_parts *parts) {
+  tsr_any_key order = 0;
+  for (uint32_t c = 0; c < parts->count; c++) {
+    const tsr_key_part *part = &parts->part[c];
+    const tsr_any_key sign = part->is_signed ? (tsr_any_key)1 << (8 * part->bytes - 1) : 0;
+    const tsr_any_key number = key >> (8 * part->offset) & tsr_part_mask(part);
+    order = order << (8 * part->bytes) | (number ^ sign);
+  }
+  return order;
+}
+
+/* The key of such a number. */
+static tsr_any_key key_of(tsr_any_key order, const tsr_key_parts *parts) {
+  tsr_any_key key = 0;
+  for (uint32_t c = parts->count; c-- > 0;) {
+    const tsr_key_part *part = &parts->part[c];
+    const tsr_any_key sign = part->is_signed ? (tsr_any_key)1 << (8 * part->bytes - 1) : 0;
+    key |= ((order & tsr_part_mask(part)) ^ sign) << (8 * part->offset);
+    order >>= 8 * part->bytes;
+  }
+  return key;
+}
+
+static void turn_keys(tsr_pairs *p, tsr_any_key (*turn)(tsr_any_key, const tsr_key_parts *)) {
+  for (uint64_t i = 0; p->form && p->form->parts.count && i < p->count; i++)
+    tsr_key_put(p->keys, p->key_bits, i, turn(tsr_key_at(p->keys, p->key_bits, i), &p->form->parts));
 }
 
 /* Turns the order of numbers with a sign into that of numbers without, and back. */
@@ -205,38 +236,50 @@ static tsr_status sort_pairs(tsr_pairs *pairs, tsr_error *error) {
 
 /* ---- Keys of 128 bits ------------------------------------------------------------------------ */
 
-static int by_wide_pair(const void *left, const void *right, void *pairs) {
-  const tsr_pairs *p = pairs;
-  const uint64_t i = *(const uint64_t *)left, k = *(const uint64_t *)right;
-  const tsr_any_key a = tsr_key_at(p->keys, p->key_bits, i), b = tsr_key_at(p->keys, p->key_bits, k);
-  if (a != b) return a < b ? -1 : 1;
-  if (p->value_bits > 64) {
-    const size_t bytes = p->value_bits / 8;
-    return memcmp((const char *)p->values + i * bytes, (const char *)p->values + k * bytes, bytes);
+enum { WORD_OF_VALUE, WORD_OF_LOW, WORD_OF_HIGH, WORDS };
+
+static uint64_t word_at(const tsr_pairs *p, uint64_t i, uint32_t which) {
+  if (which == WORD_OF_VALUE) return tsr_number_at(p->values, p->value_bits, i);
+  return (uint64_t)(tsr_key_at(p->keys, p->key_bits, i) >> (which == WORD_OF_HIGH ? 64 : 0));
+}
+
+/* Sorts the pairs' numbers, which are second words, by one word of each after the other, the last one first. */
+static void sort_wide(const tsr_pairs *p, items *order) {
+  for (uint64_t i = 0; i < p->count; i++) order->word[2 * i + 1] = i;
+  for (uint32_t which = 0; which < WORDS; which++) {
+    if (which == WORD_OF_VALUE && p->value_bits != 32 && p->value_bits != 64) continue;
+    for (uint64_t i = 0; i < p->count; i++) order->word[2 * i] = word_at(p, order->word[2 * i + 1], which);
+    sort_items(order, p->count, 0);
   }
-  if (!p->value_bits) return 0;
-  const uint64_t sign = p->signed_values ? UINT64_C(1) << (p->value_bits - 1) : 0;
-  const uint64_t x = tsr_number_at(p->values, p->value_bits, i) ^ sign,
-                 y = tsr_number_at(p->values, p->value_bits, k) ^ sign;
-  return (x > y) - (x < y);
+  if (p->value_bits <= 64) return;
+  wide_values values = {p->values, p->value_bits / 8};
+  for (uint64_t i = 0, end; i < p->count; i = end) {
+    const tsr_any_key key = tsr_key_at(p->keys, p->key_bits, order->word[2 * i + 1]);
+    for (end = i + 1; end < p->count && tsr_key_at(p->keys, p->key_bits, order->word[2 * end + 1]) == key; end++)
+      continue;
+    if (end - i > 1) qsort_r(order->word + 2 * i, end - i, 2 * sizeof *order->word, by_bytes, &values);
+  }
 }
 
 /* The items of an array of that size, in an order. */
 static void *in_order(const void *array, size_t bytes, const uint64_t *order, uint64_t count) {
   char *moved = malloc((count + 1) * bytes);
   for (uint64_t i = 0; moved && i < count; i++)
-    memcpy(moved + i * bytes, (const char *)array + order[i] * bytes, bytes);
+    memcpy(moved + i * bytes, (const char *)array + order[2 * i + 1] * bytes, bytes);
   return moved;
 }
 
 static tsr_status sort_wide_pairs(tsr_pairs *p, tsr_error *error) {
-  uint64_t *order = malloc((p->count + 1) * sizeof *order);
-  if (!order) return no_memory(p, "sort", error);
-  for (uint64_t i = 0; i < p->count; i++) order[i] = i;
-  qsort_r(order, p->count, sizeof *order, by_wide_pair, p);
-  void *keys = in_order(p->keys, p->key_bits / 8, order, p->count);
-  void *values = p->value_bits ? in_order(p->values, p->value_bits / 8, order, p->count) : NULL;
-  free(order);
+  const size_t bytes = (p->count + 1) * 2 * sizeof(uint64_t);
+  items order = {.word = malloc(bytes), .spare = malloc(bytes), .words = 2};
+  void *keys = NULL, *values = NULL;
+  if (order.word && order.spare) {
+    sort_wide(p, &order);
+    keys = in_order(p->keys, p->key_bits / 8, order.word, p->count);
+    values = p->value_bits ? in_order(p->values, p->value_bits / 8, order.word, p->count) : NULL;
+  }
+  free(order.word);
+  free(order.spare);
   if (!keys || (p->value_bits && !values)) {
     free(keys);
     free(values);
@@ -250,11 +293,13 @@ static tsr_status sort_wide_pairs(tsr_pairs *p, tsr_error *error) {
 }
 
 tsr_status tsr_pairs_sort(tsr_pairs *pairs, tsr_error *error) {
-  if (pairs->key_bits > 64) return sort_wide_pairs(pairs, error);
   turn_signs(pairs);
-  const tsr_status status = sort_pairs(pairs, error);
-  if (status == TSR_OK) turn_signs(pairs);
-  return status;
+  turn_keys(pairs, order_of);
+  const tsr_status status = pairs->key_bits > 64 ? sort_wide_pairs(pairs, error) : sort_pairs(pairs, error);
+  if (status) return status;
+  turn_keys(pairs, key_of);
+  turn_signs(pairs);
+  return TSR_OK;
 }
 
 /* ---- Numbers with a sign --------------------------------------------------------------------- */
@@ -285,13 +330,13 @@ tsr_status tsr_pairs_fold(tsr_pairs *pairs, tsr_fold how, tsr_error *error) {
   uint64_t keys = 0, overflows = 0;
   if (!values) return no_memory(pairs, "add up", error);
   for (uint64_t i = 0, end; i < pairs->count; i = end) {
-    const uint64_t key = tsr_number_at(pairs->keys, pairs->key_bits, i);
+    const tsr_any_key key = tsr_key_at(pairs->keys, pairs->key_bits, i);
     folded f = {.least = INT64_MAX, .greatest = INT64_MIN};
-    for (end = i; end < pairs->count && tsr_number_at(pairs->keys, pairs->key_bits, end) == key; end++)
+    for (end = i; end < pairs->count && tsr_key_at(pairs->keys, pairs->key_bits, end) == key; end++)
       fold_in(&f, signed_at(pairs, end));
     overflows += f.high != (f.low >> 63 ? -1 : 0);
     values[keys] = how == TSR_FOLD_MIN ? f.least : how == TSR_FOLD_MAX ? f.greatest : (int64_t)f.low;
-    tsr_number_put(pairs->keys, pairs->key_bits, keys++, key);
+    tsr_key_put(pairs->keys, pairs->key_bits, keys++, key);
   }
   free(pairs->values);
   pairs->values = values;
@@ -308,6 +353,7 @@ tsr_status tsr_pairs_write(const tsr_pairs *pairs, uint32_t letters, const char 
                          .count = pairs->count,
                          .key_bits = pairs->key_bits,
                          .value_bits = pairs->value_bits,
+                         .form = pairs->form,
                          .letters = letters,
                          .signed_keys = pairs->signed_keys,
                          .signed_values = pairs->signed_values,
@@ -335,24 +381,32 @@ static uint64_t count_equal(uint64_t *numbers, uint64_t count) {
   return different;
 }
 
-tsr_status tsr_pairs_histogram(const tsr_pairs *pairs, bool is_counted, tsr_error *error) {
+/* The numbers of which a histogram is made: values, or how many pairs each key has. *count: of them. False: no memory. */
+static bool take_numbers(tsr_pairs *p, bool is_counted, items *all, uint64_t *count) {
+  for (uint64_t i = 0; i < p->count && (is_counted || p->key_bits <= 64); i++)
+    all->word[i] = is_counted ? tsr_number_at(p->values, p->value_bits, i) : tsr_number_at(p->keys, p->key_bits, i);
+  if (is_counted) return true;
+  if (p->key_bits <= 64) {
+    sort_items(all, *count, 0);
+    *count = count_equal(all->word, *count);
+    return true;
+  }
+  tsr_error error;
+  if (tsr_pairs_sort(p, &error)) return false;
+  *count = 0;
+  for (uint64_t i = 0, end; i < p->count; i = end) {
+    const tsr_any_key key = tsr_key_at(p->keys, p->key_bits, i);
+    for (end = i + 1; end < p->count && tsr_key_at(p->keys, p->key_bits, end) == key; end++) continue;
+    all->word[(*count)++] = end - i;
+  }
+  return true;
+}
+
+tsr_status tsr_pairs_histogram(tsr_pairs *pairs, bool is_counted, tsr_error *error) {
   uint64_t count = pairs->count;
-  if (pairs->key_bits > 64 && !is_counted)
-    return tsr_fail(error, TSR_UNSUPPORTED,
-                    "a histogram of pairs per key is of keys of 32 and 64 bits, and the table has key_bits = %u: use "
-                    "kind = counter",
-                    pairs->key_bits);
   items all = {
       .word = malloc((count + 1) * sizeof *all.word), .spare = malloc((count + 1) * sizeof *all.word), .words = 1};
-  const bool has_memory = all.word && all.spare;
-  for (uint64_t i = 0; has_memory && i < count; i++) {
-    const pair one = pair_at(pairs, i);
-    all.word[i] = is_counted ? one.value : one.key;
-  }
-  if (has_memory && !is_counted) {
-    sort_items(&all, count, 0);
-    count = count_equal(all.word, count);
-  }
+  const bool has_memory = all.word && all.spare && take_numbers(pairs, is_counted, &all, &count);
   if (has_memory) sort_items(&all, count, 0);
   const uint64_t *const counts = all.word;
   for (uint64_t i = 0, end; has_memory && i < count; i = end) {

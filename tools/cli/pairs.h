@@ -13,7 +13,8 @@ typedef struct tsr_pairs {
   void *keys, *values; /* of `count` pairs; values: NULL if value_bits is 0 */
   uint64_t count;
   uint32_t key_bits, value_bits;
-  bool signed_keys, signed_values; /* given, as is */
+  bool signed_keys, signed_values; /* given, as are */
+  const tsr_key_form *form;        /* NULL: a key is a number */
   const tsr_column_names *names;   /* NULL: none */
 } tsr_pairs;
 
@@ -30,7 +31,7 @@ void tsr_say_stopped(const char *of, const tsr_table *table, const tsr_pairs *pa
 /* Keeps those whose value is at least `least`. pre: there are values. */
 void tsr_pairs_keep(tsr_pairs *pairs, uint64_t least);
 
-/* Sorts them by key, and those of one key by value. Status: TSR_NO_MEMORY. */
+/* Sorts them by key, and those of one key by value. Keys of several columns are compared by the first column, then by the next. Status: TSR_NO_MEMORY. */
 TSR_MUST_CHECK tsr_status tsr_pairs_sort(tsr_pairs *pairs, tsr_error *error);
 
 /* Makes one pair of all of a key, sorted by key, whose value is a number of 64 bits with a sign: the sum, the least or the
@@ -43,7 +44,7 @@ TSR_MUST_CHECK tsr_status tsr_pairs_write(const tsr_pairs *pairs, uint32_t lette
 
 /* Prints to standard output how many keys occur how often, "count number" a line in ascending order: a key occurs as often
  * as its value says, where is_counted, else as often as it has pairs. Status: TSR_NO_MEMORY. */
-TSR_MUST_CHECK tsr_status tsr_pairs_histogram(const tsr_pairs *pairs, bool is_counted, tsr_error *error);
+TSR_MUST_CHECK tsr_status tsr_pairs_histogram(tsr_pairs *pairs, bool is_counted, tsr_error *error);
 
 void tsr_pairs_free(tsr_pairs *pairs);
 

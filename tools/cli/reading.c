@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -30,6 +31,42 @@ tsr_exit tsr_reading_options(const tsr_arguments *arguments, tsr_dataset_options
       (separator[0] >= '0' && separator[0] <= '9'))
     return tsr_say_usage("--separator %s: must be tab, blank or a character such as ; that no number has", separator);
   return TSR_EXIT_OK;
+}
+
+tsr_status tsr_reading_columns(const tsr_dataset_options *reading, tsr_spec *spec, tsr_error *error) {
+  static const char *const types[] = {"64", "64", "32", "32", "16", "16", "16", "16"};
+  enum { INFERRED_MAX = sizeof types / sizeof types[0] };
+  char said[TSR_KEY_PARTS_MAX * 8] = "table.key_columns=";
+  size_t columns = 1;
+  for (const char *at = reading->key_column; at && *at; at++) columns += *at == ',';
+  if (columns == 1 || tsr_spec_get(spec, "table", "key_columns")) return TSR_OK;
+  if (columns > INFERRED_MAX)
+    return tsr_fail(error, TSR_BAD_ARGUMENT,
+                    "--key %s: names %zu columns: say their types by --set table.key_columns=u8,...",
+                    reading->key_column, columns);
+  for (size_t i = 0; i < columns; i++)
+    snprintf(said + strlen(said), sizeof said - strlen(said), "%s%c%s", i ? "," : "", reading->signed_keys ? 'i' : 'u',
+             types[columns - 1]);
+  return tsr_spec_set(spec, said, error);
+}
+
+void tsr_reading_use(tsr_dataset_options *reading, const tsr_key_form *form) {
+  reading->form = form;
+  reading->key_bits = form->parts.key_bits;
+  if (form->parts.count) reading->signed_keys = false;
+}
+
+tsr_status tsr_reading_recipe(const tsr_arguments *arguments, const tsr_dataset_options *reading,
+                              const char *const names[2], tsr_spec **spec, tsr_error *error) {
+  tsr_key_parts parts = {.size = sizeof parts};
+  tsr_status status = tsr_arguments_recipe(arguments, names[0], spec, error);
+  if (status == TSR_OK) status = tsr_reading_columns(reading, *spec, error);
+  if (status == TSR_OK) status = tsr_spec_key_parts(*spec, &parts, error);
+  if (status || parts.key_bits <= 64 || tsr_arguments_has(arguments, "--spec")) return status;
+  tsr_spec_free(*spec);
+  *spec = NULL;
+  status = tsr_arguments_recipe(arguments, names[1], spec, error);
+  return status ? status : tsr_reading_columns(reading, *spec, error);
 }
 
 void tsr_say_if_missing(const char *path) {

@@ -25,6 +25,17 @@
 /* Reads these options, and --key as it is, into *reading. Says what is wrong. */
 tsr_exit tsr_reading_options(const tsr_arguments *arguments, tsr_dataset_options *reading);
 
+/* Whether --key names several columns, of a file that has one key a row; and then what the spec says of them if it says
+ * nothing: the widest types that fit, as u64 of two columns. With --signed they are signed. */
+TSR_MUST_CHECK tsr_status tsr_reading_columns(const tsr_dataset_options *reading, tsr_spec *spec, tsr_error *error);
+
+/* Files are read with keys of this form. Its columns say what is signed. */
+void tsr_reading_use(tsr_dataset_options *reading, const tsr_key_form *form);
+
+/* The spec of --spec, or the first of two recipes, or the second one if keys have 128 bits. The caller frees. */
+TSR_MUST_CHECK tsr_status tsr_reading_recipe(const tsr_arguments *arguments, const tsr_dataset_options *reading,
+                                             const char *const names[2], tsr_spec **spec, tsr_error *error);
+
 /* Says that the file is not there, if so. */
 void tsr_say_if_missing(const char *path);
 

@@ -19,9 +19,10 @@
 #include "tools/cli/npy.h"
 
 enum {
-  /* 32 letters or 20 digits, twice a separator and 20 digits, and a line end; or a value of bytes; four binary numbers
-   * have 32 */
-  TSR_ROW_BYTES_MAX = 96 + 2 * 2 * TSR_VALUE_BYTES_MAX,
+  /* 64 letters or the digits of 16 columns, twice a separator and 20 digits, and a line end; or a value of bytes; binary
+   * numbers, of which ROW_NUMBERS are in a row */
+  ROW_NUMBERS = TSR_KEY_PARTS_MAX + 5,
+  TSR_ROW_BYTES_MAX = 8 * ROW_NUMBERS + 2 * 2 * TSR_VALUE_BYTES_MAX,
   TSR_ROW_BLOCK = 1 << 16
 };
 
@@ -63,6 +64,8 @@ static void flush_rows(tsr_row_writer *w, int how) {
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
+static bool has_parts(const tsr_rows *rows) { return rows->form && rows->form->parts.count; }
+
 static void add_byte(tsr_row_writer *w, char byte) { w->bytes[w->used++] = byte; }
 
 static void add_decimal(tsr_row_writer *w, uint64_t value) {
@@ -82,11 +85,14 @@ static uint64_t wide_at(const void *array, uint32_t bits, bool is_signed, uint64
   return is_signed && bits == 32 ? (uint64_t)(int64_t)(int32_t)(uint32_t)number : number;
 }
 
-static void add_number(tsr_row_writer *w, const void *array, uint32_t bits, bool is_signed, uint64_t i) {
-  const uint64_t number = wide_at(array, bits, is_signed, i);
+static void add_signed(tsr_row_writer *w, uint64_t number, bool is_signed) {
   const bool is_negative = is_signed && number >> 63;
   if (is_negative) add_byte(w, '-');
   add_decimal(w, is_negative ? 0 - number : number);
+}
+
+static void add_number(tsr_row_writer *w, const void *array, uint32_t bits, bool is_signed, uint64_t i) {
+  add_signed(w, wide_at(array, bits, is_signed, i), is_signed);
 }
 
 static void add_value(tsr_row_writer *w, const void *values, uint32_t bits, bool is_signed, uint64_t i) {
@@ -99,8 +105,21 @@ static void add_value(tsr_row_writer *w, const void *values, uint32_t bits, bool
   }
 }
 
+static void add_parts(tsr_row_writer *w, const tsr_rows *rows, uint64_t i) {
+  const tsr_any_key key = tsr_key_at(rows->keys, rows->key_bits, i);
+  const tsr_key_parts *parts = &rows->form->parts;
+  for (uint32_t c = 0; c < parts->count; c++) {
+    if (c) add_byte(w, w->is_csv ? ',' : '\t');
+    add_signed(w, tsr_part_of(key, &parts->part[c]), parts->part[c].is_signed);
+  }
+}
+
 /* As 0x and 32 digits, so that lines are in the order of their keys. */
 static void add_key(tsr_row_writer *w, const tsr_rows *rows, uint64_t i) {
+  if (has_parts(rows)) {
+    add_parts(w, rows, i);
+    return;
+  }
   if (rows->key_bits <= 64) {
     add_number(w, rows->keys, rows->key_bits, w->signed_keys, i);
     return;
@@ -112,9 +131,9 @@ static void add_key(tsr_row_writer *w, const tsr_rows *rows, uint64_t i) {
 }
 
 static void add_line(tsr_row_writer *w, const tsr_rows *rows, uint64_t i, bool is_found) {
-  const uint64_t key = rows->letters ? tsr_number_at(rows->keys, rows->key_bits, i) : 0;
+  const tsr_any_key key = rows->letters ? tsr_key_at(rows->keys, rows->key_bits, i) : 0;
   const char separator = w->is_csv ? ',' : '\t';
-  for (uint32_t at = rows->letters; at-- > 0;) add_byte(w, "ACGT"[key >> (2 * at) & 3]);
+  for (uint32_t at = rows->letters; at-- > 0;) add_byte(w, "ACGT"[(uint32_t)(key >> (2 * at)) & 3]);
   if (!rows->letters) add_key(w, rows, i);
   if (rows->found || rows->value_bits > 0) {
     add_byte(w, separator);
@@ -134,23 +153,31 @@ static void add_line(tsr_row_writer *w, const tsr_rows *rows, uint64_t i, bool i
   add_byte(w, '\n');
 }
 
+/* Of an array. */
+static uint32_t key_columns_of(const tsr_rows *rows) {
+  return has_parts(rows) ? rows->form->parts.count : rows->key_bits > 64 ? 2 : 1;
+}
+
 /* key, value and found; of a pair, key and value; of a key alone, the key; the second value of a join, and whether it has
  * one. */
 static uint32_t columns_of(const tsr_rows *rows) {
   return (rows->found        ? 3u
           : rows->value_bits ? 2u
                              : 1u) +
-         (rows->key_bits > 64) + (rows->right_bits ? 1u : 0u) + rows->may_lack_right;
+         key_columns_of(rows) - 1 + (rows->right_bits ? 1u : 0u) + rows->may_lack_right;
 }
 
 /* A row of an array: what there is none of is 0. */
 static void add_numbers(tsr_row_writer *w, const tsr_rows *rows, uint64_t i, bool is_found) {
-  enum { COLUMNS_MAX = 6 };
-  uint64_t row[COLUMNS_MAX];
+  uint64_t row[ROW_NUMBERS];
   uint32_t count = 0;
   const tsr_any_key wide = rows->key_bits > 64 ? tsr_key_at(rows->keys, rows->key_bits, i) : 0;
-  row[count++] = rows->key_bits > 64 ? (uint64_t)wide : wide_at(rows->keys, rows->key_bits, w->signed_keys, i);
-  if (rows->key_bits > 64) row[count++] = (uint64_t)(wide >> 64);
+  const tsr_any_key key = has_parts(rows) ? tsr_key_at(rows->keys, rows->key_bits, i) : 0;
+  for (uint32_t c = 0; has_parts(rows) && c < rows->form->parts.count; c++)
+    row[count++] = tsr_part_of(key, &rows->form->parts.part[c]);
+  if (!count)
+    row[count++] = rows->key_bits > 64 ? (uint64_t)wide : wide_at(rows->keys, rows->key_bits, w->signed_keys, i);
+  if (rows->key_bits > 64 && !has_parts(rows)) row[count++] = (uint64_t)(wide >> 64);
   if (rows->found || rows->value_bits)
     row[count++] = is_found && rows->value_bits ? wide_at(rows->values, rows->value_bits, w->signed_values, i) : 0;
   if (rows->found) row[count++] = is_found;
@@ -218,6 +245,34 @@ static void add_name(tsr_row_writer *w, const char *name) {
   if (is_quoted) add_byte(w, '"');
 }
 
+static bool has_signed_part(const tsr_rows *kind) {
+  bool is = false;
+  for (uint32_t c = 0; has_parts(kind) && c < kind->form->parts.count; c++)
+    is = is || kind->form->parts.part[c].is_signed;
+  return is;
+}
+
+/* The names of a key's columns: those of the file, if these are as many, or of the spec, or key1, key2. */
+static void add_key_names(tsr_row_writer *w, const tsr_rows *kind) {
+  const tsr_key_parts *parts = &kind->form->parts;
+  const char *at = kind->names[0] ? kind->names[0] : "";
+  uint32_t names = *at ? 1 : 0;
+  for (const char *c = at; *c; c++) names += *c == ',';
+  for (uint32_t c = 0; c < parts->count; c++) {
+    char name[4 * TSR_NAME_BYTES];
+    const size_t length = strcspn(at, ",");
+    if (names == parts->count)
+      snprintf(name, sizeof name, "%.*s", (int)length, at);
+    else if (*parts->part[c].name)
+      snprintf(name, sizeof name, "%s", parts->part[c].name);
+    else
+      snprintf(name, sizeof name, "key%u", c + 1);
+    at += length + (at[length] == ',');
+    if (c) add_byte(w, w->is_csv ? ',' : '\t');
+    add_name(w, name);
+  }
+}
+
 /* The row that names the columns. */
 static void add_names(tsr_row_writer *w, const tsr_rows *kind) {
   const bool has_right = kind->right_bits || kind->may_lack_right;
@@ -226,13 +281,17 @@ static void add_names(tsr_row_writer *w, const tsr_rows *kind) {
   for (size_t c = 0; c < sizeof own / sizeof own[0]; c++) {
     if (!has_column[c]) continue;
     if (c) add_byte(w, w->is_csv ? ',' : '\t');
-    add_name(w, kind->names[c] && *kind->names[c] ? kind->names[c] : own[c]);
+    if (c == 0 && has_parts(kind))
+      add_key_names(w, kind);
+    else
+      add_name(w, kind->names[c] && *kind->names[c] ? kind->names[c] : own[c]);
   }
   add_byte(w, '\n');
 }
 
 /* Whether the key is called otherwise than here: a .tsv of pairs without names stays one. */
 static bool has_own_name(const tsr_rows *kind) {
+  if (has_parts(kind) && *kind->form->parts.part[0].name) return true;
   return kind->names[0] && *kind->names[0] && strcmp(kind->names[0], "key") != 0;
 }
 
@@ -272,7 +331,7 @@ tsr_status tsr_rows_open(const char *path, const tsr_rows *kind, tsr_row_writer 
   w->is_npy = !w->is_gzip && tsr_name_ends(path, length, ".npy");
   w->is_csv = tsr_name_ends(path, length, ".csv");
   w->columns = columns_of(kind);
-  w->signed_keys = kind->signed_keys;
+  w->signed_keys = kind->signed_keys || has_signed_part(kind);
   w->signed_values = kind->signed_values;
   int failure = tsr_file_begin_output(&w->file, path);
   if (!failure) {

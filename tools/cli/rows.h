@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/tessera.h"
+#include "tools/cli/data_file.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -23,17 +23,20 @@ typedef struct tsr_rows {
   uint64_t count;
   uint32_t
       key_bits; /* 32, 64 or 128, whose lines have 0x and 32 digits, and arrays two columns, the lower half first */
-  uint32_t value_bits; /* 0, 32 or 64; or more: of whole bytes, in hexadecimal, the first one first */
-  uint32_t letters;    /* not 0: the keys are k-mers of that many letters, and written as these */
-  uint32_t right_bits; /* 0; or of a second value, as value_bits: rows of a join */
-  const void *rights;  /* NULL: none of these rows has one, which is written as '-', in an array as 0 */
+  uint32_t value_bits;      /* 0, 32 or 64; or more: of whole bytes, in hexadecimal, the first one first */
+  const tsr_key_form *form; /* NULL: a key is a number. Of several columns, each is a column */
+  uint32_t letters;         /* not 0: the keys are k-mers of that many letters, and written as these */
+  uint32_t right_bits;      /* 0; or of a second value, as value_bits: rows of a join */
+  const void *rights;       /* NULL: none of these rows has one, which is written as '-', in an array as 0 */
   bool
       may_lack_right; /* a join that gives rows without a right pair: an array has a further column, 1 if there is one and
                           otherwise 0; lines without right values have '+' or '-' */
   bool has_right;     /* with it: these rows have one */
   /* of a file, when it is begun */
   bool signed_keys, signed_values; /* both values */
-  const char *names[3];            /* of the columns key, value and right; NULL or "": as they are called here */
+  const char
+      *names[3]; /* of the columns key, value and right; NULL or "": as they are called here. Those of a key of several
+                           columns have commas between */
 } tsr_rows;
 
 /* A file of rows of one kind. One line a row: the key, a tab, and the value in decimal, '+' if the key was found but has

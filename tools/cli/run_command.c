@@ -52,7 +52,8 @@ static const tsr_option options[] = {
      "At the end prints lines `count number`: how many keys have that count. It is a key's value, or in a multiset or "
      "multimap its number of pairs."},
     {"--json", "FILE", false, "Where counts, times and sizes go, as one JSON object; '-' is standard output."},
-    {"--kmers", "K", false, "Letters per k-mer; the k-mers of FASTA and FASTQ files are the keys."},
+    {"--kmers", "K", false,
+     "Letters per k-mer, at most key_bits / 2; the k-mers of FASTA and FASTQ files are the keys."},
     {"--canonical", NULL, false, "Takes the smaller of a k-mer and its reverse complement."},
     {"--quiet", NULL, false, "Prints errors and warnings only: no report, no progress."},
     TSR_OPTION_GROUP,
@@ -169,8 +170,8 @@ static tsr_exit read_job(const tsr_arguments *arguments, tsr_job_step *steps, ts
     has_insert = has_insert || verb == TSR_JOB_INSERT;
     steps[job->step_count++] = (tsr_job_step){.verb = verb, .path = arguments->given[i].value};
   }
-  if (kmers && (!tsr_parse_u64(kmers, &letters) || letters < 1 || letters > 32))
-    return tsr_say_usage("--kmers %s: must be a whole number from 1 to 32, and at most key_bits / 2%s", kmers,
+  if (kmers && (!tsr_parse_u64(kmers, &letters) || letters < 1 || letters > 64))
+    return tsr_say_usage("--kmers %s: must be a whole number from 1 to 64, and at most key_bits / 2%s", kmers,
                          tsr_number_advice(kmers, advice));
   job->reading.kmers = (uint32_t)letters;
   if (job->reading.canonical && !kmers)
@@ -191,7 +192,7 @@ static tsr_exit read_job(const tsr_arguments *arguments, tsr_job_step *steps, ts
   return failed ? failed : check_outputs(arguments, job);
 }
 
-/* Processes that do the job together. The first one asks, writes and speaks; the others only insert and erase. */
+/* Processes that do the job together. The first one writes and speaks. */
 static tsr_status open_ranks(const tsr_arguments *arguments, tsr_job *job, tsr_error *error) {
   static const char find[] = "--find", *const alone[] = {"--load", "--every", "--resume", "--unplaced", find};
   if (!tsr_arguments_has(arguments, "--group")) return TSR_OK;
@@ -204,7 +205,7 @@ static tsr_status open_ranks(const tsr_arguments *arguments, tsr_job *job, tsr_e
   const tsr_status status = tsr_ranks_open(arguments, &job->ranks, error);
   if (job->ranks.rank) {
     job->is_quiet = true;
-    job->outputs.rows = job->outputs.json = NULL;
+    job->outputs.json = NULL;
   }
   return status;
 }
@@ -221,6 +222,10 @@ static tsr_exit run_run(const tsr_arguments *arguments) {
   tsr_exit failed = read_job(arguments, steps, &job);
   if (failed == TSR_EXIT_OK) {
     tsr_status status = tsr_arguments_spec(arguments, arguments->operands[0], &spec, &error);
+    if (status == TSR_OK) {
+      status = tsr_reading_columns(&job.reading, spec, &error);
+      if (status) tsr_spec_free(spec);
+    }
     if (status) {
       for (size_t i = 0; i < job.step_count; i++) tsr_say_if_missing(job.steps[i].path); /* all that is, at once */
       failed = tsr_say_error(status, &error);

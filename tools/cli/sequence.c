@@ -31,7 +31,7 @@ typedef enum tsr_line_kind {
 
 /* The line that is read, or the last one. */
 typedef struct line_state {
-  uint64_t number; /* from 1 */
+  uint64_t number; /* from 1, where reading began */
   tsr_line_kind kind;
   bool is_inside;  /* it has begun, in this block or an earlier one */
   bool has_blank;  /* blanks have ended it: nothing may follow */
@@ -49,8 +49,9 @@ typedef struct record_state {
 typedef struct kmer_state {
   uint32_t length; /* K */
   bool canonical;
-  uint64_t forward, reverse; /* the last K letters, and their reverse complement */
-  uint64_t run;              /* letters since the last break */
+  uint64_t forward, reverse;              /* the last K letters, and their reverse complement */
+  tsr_any_key long_forward, long_reverse; /* the same of more than 32 */
+  uint64_t run;                           /* letters since the last break */
 } kmer_state;
 
 typedef struct key_state {
@@ -67,7 +68,9 @@ struct tsr_sequence {
   bool is_known, is_fastq; /* the second by the first letter */
   bool is_strict;
   bool is_at_end;
-  tsr_error *error; /* of the call that runs */
+  tsr_range range;
+  uint64_t block_at; /* where the block is in the file */
+  tsr_error *error;  /* of the call that runs */
   line_state line;
   record_state record;
   kmer_state kmer;
@@ -76,6 +79,11 @@ struct tsr_sequence {
   uint8_t class_of[256];
   unsigned char block[TSR_SEQUENCE_ROOM];
 };
+
+/* A line, for a sentence. */
+static unsigned long long line_of(const tsr_sequence *p, uint64_t line) {
+  return line + tsr_text_lines_before(p->text);
+}
 
 /* ---- The k-mers ------------------------------------------------------------------------------ */
 
@@ -121,9 +129,39 @@ TSR_ALWAYS_INLINE size_t roll(tsr_sequence *p, const unsigned char *text, size_t
   return i;
 }
 
+/* The same for k-mers of more than 32 letters. */
+TSR_ALWAYS_INLINE size_t roll_long(tsr_sequence *p, const unsigned char *text, size_t bytes, bool canonical) {
+  const uint32_t length = p->kmer.length, top = 2 * (length - 1);
+  const tsr_any_key mask = ~(tsr_any_key)0 >> (128 - 2 * length);
+  tsr_any_key forward = p->kmer.long_forward, reverse = p->kmer.long_reverse, *const keys = p->keys.items;
+  uint64_t run = p->kmer.run, count = p->keys.count;
+  size_t i = 0;
+  for (; i < bytes; i++) {
+    const uint64_t class = p->class_of[text[i]];
+    if (class == TSR_LETTER_BAD) break;
+    if (class < TSR_LETTER_BASE) {
+      run = 0;
+      continue;
+    }
+    const uint64_t letter = class - TSR_LETTER_BASE;
+    forward = (forward << 2 | letter) & mask;
+    if (canonical) reverse = reverse >> 2 | (tsr_any_key)(3 - letter) << top;
+    if (++run < length) continue;
+    const tsr_any_key key = canonical && reverse < forward ? reverse : forward;
+    memcpy(&keys[count++], &key, sizeof key);
+  }
+  p->kmer.long_forward = forward;
+  p->kmer.long_reverse = reverse;
+  p->kmer.run = run;
+  p->keys.count = count;
+  return i;
+}
+
 static tsr_status add_bases(tsr_sequence *p, const unsigned char *text, size_t bytes) {
   size_t legal;
-  if (p->keys.bits == 64) {
+  if (p->keys.bits > 64) {
+    legal = p->kmer.canonical ? roll_long(p, text, bytes, true) : roll_long(p, text, bytes, false);
+  } else if (p->keys.bits == 64) {
     legal = p->kmer.canonical ? roll(p, text, bytes, true, true) : roll(p, text, bytes, false, true);
   } else {
     legal = p->kmer.canonical ? roll(p, text, bytes, true, false) : roll(p, text, bytes, false, false);
@@ -133,7 +171,7 @@ static tsr_status add_bases(tsr_sequence *p, const unsigned char *text, size_t b
     return tsr_fail(p->error, TSR_IO,
                     "%s:%llu: byte 0x%02x is no letter of a sequence: allowed are A to Z, a to z, "
                     "'*', '-' and '.'",
-                    p->path, (unsigned long long)p->line.number, text[legal]);
+                    p->path, line_of(p, p->line.number), text[legal]);
   }
   return TSR_OK;
 }
@@ -161,7 +199,7 @@ static void end_record(tsr_sequence *p) {
 
 static tsr_status wrong_start(const tsr_sequence *p, const char *rule, unsigned char first) {
   return tsr_fail(p->error, TSR_IO, "%s:%llu: %s, but this line starts with byte 0x%02x", p->path,
-                  (unsigned long long)p->line.number, rule, first);
+                  line_of(p, p->line.number), rule, first);
 }
 
 /* Decides the kind of a line by its first byte and, for FASTQ, by the kind of the line before it.
@@ -212,7 +250,7 @@ static tsr_status end_line(tsr_sequence *p) {
   }
   if (p->record.scores > p->record.bases)
     return tsr_fail(p->error, TSR_IO, "%s:%llu: has %llu quality letters for %llu bases: they must be as many", p->path,
-                    (unsigned long long)p->line.number, (unsigned long long)p->record.scores,
+                    line_of(p, p->line.number), (unsigned long long)p->record.scores,
                     (unsigned long long)p->record.bases);
   if (p->record.scores == p->record.bases) end_record(p);
   return TSR_OK;
@@ -225,12 +263,12 @@ static tsr_status add_piece(tsr_sequence *p, const unsigned char *text, size_t b
   if (p->line.has_blank && bytes && p->line.kind != TSR_LINE_HEADER && p->line.kind != TSR_LINE_PLUS &&
       p->line.kind != TSR_LINE_COMMENT)
     return tsr_fail(p->error, TSR_IO, "%s:%llu: letters follow a blank: a sequence has none within", p->path,
-                    (unsigned long long)p->line.number);
+                    line_of(p, p->line.number));
   p->line.has_blank = p->line.has_blank || bytes < whole;
   if (p->line.kind == TSR_LINE_HEADER && memchr(text, '\r', bytes))
     return tsr_fail(p->error, TSR_IO,
                     "%s:%llu: its lines end with CR alone, as old Macs wrote them: convert them: tr '\\r' '\\n' <FILE",
-                    p->path, (unsigned long long)p->line.number);
+                    p->path, line_of(p, p->line.number));
   if (p->line.kind == TSR_LINE_BASES ||
       p->line.kind == TSR_LINE_BLANK) { /* a blank line that goes on is refused there */
     return add_bases(p, text, bytes);
@@ -239,7 +277,7 @@ static tsr_status add_piece(tsr_sequence *p, const unsigned char *text, size_t b
     for (size_t i = 0; i < bytes; i++) {
       if (text[i] < '!' || text[i] > '~') {
         return tsr_fail(p->error, TSR_IO, "%s:%llu: byte 0x%02x is no quality letter: allowed are '!' to '~'", p->path,
-                        (unsigned long long)p->line.number, text[i]);
+                        line_of(p, p->line.number), text[i]);
       }
     }
     p->record.scores += bytes;
@@ -247,9 +285,56 @@ static tsr_status add_piece(tsr_sequence *p, const unsigned char *text, size_t b
   return TSR_OK;
 }
 
+/* Whether a line that begins with this byte is the first one of a record. */
+static bool begins_record(const tsr_sequence *p, unsigned char first) {
+  return p->is_fastq ? !p->record.is_open && first == '@' : first == '>';
+}
+
+/* The next part begins where this one has ended, unless a line of qualities looks like a record's first one. */
+static tsr_status check_end(const tsr_sequence *p, uint64_t end_at) {
+  uint64_t next = end_at;
+  if (!p->is_fastq || p->range.to == UINT64_MAX) return TSR_OK;
+  const tsr_status status = tsr_cut_records(p->text, true, p->range.to, &next, p->error);
+  if (status || next == end_at) return status;
+  return tsr_fail(
+      p->error, TSR_IO,
+      "%s: cannot be cut at byte %llu, because a line of qualities there looks like a record: read it by one "
+      "process, or compress it",
+      p->path, (unsigned long long)p->range.to);
+}
+
+/* What can be said at the end of the file or part only; it also ends a last line without a line end. An empty read needs no line for
+ * its quality there. */
+static tsr_status finish(tsr_sequence *p, uint64_t end_at) {
+  tsr_status status = p->line.is_inside ? end_line(p) : TSR_OK;
+  if (status != TSR_OK) {
+    return status;
+  }
+  const bool is_whole = !p->is_fastq || (p->line.kind == TSR_LINE_PLUS && p->record.bases == 0);
+  if (p->record.is_open && !is_whole) {
+    return tsr_fail(
+        p->error, TSR_IO, "%s:%llu: the file ends within this FASTQ record: it has %llu bases and %llu quality letters",
+        p->path, line_of(p, p->record.line), (unsigned long long)p->record.bases, (unsigned long long)p->record.scores);
+  }
+  end_record(p);
+  p->is_at_end = true;
+  status = check_end(p, end_at);
+  if (status == TSR_OK && p->is_strict && p->keys.before + p->keys.count == 0) {
+    return tsr_fail(p->error, TSR_IO,
+                    "%s: holds no k-mer of %u letters A, C, G or T (%llu record%s, %llu bases): use a "
+                    "smaller --kmers or another file",
+                    p->path, p->kmer.length, (unsigned long long)p->facts.records, p->facts.records == 1 ? "" : "s",
+                    (unsigned long long)p->facts.bases);
+  }
+  return status;
+}
+
 static tsr_status add_block(tsr_sequence *p, const unsigned char *text, size_t bytes) {
   tsr_status status = TSR_OK;
   for (size_t at = 0; status == TSR_OK && at < bytes;) {
+    if (!p->line.is_inside && p->block_at + at >= p->range.to && begins_record(p, text[at])) {
+      return finish(p, p->block_at + at);
+    }
     if (!p->line.is_inside) {
       status = begin_line(p, text[at]);
     } else if (p->line.has_return && text[at] != '\n') {
@@ -273,32 +358,6 @@ static tsr_status add_block(tsr_sequence *p, const unsigned char *text, size_t b
     at = end + 1;
   }
   return status;
-}
-
-/* What can be said at the end of the file only; it also ends a last line without a line end. An empty read needs no line for
- * its quality there. */
-static tsr_status finish(tsr_sequence *p) {
-  tsr_status status = p->line.is_inside ? end_line(p) : TSR_OK;
-  if (status != TSR_OK) {
-    return status;
-  }
-  const bool is_whole = !p->is_fastq || (p->line.kind == TSR_LINE_PLUS && p->record.bases == 0);
-  if (p->record.is_open && !is_whole) {
-    return tsr_fail(p->error, TSR_IO,
-                    "%s:%llu: the file ends within this FASTQ record: it has %llu bases and %llu quality letters",
-                    p->path, (unsigned long long)p->record.line, (unsigned long long)p->record.bases,
-                    (unsigned long long)p->record.scores);
-  }
-  end_record(p);
-  p->is_at_end = true;
-  if (p->is_strict && p->keys.before + p->keys.count == 0) {
-    return tsr_fail(p->error, TSR_IO,
-                    "%s: holds no k-mer of %u letters A, C, G or T (%llu record%s, %llu bases): use a "
-                    "smaller --kmers or another file",
-                    p->path, p->kmer.length, (unsigned long long)p->facts.records, p->facts.records == 1 ? "" : "s",
-                    (unsigned long long)p->facts.bases);
-  }
-  return TSR_OK;
 }
 
 /* ---- The whole ------------------------------------------------------------------------------- */
@@ -361,6 +420,22 @@ static const char *foreign_text(const unsigned char *head, size_t bytes) {
   return tabs >= SAM_TABS && *head != '>' && *head != '@' ? foreign[0].what : NULL; /* SAM without its header */
 }
 
+/* Goes to the first record of the range. The file's first letter tells which format it is. */
+static tsr_status go_to_range(tsr_sequence *p) {
+  size_t bytes = 1;
+  uint64_t at = 0;
+  tsr_status status = TSR_OK;
+  for (; status == TSR_OK && bytes && !p->is_known; at += bytes) {
+    status = tsr_text_peek(p->text, at, p->block, sizeof p->block, &bytes, p->error);
+    for (size_t i = 0; status == TSR_OK && i < bytes && !p->is_known; i++) {
+      p->is_known = !strchr("\n\r\xEF\xBB\xBF", p->block[i]); /* a byte order mark may come first */
+      p->is_fastq = p->block[i] == '@';
+    }
+  }
+  if (status == TSR_OK) status = tsr_cut_records(p->text, p->is_fastq, p->range.from, &at, p->error);
+  return status == TSR_OK ? tsr_text_seek(p->text, at, p->error) : status;
+}
+
 static tsr_status begin(tsr_sequence *p) {
   const unsigned char *head = NULL;
   size_t bytes = 0;
@@ -369,16 +444,17 @@ static tsr_status begin(tsr_sequence *p) {
   const char *what = foreign_text(head, bytes);
   if (what) return tsr_fail(p->error, TSR_IO, "%s: looks like %s", p->path, what);
   p->is_begun = true;
-  return TSR_OK;
+  return p->range.from ? go_to_range(p) : TSR_OK;
 }
 
-tsr_status tsr_sequence_begin(tsr_text *text, const char *path, const tsr_dataset_options *options,
+tsr_status tsr_sequence_begin(tsr_text *text, const char *path, tsr_range range, const tsr_dataset_options *options,
                               tsr_sequence **sequence, tsr_error *error) {
   tsr_sequence *p = calloc(1, sizeof *p);
   if (!p) return tsr_fail(error, TSR_NO_MEMORY, "%s: no memory to read a sequence file", path);
   p->text = text;
   p->path = path;
-  p->is_strict = options->is_strict;
+  p->range = range;
+  p->is_strict = options->is_strict && tsr_part_is_all(&options->part);
   p->kmer.length = options->kmers;
   p->keys.bits = options->key_bits;
   p->kmer.canonical = options->canonical;
@@ -397,8 +473,9 @@ tsr_status tsr_sequence_next(tsr_sequence *sequence, void *keys, uint64_t room, 
   if (!p->is_begun) status = begin(p);
   while (status == TSR_OK && !p->is_at_end && room - p->keys.count >= TSR_SEQUENCE_ROOM) {
     size_t bytes = 0;
+    p->block_at = tsr_text_at(p->text);
     status = tsr_text_read(p->text, p->block, TSR_SEQUENCE_ROOM, &bytes, error);
-    if (status == TSR_OK) status = bytes > 0 ? add_block(p, p->block, bytes) : finish(p);
+    if (status == TSR_OK) status = bytes > 0 ? add_block(p, p->block, bytes) : finish(p, p->block_at);
   }
   p->keys.before += p->keys.count;
   *count = p->keys.count;

@@ -12,7 +12,7 @@
 #ifndef TSR_SEQUENCE_H
 #define TSR_SEQUENCE_H
 
-#include "tools/cli/text.h"
+#include "tools/cli/cut.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -31,18 +31,19 @@ typedef struct tsr_sequence_facts { /* of the records that have ended */
 /* Whether the ending of a name, of which `length` bytes count, is one of a sequence file. */
 bool tsr_sequence_is_named(const char *name, size_t length);
 
-/* How many k-mers can exist; of canonical ones half, and those that are their own reverse complement. pre: letters is 1 to
- * 32. */
+/* How many k-mers can exist; of canonical ones half, and those that are their own reverse complement. From 32 letters on
+ * UINT64_MAX or half of it stands for more. pre: letters is 1 to 64. */
 uint64_t tsr_kmers_possible(uint32_t letters, bool canonical);
 
 /* What another format is, whose files such a name has, and what to do with one: "BAM, and k-mers are ...". NULL: it is none
  * that is known. */
 const char *tsr_sequence_foreign_name(const char *name, size_t length);
 
-/* Begins to read k-mers from `text`, which stays the caller's, as `path`, which is for sentences. The caller frees
+/* Begins to read the k-mers of the records that begin in a range of `text`, which stays the caller's, as `path`, which is for sentences. The caller frees
  * *sequence with tsr_sequence_free. pre: options->kmers is 1 to options->key_bits / 2. Status: TSR_NO_MEMORY. */
-TSR_MUST_CHECK tsr_status tsr_sequence_begin(tsr_text *text, const char *path, const tsr_dataset_options *options,
-                                             tsr_sequence **sequence, tsr_error *error);
+TSR_MUST_CHECK tsr_status tsr_sequence_begin(tsr_text *text, const char *path, tsr_range range,
+                                             const tsr_dataset_options *options, tsr_sequence **sequence,
+                                             tsr_error *error);
 
 /* Writes further k-mers to keys[room], in their order, by the options' key_bits; *count = 0 only at the end.
  * Status: TSR_IO, TSR_NO_MEMORY. pre: room >= TSR_SEQUENCE_ROOM. */

@@ -231,7 +231,7 @@ uint64_t tsr_stream_capacity(tsr_stream *stream, bool *is_exact) {
   for (size_t i = 0; i < stream->file_count; i++) {
     const tsr_input_facts *f = &stream->known[i].facts;
     if (!stream->files[i].is_inserted) continue;
-    const bool is_counted = stream->known[i].is_read || f->keys_known;
+    const bool is_counted = stream->known[i].is_read || f->keys_known || f->is_others;
     *is_exact = *is_exact && is_counted;
     is_known = is_known && (is_counted || f->bytes);
     keys += f->keys_known ? f->keys_known : is_counted ? f->keys : expected_keys(f, stream->files[i].options.kmers);

@@ -2,7 +2,7 @@
  *
  * Bytes of inputs (text.h).
  */
-#define _POSIX_C_SOURCE 200809L /* read */
+#define _POSIX_C_SOURCE 200809L /* read, pread */
 
 #include "tools/cli/text.h"
 
@@ -25,6 +25,7 @@ struct tsr_text {
   const tsr_format *format; /* NULL: plain */
   bool is_by_content;       /* `format` is not known yet */
   uint64_t consumed, produced;
+  uint64_t start;         /* where reading began: 0, or the offset that was sought last */
   size_t raw_at, raw_end; /* bytes of `raw` that were not used yet */
   tsr_decoder *decoder;
   bool is_in_stream; /* a compressed stream has begun and not ended */
@@ -62,6 +63,45 @@ tsr_status tsr_text_begin(int file, const char *path, const tsr_format *format, 
 void tsr_text_free(tsr_text *text) {
   if (text) tsr_decoder_free(text->decoder);
   free(text);
+}
+
+/* ---- Parts of a file ------------------------------------------------------------------------- */
+
+uint64_t tsr_text_at(const tsr_text *text) { return text->start + text->produced - (text->head_end - text->head_at); }
+
+tsr_status tsr_text_seek(tsr_text *text, uint64_t offset, tsr_error *error) {
+  if (lseek(text->file, (off_t)offset, SEEK_SET) < 0)
+    return tsr_fail(error, TSR_IO, "%s: cannot be read: %s", text->path, strerror(errno));
+  text->start = offset;
+  text->consumed = text->produced = 0;
+  text->raw_at = text->raw_end = text->head_at = text->head_end = 0;
+  text->is_begun = true; /* what its head tells was asked for before */
+  return TSR_OK;
+}
+
+tsr_status tsr_text_peek(const tsr_text *text, uint64_t offset, void *to, size_t room, size_t *bytes,
+                         tsr_error *error) {
+  ssize_t got;
+  do {
+    got = pread(text->file, to, room, (off_t)offset);
+  } while (got < 0 && errno == EINTR);
+  if (got < 0) return tsr_fail(error, TSR_IO, "%s: cannot be read: %s", text->path, strerror(errno));
+  *bytes = (size_t)got;
+  return TSR_OK;
+}
+
+uint64_t tsr_text_lines_before(const tsr_text *text) {
+  char block[TSR_RAW_BYTES];
+  uint64_t lines = 0;
+  tsr_error useless;
+  size_t got = 0;
+  for (uint64_t at = 0; at < text->start; at += got) {
+    const uint64_t left = text->start - at;
+    if (tsr_text_peek(text, at, block, left < sizeof block ? (size_t)left : sizeof block, &got, &useless) || !got)
+      return lines;
+    for (const char *from = block; (from = memchr(from, '\n', (size_t)(block + got - from))); from++) lines++;
+  }
+  return lines;
 }
 
 uint64_t tsr_text_consumed(const tsr_text *text) { return text->consumed - (text->raw_end - text->raw_at); }

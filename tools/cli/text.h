@@ -32,7 +32,16 @@ TSR_MUST_CHECK tsr_status tsr_text_head(tsr_text *text, const unsigned char **by
 TSR_MUST_CHECK tsr_status tsr_text_read(tsr_text *text, unsigned char *to, size_t room, size_t *bytes,
                                         tsr_error *error);
 
-/* Bytes of the file read so far, as they are there. */
+/* For the parts of a plain regular file. The next byte that is read is that of this offset; and it is from now on. */
+uint64_t tsr_text_at(const tsr_text *text);
+TSR_MUST_CHECK tsr_status tsr_text_seek(tsr_text *text, uint64_t offset, tsr_error *error);
+/* Reads up to `room` bytes that begin at an offset, wherever the text is. *bytes = 0 at the end of the file alone. */
+TSR_MUST_CHECK tsr_status tsr_text_peek(const tsr_text *text, uint64_t offset, void *to, size_t room, size_t *bytes,
+                                        tsr_error *error);
+/* The line ends before the offset that was sought last: counted by reading all of that, for a sentence that names a line. */
+uint64_t tsr_text_lines_before(const tsr_text *text);
+
+/* Bytes of the file read so far, as they are there; of a part its own. */
 uint64_t tsr_text_consumed(const tsr_text *text);
 
 /* Whether this is a file of bgzip that has ended without the empty block that bgzip ends one with: it may be cut. */

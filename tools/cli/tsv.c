@@ -37,7 +37,8 @@ typedef struct columns {
   bool is_known;
   bool is_chosen; /* by the options */
   bool has_value;
-  size_t key, value;
+  uint32_t key_count;
+  size_t key[TSR_KEY_PARTS_MAX], value;
   size_t width; /* columns of every row; 0: one or two */
 } columns;
 
@@ -51,9 +52,11 @@ struct tsr_tsv {
   uint64_t before; /* keys of earlier calls */
   bool is_at_end;
   block block;
-  size_t line_bytes; /* of the row, without the line end; in quotes it may have several lines */
-  size_t content;    /* of these, bytes that hold fields */
-  uint64_t line, row_lines;
+  size_t line_bytes;        /* of the row, without the line end; in quotes it may have several lines */
+  size_t content;           /* of these, bytes that hold fields */
+  uint64_t line, row_lines; /* from where reading began */
+  uint64_t offset;          /* of the row, in the file */
+  tsr_range range;
   cut cut;
   field *fields;
   size_t field_count, field_room;
@@ -62,6 +65,9 @@ struct tsr_tsv {
 };
 
 static char *row_of(const tsr_tsv *t) { return t->block.bytes + t->block.at; }
+
+/* The row's line, for a sentence. */
+static unsigned long long line_of(const tsr_tsv *t) { return t->line + tsr_text_lines_before(t->source); }
 
 static bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
@@ -87,7 +93,7 @@ static tsr_status read_on(tsr_tsv *t) {
     const size_t room = b->room ? 2 * b->room : TSR_BLOCK_BYTES;
     if (room > TSR_ROW_BYTES_MAX)
       return tsr_fail(t->error, TSR_IO, "%s:%llu: this row has more than %d bytes: rows of numbers are shorter",
-                      t->path, (unsigned long long)t->line, TSR_ROW_BYTES_MAX);
+                      t->path, line_of(t), TSR_ROW_BYTES_MAX);
     char *more = realloc(b->bytes, room);
     if (!more) return no_memory(t);
     b->bytes = more;
@@ -121,6 +127,7 @@ static tsr_status next_row(tsr_tsv *t, bool *has_row) {
   if (t->row_lines && b->at < b->end) b->at++; /* the line end */
   t->line += t->row_lines ? t->row_lines : 1;
   t->row_lines = 1;
+  t->offset = tsr_text_at(t->source) - (b->end - b->at);
   tsr_status status = find_line_end(t, 0);
   *has_row = b->at < b->end;
   for (; t->line_bytes && *row_of(t) == ' '; b->at++) t->line_bytes--; /* before a comment as well */
@@ -152,8 +159,7 @@ static void measure_content(tsr_tsv *t, char separator) {
 /* A line end in quotes ends no row. */
 static tsr_status join_line(tsr_tsv *t) {
   if (t->block.at + t->line_bytes == t->block.end)
-    return tsr_fail(t->error, TSR_IO, "%s:%llu: a field begins with a quote and does not end", t->path,
-                    (unsigned long long)t->line);
+    return tsr_fail(t->error, TSR_IO, "%s:%llu: a field begins with a quote and does not end", t->path, line_of(t));
   t->row_lines++;
   return find_line_end(t, t->line_bytes + 1);
 }
@@ -189,7 +195,7 @@ static tsr_status take_field(tsr_tsv *t, char separator, size_t *at) {
     while (*at < t->content && is_blank(row[*at]) && row[*at] != separator) ++*at;
     if (*at < t->content && row[*at] != separator)
       return tsr_fail(t->error, TSR_IO, "%s:%llu: text follows a field in quotes: a quote within one is written twice",
-                      t->path, (unsigned long long)t->line);
+                      t->path, line_of(t));
   } else {
     const char *next = *at < t->content ? memchr(row + *at, separator, t->content - *at) : NULL;
     taken = (field){*at, next ? (size_t)(next - row) : t->content};
@@ -276,7 +282,7 @@ static void advise(const tsr_tsv *t, const char *what, const char *shown, uint32
 static bool is_refused_for_cr(const tsr_tsv *t) {
   if (!memchr(row_of(t), '\r', t->content)) return false;
   tsr_fail(t->error, TSR_IO, "%s:%llu: its lines end with CR alone: convert them: tr '\\r' '\\n' <FILE", t->path,
-           (unsigned long long)t->line);
+           line_of(t));
   return true;
 }
 
@@ -289,12 +295,12 @@ static tsr_status bad_number(const tsr_tsv *t, const char *what, field f, uint32
         t->error, TSR_IO,
         "%s:%llu: the key '%s' is no key of 128 bits: such are written as a UUID, as 32 hexadecimal digits, "
         "as 0x.., or as a decimal number below 2^64",
-        t->path, (unsigned long long)t->line, shown);
+        t->path, line_of(t), shown);
   const bool may_be_name = !t->columns.is_known && begins_a_name(shown[0]) && !strchr(shown, '?');
   const char *names = may_be_name ? "; or, if this row names the columns, choose one by --key NAME" : "";
   advise(t, what, shown, bits, is_signed, advice, sizeof advice);
-  return tsr_fail(t->error, TSR_IO, "%s:%llu: the %s '%s' is no whole number of %u bits: %s%s", t->path,
-                  (unsigned long long)t->line, what, shown, bits, advice, names);
+  return tsr_fail(t->error, TSR_IO, "%s:%llu: the %s '%s' is no whole number of %u bits: %s%s", t->path, line_of(t),
+                  what, shown, bits, advice, names);
 }
 
 /* ---- Columns --------------------------------------------------------------------------------- */
@@ -352,7 +358,7 @@ static tsr_status find_column(const tsr_tsv *t, const char *option, const char *
   if (found == 1) return TSR_OK;
   if (found)
     return tsr_fail(t->error, TSR_IO, "%s:%llu: %s %s: %zu columns have this name: choose one by its number, as @2",
-                    t->path, (unsigned long long)t->line, option, column, found);
+                    t->path, line_of(t), option, column, found);
   if (number && number <= t->field_count) {
     *at = (size_t)number - 1;
     return TSR_OK;
@@ -360,12 +366,53 @@ static tsr_status find_column(const tsr_tsv *t, const char *option, const char *
   if (is_refused_for_cr(t)) return TSR_IO;
   char shown[TSR_FIELD_SHOWN + 4];
   return tsr_fail(t->error, TSR_IO, "%s:%llu: %s %s: there is no such column: the first row has %zu, the first is '%s'",
-                  t->path, (unsigned long long)t->line, option, column, t->field_count, show(t, t->fields[0], shown));
+                  t->path, line_of(t), option, column, t->field_count, show(t, t->fields[0], shown));
 }
 
-static void copy_name(const tsr_tsv *t, size_t column, char name[TSR_NAME_BYTES]) {
+static void copy_name(const tsr_tsv *t, size_t column, char *name, size_t bytes) {
   const field f = t->fields[column];
-  snprintf(name, TSR_NAME_BYTES, "%.*s", (int)(f.end - f.begin), row_of(t) + f.begin);
+  snprintf(name, bytes, "%.*s", (int)(f.end - f.begin), row_of(t) + f.begin);
+}
+
+static void copy_key_names(tsr_tsv *t, const columns *c) {
+  char *const names = t->facts.names.key;
+  size_t used = 0;
+  for (uint32_t i = 0; i < c->key_count && used + 1 < sizeof t->facts.names.key; i++) {
+    if (i) names[used++] = ',';
+    copy_name(t, c->key[i], names + used, sizeof t->facts.names.key - used);
+    used += strlen(names + used);
+  }
+}
+
+/* Finds the columns of the key. Of a key of one column a comma is a part of the name. */
+static tsr_status find_key(const tsr_tsv *t, columns *c, bool *is_named) {
+  const char *said = t->options->key_column, *at = said;
+  char name[TSR_NAME_BYTES];
+  for (uint32_t i = 0; i < c->key_count; i++) {
+    const size_t length = c->key_count > 1 ? strcspn(at, ",") : strlen(at);
+    const bool is_last = !at[length];
+    if (is_last != (i + 1 == c->key_count))
+      return tsr_fail(t->error, TSR_BAD_ARGUMENT,
+                      "--key %s: must name %u columns with commas between, as key_columns has", said, c->key_count);
+    snprintf(name, sizeof name, "%.*s", (int)length, at);
+    const tsr_status status = find_column(t, "--key", c->key_count > 1 ? name : said, &c->key[i], is_named);
+    if (status) return status;
+    at += length + !is_last;
+  }
+  return TSR_OK;
+}
+
+static bool is_of_key(const columns *c, size_t column) {
+  bool is = false;
+  for (uint32_t i = 0; i < c->key_count; i++) is = is || c->key[i] == column;
+  return is;
+}
+
+/* The first column that is none of the key's. */
+static size_t other_column(const columns *c) {
+  size_t column = 0;
+  while (is_of_key(c, column)) column++;
+  return column;
 }
 
 static bool is_given_a_value(const tsr_tsv *t) {
@@ -376,44 +423,56 @@ static bool is_given_a_value(const tsr_tsv *t) {
 /* Chooses the columns by the first row; *is_header: it names them, and holds no key. */
 static tsr_status choose_columns(tsr_tsv *t, bool *is_header) {
   const tsr_dataset_options *o = t->options;
-  columns c = {.is_chosen = o->key_column || o->value_column, .has_value = true, .value = 1};
+  const uint32_t keys = tsr_form_columns(o->form);
+  columns c = {.is_chosen = o->key_column || o->value_column, .has_value = true, .key_count = keys, .value = keys};
   tsr_status status = TSR_OK;
+  for (uint32_t i = 0; i < keys; i++) c.key[i] = i;
   *is_header = has_names(t);
-  t->facts.keys_alone = o->value_rule == TSR_VALUE_OPTIONAL && t->field_count == 1 && !o->value_column;
-  if (o->key_column) status = find_column(t, "--key", o->key_column, &c.key, is_header);
+  t->facts.keys_alone = o->value_rule == TSR_VALUE_OPTIONAL && t->field_count == keys && !o->value_column;
+  if (o->key_column) status = find_key(t, &c, is_header);
   if (status == TSR_OK && o->value_column && o->want_values)
     status = find_column(t, "--value", o->value_column, &c.value, is_header);
   else if (status == TSR_OK && c.is_chosen) { /* the other one of two */
-    c.has_value = o->want_values && t->field_count == 2 && !is_given_a_value(t);
-    c.value = 1 - (c.key < 2 ? c.key : 0);
+    c.has_value = o->want_values && t->field_count == keys + 1 && !is_given_a_value(t);
+    c.value = other_column(&c);
   }
-  if (status == TSR_OK && c.has_value && c.is_chosen && c.key == c.value)
+  if (status == TSR_OK && c.has_value && c.is_chosen && is_of_key(&c, c.value))
     return tsr_fail(t->error, TSR_IO,
                     "%s: its column %zu would be both key and value: choose another by --key or --value", t->path,
-                    c.key + 1);
-  if (status == TSR_OK && c.is_chosen && o->want_values && !c.has_value && t->field_count > 1 && !is_given_a_value(t))
+                    c.value + 1);
+  if (status == TSR_OK && c.is_chosen && o->want_values && !c.has_value && t->field_count > keys &&
+      !is_given_a_value(t))
     return tsr_fail(t->error, TSR_IO, "%s: has %zu columns: choose that of the values by --value", t->path,
                     t->field_count);
   c.width = c.is_chosen || *is_header || o->value_rule == TSR_VALUE_OPTIONAL ? t->field_count : 0;
-  if (status == TSR_OK && *is_header) copy_name(t, c.key, t->facts.names.key);
+  if (status == TSR_OK && *is_header) copy_key_names(t, &c);
   if (status == TSR_OK && *is_header && c.has_value && c.value < t->field_count)
-    copy_name(t, c.value, t->facts.names.value);
+    copy_name(t, c.value, t->facts.names.value, sizeof t->facts.names.value);
   t->columns = c;
   return status;
 }
 
 static tsr_status check_width(const tsr_tsv *t) {
   const size_t width = t->columns.width;
-  const bool is_wide = !t->columns.is_chosen && t->field_count > 2;
+  const bool is_wide = !t->columns.is_chosen && t->field_count > t->columns.key_count + 1;
+  const bool is_narrow = t->field_count < t->columns.key_count;
   if ((is_wide || (width && t->field_count != width)) && is_refused_for_cr(t)) return TSR_IO;
+  if (is_narrow)
+    return tsr_fail(t->error, TSR_IO, "%s:%llu: the row has %zu column%s, and a key has %u", t->path, line_of(t),
+                    t->field_count, t->field_count == 1 ? "" : "s", t->columns.key_count);
+  if (is_wide && t->columns.key_count > 1)
+    return tsr_fail(t->error, TSR_IO,
+                    "%s:%llu: the row has %zu columns, and a key of %u and a value are fewer: choose them "
+                    "by --key and --value",
+                    t->path, line_of(t), t->field_count, t->columns.key_count);
   if (is_wide)
     return tsr_fail(t->error, TSR_IO,
                     "%s:%llu: the row has more than two columns, a key and a value: choose among %zu by --key and "
                     "--value",
-                    t->path, (unsigned long long)t->line, t->field_count);
+                    t->path, line_of(t), t->field_count);
   if (width && t->field_count != width)
     return tsr_fail(t->error, TSR_IO, "%s:%llu: the row has %zu column%s, and the first row has %zu: write all of them",
-                    t->path, (unsigned long long)t->line, t->field_count, t->field_count == 1 ? "" : "s", width);
+                    t->path, line_of(t), t->field_count, t->field_count == 1 ? "" : "s", width);
   return TSR_OK;
 }
 
@@ -477,7 +536,23 @@ static bool parse_wide_key(const char *text, size_t length, tsr_any_key *out) {
   return true;
 }
 
-static bool parse_key(const tsr_tsv *t, field f, tsr_any_key *key) {
+/* The key of several columns; the sentence is about the first that is wrong. */
+static tsr_status parse_parts(const tsr_tsv *t, tsr_any_key *key) {
+  const tsr_key_parts *parts = &t->options->form->parts;
+  *key = 0;
+  for (uint32_t i = 0; i < parts->count; i++) {
+    const tsr_key_part *part = &parts->part[i];
+    const field f = t->fields[t->columns.key[i]];
+    const uint32_t bits = 8 * part->bytes;
+    uint64_t number = 0;
+    if (!parse_number(row_of(t) + f.begin, f.end - f.begin, bits, part->is_signed, &number))
+      return bad_number(t, "key", f, bits, part->is_signed);
+    *key = tsr_part_put(*key, part, number);
+  }
+  return TSR_OK;
+}
+
+static bool parse_one(const tsr_tsv *t, field f, tsr_any_key *key) {
   const uint32_t bits = t->options->key_bits;
   uint64_t number = 0;
   if (bits > 64) return parse_wide_key(row_of(t) + f.begin, f.end - f.begin, key);
@@ -495,13 +570,13 @@ static tsr_status add_bytes(const tsr_tsv *t, field f) {
       return tsr_fail(t->error, TSR_IO,
                       "%s:%llu: character %zu of the value is no hexadecimal digit: with value_bytes = %zu it is %zu "
                       "hexadecimal digits",
-                      t->path, (unsigned long long)t->line, i + 1, bytes, 2 * bytes);
+                      t->path, line_of(t), i + 1, bytes, 2 * bytes);
   if (length != 2 * bytes)
     return tsr_fail(
         t->error, TSR_IO,
         "%s:%llu: the value has %zu characters: with value_bytes = %zu it is %zu hexadecimal digits, the first "
         "byte first",
-        t->path, (unsigned long long)t->line, length, bytes, 2 * bytes);
+        t->path, line_of(t), length, bytes, 2 * bytes);
   for (size_t i = 0; t->options->want_values && i < bytes; i++)
     ((unsigned char *)t->values)[t->count * bytes + i] =
         (unsigned char)(digit_of(text[2 * i]) * 16 + digit_of(text[2 * i + 1]));
@@ -513,7 +588,7 @@ static tsr_status give_value(const tsr_tsv *t) {
   const uint64_t ordinal = t->before + t->count;
   const uint32_t bits = t->options->value_bits;
   if (!is_given_a_value(t))
-    return tsr_fail(t->error, TSR_IO, "%s:%llu: has a key but no value: %s", t->path, (unsigned long long)t->line,
+    return tsr_fail(t->error, TSR_IO, "%s:%llu: has a key but no value: %s", t->path, line_of(t),
                     t->field_count > 1
                         ? "leave such rows out by --null skip"
                         : "write `key value`, or set the value of such keys by --value of `tessera run`");
@@ -540,22 +615,34 @@ static tsr_status add_value(const tsr_tsv *t, field f) {
   return TSR_OK;
 }
 
+static tsr_status parse_key(const tsr_tsv *t, tsr_any_key *key) {
+  const field f = t->fields[t->columns.key[0]];
+  if (t->options->form && t->options->form->parts.count) return parse_parts(t, key);
+  return parse_one(t, f, key) ? TSR_OK : bad_number(t, "key", f, t->options->key_bits, t->options->signed_keys);
+}
+
+static bool lacks_key(const tsr_tsv *t) {
+  bool lacks = false;
+  for (uint32_t i = 0; i < t->columns.key_count; i++) lacks = lacks || is_null(t, t->fields[t->columns.key[i]]);
+  return lacks;
+}
+
 static tsr_status add_row(tsr_tsv *t) {
   const columns *c = &t->columns;
   const uint32_t bits = t->options->key_bits;
   const bool has_value = c->has_value && c->value < t->field_count;
-  const field none = {0, 0}, key = t->fields[c->key], value = has_value ? t->fields[c->value] : none;
+  const field none = {0, 0}, value = has_value ? t->fields[c->value] : none;
   tsr_any_key number;
-  const bool has_null = is_null(t, key) || (has_value && t->options->want_values && is_null(t, value));
+  const bool no_key = lacks_key(t);
+  const bool has_null = no_key || (has_value && t->options->want_values && is_null(t, value));
   if (has_null && t->options->skips_null) {
     t->facts.rows_skipped++;
     return TSR_OK;
   }
-  if (is_null(t, key))
-    return tsr_fail(t->error, TSR_IO, "%s:%llu: has no key: leave such rows out by --null skip", t->path,
-                    (unsigned long long)t->line);
-  if (!parse_key(t, key, &number)) return bad_number(t, "key", key, bits, t->options->signed_keys);
-  tsr_status status = has_value || t->options->want_values ? add_value(t, value) : TSR_OK;
+  if (no_key)
+    return tsr_fail(t->error, TSR_IO, "%s:%llu: has no key: leave such rows out by --null skip", t->path, line_of(t));
+  tsr_status status = parse_key(t, &number);
+  if (status == TSR_OK && (has_value || t->options->want_values)) status = add_value(t, value);
   if (status) return status;
   tsr_key_put(t->keys, bits, t->count++, number);
   return TSR_OK;
@@ -563,10 +650,33 @@ static tsr_status add_row(tsr_tsv *t) {
 
 /* ---- The whole ------------------------------------------------------------------------------- */
 
+/* Goes on near the begin of the range, once the first row has said what columns there are. */
+static tsr_status go_to_range(tsr_tsv *t) {
+  uint64_t at = 0;
+  tsr_status status = tsr_cut_rows(t->source, t->range.from, TSR_ROW_BYTES_MAX, &at, t->error);
+  if (status || at <= t->offset + t->line_bytes) return status;
+  t->block.at = t->block.end = 0;
+  t->block.is_last = false;
+  t->line_bytes = t->row_lines = t->line = 0;
+  return tsr_text_seek(t->source, at, t->error);
+}
+
+/* A row that another part has: it only matters where it ends. */
+static tsr_status pass_row(tsr_tsv *t) {
+  bool is_header;
+  if (t->columns.is_known) return memchr(row_of(t), '"', t->line_bytes) ? split(t) : TSR_OK;
+  tsr_status status = split(t);
+  if (status || !t->field_count) return status;
+  status = choose_columns(t, &is_header);
+  t->columns.is_known = true;
+  return status == TSR_OK ? go_to_range(t) : status;
+}
+
 /* A row that was read: passes over comments and empty ones, and takes the first for names if it is such. */
 static tsr_status take_row(tsr_tsv *t) {
   bool is_header = false;
   if (!t->line_bytes || is_comment(t)) return TSR_OK;
+  if (t->offset < t->range.from) return pass_row(t);
   tsr_status status = split(t);
   if (status || !t->field_count) return status;
   if (!t->columns.is_known) status = choose_columns(t, &is_header);
@@ -576,8 +686,8 @@ static tsr_status take_row(tsr_tsv *t) {
   return status;
 }
 
-tsr_status tsr_tsv_begin(tsr_text *text, const char *path, char separator, const tsr_dataset_options *options,
-                         tsr_tsv **tsv, tsr_error *error) {
+tsr_status tsr_tsv_begin(tsr_text *text, const char *path, char separator, tsr_range range,
+                         const tsr_dataset_options *options, tsr_tsv **tsv, tsr_error *error) {
   tsr_tsv *t = calloc(1, sizeof *t);
   if (!t) return tsr_fail(error, TSR_NO_MEMORY, "%s: no memory to read it", path);
   t->source = text;
@@ -585,6 +695,7 @@ tsr_status tsr_tsv_begin(tsr_text *text, const char *path, char separator, const
   t->cut = (cut){.separator = options->separator ? options->separator : separator,
                  .is_either = !options->separator && separator == '\t'};
   t->options = options;
+  t->range = range;
   *tsv = t;
   return TSR_OK;
 }
@@ -599,8 +710,8 @@ tsr_status tsr_tsv_next(tsr_tsv *tsv, uint64_t room, void *keys, void *values, u
   while (status == TSR_OK && !t->is_at_end && t->count < room) {
     bool has_row = false;
     status = next_row(t, &has_row);
-    t->is_at_end = !has_row;
-    if (status == TSR_OK && has_row) status = take_row(t);
+    t->is_at_end = !has_row || t->offset >= t->range.to;
+    if (status == TSR_OK && !t->is_at_end) status = take_row(t);
   }
   t->before += t->count;
   *count = t->count;

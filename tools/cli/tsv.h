@@ -6,7 +6,7 @@
 #ifndef TSR_TSV_H
 #define TSR_TSV_H
 
-#include "tools/cli/text.h"
+#include "tools/cli/cut.h"
 
 typedef struct tsr_tsv tsr_tsv;
 
@@ -16,10 +16,11 @@ typedef struct tsr_tsv_facts { /* of the rows so far */
   bool keys_alone;       /* with TSR_VALUE_OPTIONAL: no row has a value */
 } tsr_tsv_facts;
 
-/* Begins to read rows from `text`, as `path`, which is for sentences; all three must live as long. separator: of the file's
+/* Begins to read the rows that begin in a range of `text`, as `path`, which is for sentences; text, path and options must live
+ * as long. The first row of the file says what columns there are, whatever the range. separator: of the file's
  * kind, ',' or '\t' (a row without a tab is cut at blanks), or 0, for the first row to tell; options->separator comes
  * first. The caller frees *tsv with tsr_tsv_free. Status: TSR_NO_MEMORY. */
-TSR_MUST_CHECK tsr_status tsr_tsv_begin(tsr_text *text, const char *path, char separator,
+TSR_MUST_CHECK tsr_status tsr_tsv_begin(tsr_text *text, const char *path, char separator, tsr_range range,
                                         const tsr_dataset_options *options, tsr_tsv **tsv, tsr_error *error);
 
 /* Writes the keys of up to `room` further rows to keys, and their values, if they are wanted, to values; *count = 0 only at

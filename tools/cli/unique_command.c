@@ -20,6 +20,7 @@ typedef struct unique_job {
   const char *path, *out, *inverse_path;
   bool counts, is_seen, is_quiet;
   tsr_dataset_options reading;
+  tsr_key_form form;
   tsr_input_facts facts;
   tsr_spec *spec;
   tsr_table *table;
@@ -31,14 +32,16 @@ typedef struct unique_job {
 
 /* Refuses a wrong spec before the file is opened. */
 static tsr_status read_spec(unique_job *job, tsr_error *error) {
-  tsr_status status = tsr_arguments_recipe(job->arguments, "index", &job->spec, error);
+  static const char *const recipes[] = {"index", "wide_keys_index"};
+  tsr_status status = tsr_reading_recipe(job->arguments, &job->reading, recipes, &job->spec, error);
   if (status) return status;
   status = tsr_spec_set(job->spec, job->is_seen ? "table.numbering=first_seen" : "table.numbering=any", error);
   const char *kind = tsr_spec_get(job->spec, "table", "kind");
   if (status == TSR_OK && (!kind || strcmp(kind, "index") != 0))
     status = tsr_fail(error, TSR_BAD_SPEC, "[table] kind = %s: unique needs kind = index", kind ? kind : "");
   uint32_t value_bits;
-  if (status == TSR_OK) status = tsr_dataset_widths(job->spec, &job->reading.key_bits, &value_bits, error);
+  if (status == TSR_OK) status = tsr_dataset_widths(job->spec, &job->form, &job->reading.key_bits, &value_bits, error);
+  tsr_reading_use(&job->reading, &job->form);
   return status;
 }
 
@@ -95,6 +98,7 @@ static tsr_status put_out(const unique_job *job, tsr_error *error) {
                          .count = job->found,
                          .key_bits = job->reading.key_bits,
                          .value_bits = job->counts ? 64 : 0,
+                         .form = &job->form,
                          .signed_keys = job->reading.signed_keys,
                          .names = {job->facts.names.key, "count", NULL}};
   const tsr_rows numbers = {.keys = job->inverse, .count = job->n, .key_bits = 32, .names = {"number", NULL, NULL}};
@@ -110,7 +114,10 @@ static const tsr_option options[] = {
     {"--inverse", "FILE", false, "Where the number of each row's key goes, from 0 on in the order of --out."},
     {"--order", "seen|any", false,
      "The order of --out: 'seen' (the default), in which keys first appear, or 'any', which is faster on a GPU."},
-    {"--key", "COLUMN", false, "The column of text that is the key, by name or number. Otherwise the first."},
+    {"--key", "COLUMN", false,
+     "The column of text that is the key, by name or number. Otherwise the first. Several with commas between are a "
+     "key of "
+     "several columns."},
     TSR_OPTIONS_OF_ROWS,
     {"--spec", "SPEC", false, "The index that finds the keys, in place of specs/index.ini."},
     {"--quiet", NULL, false, "Prints errors and warnings only."},

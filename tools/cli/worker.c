@@ -24,7 +24,7 @@ static bool finds_values(const tsr_worker *w) { return w->job->kind.is_multimap;
 
 static bool finds_numbers(const tsr_worker *w) { return !w->job->value_bits; }
 
-static size_t key_bytes(const tsr_worker *w) { return w->job->key_bits / 8; }
+static size_t key_bytes(const tsr_worker *w) { return w->job->reading.key_bits / 8; }
 
 static size_t value_bytes(const tsr_worker *w) { return w->job->value_bits / 8; }
 
@@ -204,7 +204,8 @@ static tsr_status list_unplaced(const tsr_worker *w, uint64_t n, tsr_error *erro
   const size_t keys = key_bytes(w), values = w->job->kind.is_index ? 0 : value_bytes(w);
   tsr_rows rows = {.keys = w->host_keys,
                    .values = values ? w->host_values : NULL,
-                   .key_bits = w->job->key_bits,
+                   .key_bits = w->job->reading.key_bits,
+                   .form = &w->job->form,
                    .value_bits = w->job->value_bits};
   tsr_status status = tsr_memory_copy(w->job->table, w->host_codes, w->codes, n, error);
   if (status == TSR_OK) status = tsr_memory_copy(w->job->table, w->host_keys, w->unplaced_keys, n * keys, error);
@@ -237,7 +238,8 @@ static tsr_status put_values(const tsr_worker *w, const tsr_chunk *chunk, tsr_er
                          .values = w->host_values,
                          .found = w->host_codes,
                          .count = n,
-                         .key_bits = w->job->key_bits,
+                         .key_bits = w->job->reading.key_bits,
+                         .form = &w->job->form,
                          .value_bits = w->job->value_bits};
   put_rows(w, &rows);
   return TSR_OK;
@@ -249,8 +251,12 @@ static tsr_status put_numbers(const tsr_worker *w, tsr_job_step *step, const tsr
   tsr_status status = tsr_memory_copy(w->job->table, w->host_numbers, w->numbers, n * sizeof *w->numbers, error);
   if (status) return status;
   for (uint64_t i = 0; i < n; i++) step->value_count += w->host_numbers[i];
-  const tsr_rows rows = {
-      .keys = chunk->keys, .values = w->host_numbers, .count = n, .key_bits = w->job->key_bits, .value_bits = 64};
+  const tsr_rows rows = {.keys = chunk->keys,
+                         .values = w->host_numbers,
+                         .count = n,
+                         .key_bits = w->job->reading.key_bits,
+                         .form = &w->job->form,
+                         .value_bits = 64};
   put_rows(w, &rows);
   return TSR_OK;
 }
@@ -278,7 +284,8 @@ static tsr_status spread_rows(const tsr_worker *w, const tsr_chunk *chunk, const
                          .values = row_values,
                          .found = found,
                          .count = count,
-                         .key_bits = w->job->key_bits,
+                         .key_bits = w->job->reading.key_bits,
+                         .form = &w->job->form,
                          .value_bits = w->job->value_bits};
   if (has_memory) put_rows(w, &rows);
   free(found);
@@ -321,11 +328,24 @@ static uint64_t count_cut(const tsr_worker *w, tsr_job_verb verb, const tsr_chun
   return cut;
 }
 
-/* What all processes have counted of their shards. The most probes of one key are this one's. */
-static tsr_status add_up_report(const tsr_worker *w, tsr_report *r, tsr_error *error) {
-  uint64_t *const counts[] = {&r->insert_keys, &r->inserted,      &r->not_placed,  &r->insert_paged, &r->find_keys,
-                              &r->found,       &r->erase_keys,    &r->erased,      &r->overflows,    &r->ungrown,
-                              &r->zoned,       &r->insert_probes, &r->find_probes, &r->erase_probes, &r->insert_moves};
+/* What all processes have read and counted. The most probes of one key are this one's. */
+static tsr_status add_up_report(const tsr_worker *w, uint64_t *keys, tsr_report *r, tsr_error *error) {
+  uint64_t *const counts[] = {keys,
+                              &r->insert_keys,
+                              &r->inserted,
+                              &r->not_placed,
+                              &r->insert_paged,
+                              &r->find_keys,
+                              &r->found,
+                              &r->erase_keys,
+                              &r->erased,
+                              &r->overflows,
+                              &r->ungrown,
+                              &r->zoned,
+                              &r->insert_probes,
+                              &r->find_probes,
+                              &r->erase_probes,
+                              &r->insert_moves};
   enum { COUNT = sizeof counts / sizeof *counts };
   uint64_t sums[COUNT];
   for (size_t i = 0; i < COUNT; i++) sums[i] = *counts[i];
@@ -338,24 +358,22 @@ tsr_status tsr_worker_do(tsr_worker *worker, tsr_job_step *step, const tsr_chunk
   tsr_worker *w = worker;
   tsr_table *table = w->job->table;
   const bool finds = step->verb == TSR_JOB_FIND, finds_all = finds && finds_values(w);
-  uint64_t first = 0, n = w->job->ranks.rank ? 0 : chunk->count; /* one process asks, in the order of the file */
-  if (!finds) tsr_ranks_part(&w->job->ranks, chunk->count, &first, &n);
+  const uint64_t n = chunk->count;
+  uint64_t keys = n;
   tsr_report report = {.size = 0};
   double milliseconds = 0;
   tsr_status status = reserve(w, n, error);
-  if (status == TSR_OK)
-    status = tsr_memory_copy(table, w->keys, (const char *)chunk->keys + first * key_bytes(w), n * key_bytes(w), error);
+  if (status == TSR_OK) status = tsr_memory_copy(table, w->keys, chunk->keys, n * key_bytes(w), error);
   if (status == TSR_OK && chunk->values)
-    status = tsr_memory_copy(table, w->values, (const char *)chunk->values + first * value_bytes(w), n * value_bytes(w),
-                             error);
+    status = tsr_memory_copy(table, w->values, chunk->values, n * value_bytes(w), error);
   if (status == TSR_OK)
     status = finds_all ? find_values(w, n, &report, &milliseconds, error)
                        : timed(w, step->verb, n, &report, &milliseconds, error);
-  if (status == TSR_OK) status = add_up_report(w, &report, error);
-  if (status) return status;
-  step->count += chunk->count;
-  step->milliseconds += milliseconds;
   report.overflows += count_cut(w, step->verb, chunk);
+  if (status == TSR_OK) status = add_up_report(w, &keys, &report, error);
+  if (status) return status;
+  step->count += keys;
+  step->milliseconds += milliseconds;
   add_report(&step->report, &report);
   if (report.not_placed && lists_unplaced(w, step->verb)) return list_unplaced(w, n, error);
   return finds && !w->job->ranks.rank ? put_found(w, step, chunk, error) : TSR_OK;

@@ -27,6 +27,9 @@
  *   find_all, count_all  ask for all values of each key, or how many they are: once for each, as erase does. --keys
  *                repeat:M makes n pairs with n / M distinct keys
  *   join         counts the pairs whose key the table holds, by joining it with itself: mops are its pairs
+ *   number       numbers the n keys with an index: mops are the keys of the batch
+ *   unique, unique_counts, unique_inverse  the distinct keys of the batch, by tsr_unique of an index; with how often each comes;
+ *                with the number of each of the n keys
  *
  * allocate, release and churn measure the allocators of the specs instead: bench_pool.h. --devices measures the specs on
  * several devices, whatever they say of them: bench_devices.h.
@@ -34,7 +37,7 @@
  * Columns (only ever appended): spec,backend,device,op,key_bits,value_bits,n,load,mops,probes,pct_limit,ok,utilization,
  * keys,distinct,composition,not_placed,bytes,registers,link_ms,mops_min,mops_max,limit_mops,devices,stage,split_ms,
  * exchange_ms,work_ms,answer_ms,pct_link,scaling,scaling_net,model_mops,version,parts_hash,composition_hash,seed,compiler,
- * threads,code,driver,clock_mhz,memory_mhz,date,repeat,ratio,ratio_low,ratio_high,mops_each
+ * threads,code,driver,clock_mhz,memory_mhz,date,repeat,ratio,ratio_low,ratio_high,mops_each,warp_probes
  *   mops       millions a second: of pairs inserted (by rebuild as well: of new ones), of keys asked for or erased, of
  *              values that find_all gets, of operations of mixed
  *   probes     mean buckets looked at for a key, from an untimed run with statistics = yes
@@ -68,6 +71,8 @@
  *              measurements
  *   ratio, ratio_low, ratio_high  as in the line '# ratio', with the interval; '-' for the spec of --vs
  *   mops_each  of each measurement, in turn, where --raw asks for them
+ *   warp_probes  as probes, but the most for one of 32 keys that follow each other, on average: what a warp waits for. On the
+ *              cpu backend, of insert with at most 2^14 keys and of finds
  * A '-' is what is not known. A spec that is refused has one row a load, with op '-' and ok refused, and its sentence on
  * standard error; so has an operation that a table refuses. The others go on.
  * Lines '# ratio' say how many times as fast the spec of --vs, else the first one, is as each other one: the median of

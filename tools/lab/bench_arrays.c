@@ -19,18 +19,15 @@ typedef struct array {
 static void list(tsr_bench_arrays *a, array arrays[ARRAYS]) {
   const bool *ops = a->options->ops;
   const uint64_t pairs = a->model.pairs, n = a->model.n, key = a->model.key_bits / 8, value = a->model.value_bits / 8;
-  const bool has_lists = ops[TSR_BENCH_FIND_ALL] || ops[TSR_BENCH_COUNT_ALL], is_mixed = ops[TSR_BENCH_MIXED];
+  const bool counts = ops[TSR_BENCH_FIND_ALL] || ops[TSR_BENCH_COUNT_ALL] || ops[TSR_BENCH_UNIQUE_COUNTS];
+  const bool is_mixed = ops[TSR_BENCH_MIXED], is_numbered = ops[TSR_BENCH_NUMBER] || ops[TSR_BENCH_UNIQUE_INVERSE];
   const uint64_t operations = ops[TSR_BENCH_APPLY] ? pairs : is_mixed ? n : 0;
   const array all[ARRAYS] = {
-      {&a->keys, NULL, pairs * key, 0},
+      {&a->keys, is_numbered ? &a->host_batch : NULL, pairs * key, 0},
       {&a->values, NULL, pairs * value, 0},
       {&a->queries, &a->host_queries, pairs * key, 0},
       {&a->out, &a->host_out, pairs * (a->out_bits / 8), TSR_BENCH_OUT},
-      {&a->offsets, &a->host_offsets,
-       has_lists             ? (n + 1) * sizeof(uint64_t)
-       : ops[TSR_BENCH_JOIN] ? sizeof(uint64_t)
-                             : 0,
-       TSR_BENCH_OFFSETS},
+      {&a->offsets, &a->host_offsets, counts ? (n + 1) * sizeof(uint64_t) : 0, TSR_BENCH_OFFSETS},
       {&a->results, &a->host_results, a->options->codes ? pairs : operations, TSR_BENCH_RESULTS},
       {&a->operations, NULL, operations, 0},
       {&a->operands, NULL, is_mixed ? n * value : 0, 0},
@@ -53,10 +50,12 @@ tsr_status tsr_bench_arrays_create(tsr_table *owner, const tsr_keys *model, cons
   *a = (tsr_bench_arrays){
       .owner = owner, .options = options, .model = *model, .out_bits = model->value_bits ? model->value_bits : 8};
   list(a, arrays);
+  if (!(a->total = malloc(sizeof *a->total))) status = tsr_fail(error, TSR_NO_MEMORY, "bench: no memory for a number");
   for (size_t i = 0; status == TSR_OK && i < ARRAYS; i++) status = allocate(a, &arrays[i], error);
   if (status) return status;
   if (options->codes) a->codes = a->results;
   tsr_keys_fill(model, a->host_queries);
+  if (a->host_batch) memcpy(a->host_batch, a->host_queries, model->pairs * (model->key_bits / 8));
   status = tsr_memory_copy(owner, a->keys, a->host_queries, model->pairs * (model->key_bits / 8), error);
   if (status || !model->value_bits) return status;
   tsr_keys_fill_values(model, a->host_out);
@@ -67,6 +66,7 @@ void tsr_bench_arrays_free(tsr_bench_arrays *a) {
   array arrays[ARRAYS];
   if (!a->owner) return;
   list(a, arrays);
+  free(a->total);
   for (size_t i = 0; i < ARRAYS; i++) {
     if (*arrays[i].device) tsr_memory_free(a->owner, *arrays[i].device);
     if (arrays[i].host) free(*arrays[i].host);

@@ -27,10 +27,12 @@ typedef struct tsr_bench_arrays {
   uint64_t counts[TSR_MIXED_KINDS]; /* of the mixed batch */
   uint32_t out_bits;                /* of an answer: a value, or 8 for a set */
   void *keys, *values;              /* where the tables are; values: NULL for sets */
+  void *host_batch;                 /* the keys, if they are compared with their numbers */
+  uint64_t *total;                  /* on the host: rows of a join, or distinct keys */
   void *queries, *host_queries;
   void *out, *host_out;
   void *offsets,
-      *host_offsets; /* of find_all: model.n + 1 numbers of 64 bits; or what count_all counts: model.n; or join: 1 */
+      *host_offsets; /* of find_all: model.n + 1 numbers of 64 bits; or what count_all and unique_counts count: model.n */
   void *results, *host_results; /* codes of what an operation did with each key */
   uint8_t *codes;               /* `results`, if inserts, finds and erases write them, else NULL */
   void *operations,

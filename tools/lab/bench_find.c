@@ -72,15 +72,22 @@ static void check_found(const tsr_bench_turn *turn, uint64_t found) {
 
 /* ---- Find ------------------------------------------------------------------------------------ */
 
-static tsr_status find(const tsr_bench_arrays *a, const tsr_contender *on, uint8_t *codes, tsr_error *error) {
-  const uint64_t count = tsr_keys_query_count(&a->model, a->asked);
-  if (a->model.value_bits == 0) return tsr_contender_contains(on, count, a->queries, a->out, error);
+static tsr_status find(const tsr_bench_arrays *a, const tsr_contender *on, uint64_t from, uint64_t count,
+                       uint8_t *codes, tsr_error *error) {
+  const void *queries = (const char *)a->queries + from * (a->model.key_bits / 8);
+  if (a->model.value_bits == 0) return tsr_contender_contains(on, count, queries, a->out, error);
   const tsr_call call = {.missing = TSR_BENCH_MISSING, .results = codes};
-  return tsr_contender_find(on, count, a->queries, a->out, &call, error);
+  return tsr_contender_find(on, count, queries, a->out, &call, error);
 }
 
+static uint64_t query_count(const tsr_bench_arrays *a) { return tsr_keys_query_count(&a->model, a->asked); }
+
 static tsr_status start_find(const tsr_bench_arrays *a, const tsr_contender *on, tsr_error *error) {
-  return find(a, on, a->codes, error);
+  return find(a, on, 0, query_count(a), a->codes, error);
+}
+
+static tsr_status start_find_of(const tsr_bench_arrays *a, const tsr_contender *on, uint64_t i, tsr_error *error) {
+  return find(a, on, i, 1, a->codes, error);
 }
 
 static bool is_value(const tsr_bench_turn *turn, const query *q, uint64_t answer) {
@@ -147,7 +154,7 @@ tsr_status tsr_bench_check_values(tsr_bench_turn *turn, tsr_error *error) {
   tsr_bench_arrays *a = turn->arrays;
   tsr_status status = ask_each(a, error);
   if (status == TSR_OK) status = tsr_bench_arrays_spoil(a, TSR_BENCH_OUT, error);
-  if (status == TSR_OK) status = find(a, &turn->subject->on, NULL, error);
+  if (status == TSR_OK) status = find(a, &turn->subject->on, 0, query_count(a), NULL, error);
   if (status == TSR_OK) status = tsr_bench_arrays_fetch(a, TSR_BENCH_OUT, error);
   if (status) return status;
   const uint64_t wrong = tsr_bench_judge(turn, a->model.n, judge_value).wrong;
@@ -160,7 +167,8 @@ tsr_status tsr_bench_check_values(tsr_bench_turn *turn, tsr_error *error) {
 #define FIND_OPERATION(ask)                                                                                            \
   {                                                                                                                    \
     .before = TSR_BENCH_ON_FILLED, .calls = TSR_PREPARE_FIND, .answers = TSR_BENCH_OUT | TSR_BENCH_RESULTS,            \
-    .limit = "read", .has_rivals = true, .prepare = (ask), .start = start_find, .check = check_find                    \
+    .limit = "read", .has_rivals = true, .prepare = (ask), .start = start_find, .start_one = start_find_of,            \
+    .check = check_find                                                                                                \
   }
 const tsr_bench_operation tsr_bench_find100 = FIND_OPERATION(ask_present);
 const tsr_bench_operation tsr_bench_find50 = FIND_OPERATION(ask_half);

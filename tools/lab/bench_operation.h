@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What an operation of a benchmark consists of: bench_run.c drives it, bench_insert.c, bench_find.c and bench_mixed.c
- * have them.
+ * What an operation of a benchmark consists of: bench_run.c drives it; bench_insert.c, bench_find.c,
+ * bench_mixed.c, bench_join.c and bench_unique.c have them.
  */
 #ifndef TSR_BENCH_OPERATION_H
 #define TSR_BENCH_OPERATION_H
@@ -51,9 +51,12 @@ typedef struct tsr_bench_operation {
   uint32_t calls;    /* of TSR_PREPARE_: those that are timed; a set's finds are TSR_PREPARE_CONTAINS */
   const char *limit; /* see tsr_bench_limit */
   bool has_rivals;   /* start goes by tsr_contender_ alone */
+  bool of_index;     /* numbers keys: of kind = index, which has no other operations here */
   tsr_status (*prepare)(tsr_bench_arrays *arrays, tsr_error *error); /* NULL = nothing to make */
   /* All that is timed. */
   tsr_status (*start)(const tsr_bench_arrays *arrays, const tsr_contender *on, tsr_error *error);
+  /* The same for item i alone, in the order of `start`, if that is a walk of its own; NULL = it is none. */
+  tsr_status (*start_one)(const tsr_bench_arrays *arrays, const tsr_contender *on, uint64_t i, tsr_error *error);
   /* Sets result->done and complains. */
   tsr_status (*check)(tsr_bench_turn *turn, tsr_error *error);
 } tsr_bench_operation;
@@ -63,6 +66,7 @@ extern const tsr_bench_operation tsr_bench_insert, tsr_bench_incremental, tsr_be
 extern const tsr_bench_operation tsr_bench_find100, tsr_bench_find50, tsr_bench_find0, tsr_bench_find_all,
     tsr_bench_count_all;
 extern const tsr_bench_operation tsr_bench_mixed, tsr_bench_join;
+extern const tsr_bench_operation tsr_bench_number, tsr_bench_unique, tsr_bench_unique_counts, tsr_bench_unique_inverse;
 
 /* Writes the result's complaint, if it has none yet: what went wrong first says most. */
 TSR_PRINTF(2, 3)

@@ -16,15 +16,26 @@
 #define MIX_TOLERANCE 1e-9
 enum { REPEAT_MAX = 1000, DEVICES_MAX = 64, LOAD_LETTERS_MAX = 32, UNITS_MAX = 4096, TILE_LANES_MAX = 32 };
 
-static const char *const op_names[TSR_BENCH_OPS] = {
-    [TSR_BENCH_INSERT] = "insert",     [TSR_BENCH_INCREMENTAL] = "incremental",
-    [TSR_BENCH_REBUILD] = "rebuild",   [TSR_BENCH_FIND100] = "find100",
-    [TSR_BENCH_FIND50] = "find50",     [TSR_BENCH_FIND0] = "find0",
-    [TSR_BENCH_FIND_ALL] = "find_all", [TSR_BENCH_COUNT_ALL] = "count_all",
-    [TSR_BENCH_JOIN] = "join",         [TSR_BENCH_ERASE] = "erase",
-    [TSR_BENCH_MIXED] = "mixed",       [TSR_BENCH_APPLY] = "apply",
-    [TSR_BENCH_GROW] = "grow",         [TSR_BENCH_ALLOCATE] = "allocate",
-    [TSR_BENCH_RELEASE] = "release",   [TSR_BENCH_CHURN] = "churn"};
+static const char *const op_names[TSR_BENCH_OPS] = {[TSR_BENCH_INSERT] = "insert",
+                                                    [TSR_BENCH_INCREMENTAL] = "incremental",
+                                                    [TSR_BENCH_REBUILD] = "rebuild",
+                                                    [TSR_BENCH_FIND100] = "find100",
+                                                    [TSR_BENCH_FIND50] = "find50",
+                                                    [TSR_BENCH_FIND0] = "find0",
+                                                    [TSR_BENCH_FIND_ALL] = "find_all",
+                                                    [TSR_BENCH_COUNT_ALL] = "count_all",
+                                                    [TSR_BENCH_JOIN] = "join",
+                                                    [TSR_BENCH_ERASE] = "erase",
+                                                    [TSR_BENCH_MIXED] = "mixed",
+                                                    [TSR_BENCH_APPLY] = "apply",
+                                                    [TSR_BENCH_GROW] = "grow",
+                                                    [TSR_BENCH_NUMBER] = "number",
+                                                    [TSR_BENCH_UNIQUE] = "unique",
+                                                    [TSR_BENCH_UNIQUE_COUNTS] = "unique_counts",
+                                                    [TSR_BENCH_UNIQUE_INVERSE] = "unique_inverse",
+                                                    [TSR_BENCH_ALLOCATE] = "allocate",
+                                                    [TSR_BENCH_RELEASE] = "release",
+                                                    [TSR_BENCH_CHURN] = "churn"};
 
 const char *tsr_bench_op_name(tsr_bench_op op) { return op_names[op]; }
 

@@ -27,6 +27,10 @@ typedef enum tsr_bench_op {
   TSR_BENCH_MIXED,
   TSR_BENCH_APPLY,
   TSR_BENCH_GROW,
+  TSR_BENCH_NUMBER, /* of an index, as the following */
+  TSR_BENCH_UNIQUE,
+  TSR_BENCH_UNIQUE_COUNTS,
+  TSR_BENCH_UNIQUE_INVERSE,
   TSR_BENCH_TABLE_OPS,
   TSR_BENCH_ALLOCATE = TSR_BENCH_TABLE_OPS, /* of pools from here on */
   TSR_BENCH_RELEASE,
@@ -35,7 +39,10 @@ typedef enum tsr_bench_op {
 } tsr_bench_op;
 
 #define TSR_BENCH_OP_LIST                                                                                              \
-  "insert, incremental, rebuild, find100, find50, find0, find_all, count_all, join, erase, mixed, apply and grow"
+  "insert, incremental, rebuild, find100, find50, find0, find_all, count_all, join, erase, mixed, apply and grow; of " \
+  "an "                                                                                                                \
+  "index " TSR_BENCH_INDEX_OP_LIST
+#define TSR_BENCH_INDEX_OP_LIST "number, unique, unique_counts and unique_inverse"
 #define TSR_BENCH_POOL_OP_LIST "allocate, release and churn"
 #define TSR_BENCH_OPS_INITIAL "insert,find100,find50,find0,erase"
 const char *tsr_bench_op_name(tsr_bench_op op);

@@ -28,7 +28,7 @@
                       column(model_mops) column(version) column(parts_hash) column(composition_hash) column(seed)      \
                           column(compiler) column(threads) column(code) column(driver) column(clock_mhz)               \
                               column(memory_mhz) column(date) column(repeat) column(ratio) column(ratio_low)           \
-                                  column(ratio_high) column(mops_each)
+                                  column(ratio_high) column(mops_each) column(warp_probes)
 
 enum {
 #define NUMBER(name) COLUMN_##name,
@@ -134,6 +134,7 @@ static void fill_fields(const tsr_bench_row *row, field *f) {
   put_real(&f[COLUMN_ratio_low], 4, row->ratio_low);
   put_real(&f[COLUMN_ratio_high], 4, row->ratio_high);
   put_text(&f[COLUMN_mops_each], row->each);
+  put_real(&f[COLUMN_warp_probes], 4, row->warp_probes);
 }
 
 void tsr_bench_print_text(FILE *out, const char *text) {

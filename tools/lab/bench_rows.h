@@ -42,6 +42,7 @@ typedef struct tsr_bench_row {
   tsr_origin origin;
   double ratio, ratio_low, ratio_high;
   const char *each; /* mops of each repetition, with blanks between */
+  double warp_probes;
 } tsr_bench_row;
 
 /* Where rows go. All of them are kept until the end. */

@@ -4,6 +4,9 @@
  */
 #include "tools/lab/bench_run.h"
 
+#ifndef TSR_PTHREADS
+#include <omp.h>
+#endif
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,16 +16,30 @@
 
 typedef unsigned long long llu; /* for printf */
 
-enum { SMALL_PART = 1000 }; /* a table that is to grow is made for that many times fewer pairs */
+enum {
+  SMALL_PART = 1000,  /* a table that is to grow is made for that many times fewer pairs */
+  WARP_LANES = 32,    /* of a GPU */
+  WARP_KEYS = 1 << 14 /* asked for one by one, at most */
+};
 
 static const tsr_bench_operation *const operations[TSR_BENCH_TABLE_OPS] = {
-    [TSR_BENCH_INSERT] = &tsr_bench_insert,     [TSR_BENCH_INCREMENTAL] = &tsr_bench_incremental,
-    [TSR_BENCH_REBUILD] = &tsr_bench_rebuild,   [TSR_BENCH_FIND100] = &tsr_bench_find100,
-    [TSR_BENCH_FIND50] = &tsr_bench_find50,     [TSR_BENCH_FIND0] = &tsr_bench_find0,
-    [TSR_BENCH_FIND_ALL] = &tsr_bench_find_all, [TSR_BENCH_COUNT_ALL] = &tsr_bench_count_all,
-    [TSR_BENCH_JOIN] = &tsr_bench_join,         [TSR_BENCH_ERASE] = &tsr_bench_erase,
-    [TSR_BENCH_MIXED] = &tsr_bench_mixed,       [TSR_BENCH_APPLY] = &tsr_bench_apply,
-    [TSR_BENCH_GROW] = &tsr_bench_grow};
+    [TSR_BENCH_INSERT] = &tsr_bench_insert,
+    [TSR_BENCH_INCREMENTAL] = &tsr_bench_incremental,
+    [TSR_BENCH_REBUILD] = &tsr_bench_rebuild,
+    [TSR_BENCH_FIND100] = &tsr_bench_find100,
+    [TSR_BENCH_FIND50] = &tsr_bench_find50,
+    [TSR_BENCH_FIND0] = &tsr_bench_find0,
+    [TSR_BENCH_FIND_ALL] = &tsr_bench_find_all,
+    [TSR_BENCH_COUNT_ALL] = &tsr_bench_count_all,
+    [TSR_BENCH_JOIN] = &tsr_bench_join,
+    [TSR_BENCH_ERASE] = &tsr_bench_erase,
+    [TSR_BENCH_MIXED] = &tsr_bench_mixed,
+    [TSR_BENCH_APPLY] = &tsr_bench_apply,
+    [TSR_BENCH_GROW] = &tsr_bench_grow,
+    [TSR_BENCH_NUMBER] = &tsr_bench_number,
+    [TSR_BENCH_UNIQUE] = &tsr_bench_unique,
+    [TSR_BENCH_UNIQUE_COUNTS] = &tsr_bench_unique_counts,
+    [TSR_BENCH_UNIQUE_INVERSE] = &tsr_bench_unique_inverse};
 
 bool tsr_bench_needs_fill(tsr_bench_op op) { return operations[op]->before == TSR_BENCH_ON_FILLED; }
 const char *tsr_bench_limit(tsr_bench_op op) { return operations[op]->limit; }
@@ -67,6 +84,8 @@ const void *tsr_bench_values(const tsr_bench_arrays *a, const tsr_contender *on)
 bool tsr_bench_is_filter(const tsr_contender *on) { return is_kind(on, "filter"); }
 
 bool tsr_bench_has_rivals(tsr_bench_op op) { return operations[op]->has_rivals; }
+
+bool tsr_bench_is_of_index(tsr_bench_op op) { return operations[op]->of_index; }
 
 bool tsr_bench_merges(const tsr_bench_arrays *a, const tsr_bench_subject *subject) {
   return subject->merge != TSR_MERGE_NONE && a->model.n < a->model.pairs;
@@ -199,6 +218,53 @@ tsr_status tsr_bench_measure(tsr_bench_arrays *a, const tsr_bench_subject *subje
   return status ? status : operation->check(&turn, error);
 }
 
+static uint64_t probes_of(const tsr_report *r) {
+  return r->insert_probes + r->find_probes + r->erase_probes + r->apply_probes;
+}
+
+/* Calls of one key each have nothing for a team of threads. Returns how many there were; 0: teams of plain threads have one
+ * size. */
+static int set_threads(int threads) {
+#ifndef TSR_PTHREADS
+  const int before = omp_get_max_threads();
+  if (threads) omp_set_num_threads(threads);
+  return before;
+#else
+  (void)threads;
+  return 0;
+#endif
+}
+
+/* What a warp waits for whose lanes have a key each: they are asked for one by one, in their order. Only on the host, and of
+ * inserts only where the table is small. */
+static tsr_status count_warps(const tsr_bench_arrays *a, const tsr_contender *on, const tsr_bench_operation *operation,
+                              double *warp_probes, tsr_error *error) {
+  const bool fills = operation->before == TSR_BENCH_ON_EMPTY;
+  const uint64_t count = fills ? a->model.pairs : tsr_keys_query_count(&a->model, a->asked);
+  const uint64_t end = count <= WARP_KEYS ? count : fills ? 0 : WARP_KEYS;
+  tsr_table_info info = {0};
+  tsr_report r = {0};
+  uint64_t sum = 0, most = 0, warps = 0;
+  *warp_probes = -1;
+  tsr_table_describe(on->table, &info);
+  if (!operation->start_one || strcmp(info.backend, "cpu") != 0) return TSR_OK;
+  const int threads = set_threads(1);
+  tsr_status status = fills ? tsr_clear(on->table, NULL, error) : TSR_OK;
+  for (uint64_t i = 0; status == TSR_OK && i < end; i++) {
+    status = tsr_table_report_reset(on->table, error);
+    if (status == TSR_OK) status = operation->start_one(a, on, i, error);
+    if (status == TSR_OK) status = tsr_table_report(on->table, &r, error);
+    if (probes_of(&r) > most) most = probes_of(&r);
+    if ((i + 1) % WARP_LANES) continue;
+    sum += most;
+    warps++;
+    most = 0;
+  }
+  set_threads(threads);
+  if (status == TSR_OK && warps) *warp_probes = (double)sum / (double)warps;
+  return status;
+}
+
 tsr_status tsr_bench_count(const tsr_bench_arrays *a, tsr_table *table, tsr_bench_op op, tsr_bench_counts *counts,
                            tsr_error *error) {
   const tsr_contender on = {.table = table};
@@ -218,9 +284,9 @@ tsr_status tsr_bench_count(const tsr_bench_arrays *a, tsr_table *table, tsr_benc
   if (status == TSR_OK && fills && has_usage) status = tsr_table_usage(table, &usage, error);
   if (status) return status;
   const uint64_t keys = r.insert_keys + r.find_keys + r.erase_keys;
-  const uint64_t probes = r.insert_probes + r.find_probes + r.erase_probes + r.apply_probes;
-  *counts = (tsr_bench_counts){.probes = keys ? (double)probes / (double)keys : 0, .utilization = usage.utilization};
-  return TSR_OK;
+  *counts =
+      (tsr_bench_counts){.probes = keys ? (double)probes_of(&r) / (double)keys : 0, .utilization = usage.utilization};
+  return count_warps(a, &on, operations[op], &counts->warp_probes, error);
 }
 
 /* ---- Filling --------------------------------------------------------------------------------- */

@@ -33,9 +33,12 @@ TSR_MUST_CHECK tsr_status tsr_bench_fill(tsr_bench_arrays *arrays, tsr_bench_sub
 bool tsr_bench_needs_fill(tsr_bench_op op);
 /* A rival can do it. */
 bool tsr_bench_has_rivals(tsr_bench_op op);
+/* It is one of kind = index, which has no others. */
+bool tsr_bench_is_of_index(tsr_bench_op op);
 
 typedef struct tsr_bench_counts {
   double probes;      /* mean buckets looked at for a key of the operation */
+  double warp_probes; /* the most for one of 32 keys, on average; -1: not counted */
   double utilization; /* tsr_usage.utilization when all pairs are there */
 } tsr_bench_counts;
 /* Runs the prepared operation once more, on another table. pre: `table` is empty and counts (statistics = yes). */

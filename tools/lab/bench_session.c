@@ -276,7 +276,7 @@ static tsr_status count_probes(tsr_bench_session *s, tsr_bench_op op, size_t whi
   const tsr_spec *spec = s->lanes[which].entrant->spec;
   const size at = size_of(s, spec);
   tsr_table *counting = NULL;
-  *counts = (tsr_bench_counts){.probes = -1};
+  *counts = (tsr_bench_counts){.probes = -1, .warp_probes = -1};
   if (!s->options->code.probes || s->lanes[which].subject.on.foreign) return TSR_OK;
   tsr_status status = create_table(s->options, spec, at.load, true, at.capacity, &counting, error);
   if (status == TSR_OK) status = tsr_bench_count(&s->arrays, counting, op, counts, error);
@@ -329,6 +329,7 @@ static tsr_status finish_op(tsr_bench_session *s, tsr_bench_op op, size_t which,
   char *each = list_rates(s, l);
   tsr_bench_row row = {.op = tsr_bench_op_name(op),
                        .probes = counts.probes,
+                       .warp_probes = counts.warp_probes,
                        .limit_mops = limit_of(s, &info, op, l->done),
                        .verdict = l->is_right ? TSR_BENCH_RIGHT : TSR_BENCH_WRONG,
                        .utilization = counts.utilization,
@@ -445,15 +446,18 @@ static tsr_status shape_of(const tsr_bench_session *s, const tsr_spec *spec, tsr
                 {"min", TSR_RIVAL_MIN},
                 {"max", TSR_RIVAL_MAX}};
   const char *kind = tsr_spec_get(spec, "table", "kind"), *duplicates = tsr_spec_get(spec, "table", "duplicates");
-  const bool is_set = kind && strcmp(kind, "set") == 0, is_counter = kind && strcmp(kind, "counter") == 0;
-  if (kind && !is_set && !is_counter && strcmp(kind, "map") != 0)
-    return tsr_fail(error, TSR_UNSUPPORTED, "rivals are sets, maps and counters, and the spec has kind = %s", kind);
+  static const char *const kinds[] = {
+      [TSR_RIVAL_SET] = "set", [TSR_RIVAL_MAP] = "map", [TSR_RIVAL_COUNTER] = "counter", [TSR_RIVAL_INDEX] = "index"};
+  enum { KINDS = sizeof kinds / sizeof kinds[0] };
+  uint32_t which = kind ? 0 : TSR_RIVAL_MAP;
+  while (kind && which < KINDS && strcmp(kind, kinds[which]) != 0) which++;
+  if (which == KINDS)
+    return tsr_fail(error, TSR_UNSUPPORTED, "rivals are sets, maps, counters and indexes, and the spec has kind = %s",
+                    kind);
   if (s->info.key_bits > 64)
     return tsr_fail(error, TSR_UNSUPPORTED, "rivals take keys of 32 or 64 bits, and the spec has key_bits = %u",
                     s->info.key_bits);
-  *shape = (tsr_rival_shape){.kind = is_set       ? TSR_RIVAL_SET
-                                     : is_counter ? TSR_RIVAL_COUNTER
-                                                  : TSR_RIVAL_MAP,
+  *shape = (tsr_rival_shape){.kind = which,
                              .key_bits = s->info.key_bits,
                              .value_bits = s->info.value_bits,
                              .capacity = s->models[s->model].n,
@@ -593,11 +597,18 @@ static tsr_status check_alike(const tsr_bench_session *s, const char *name, cons
 
 static tsr_status check_kind(const tsr_bench_session *s, const tsr_bench_entrant *entrant, tsr_error *error) {
   const char *kind = tsr_spec_get(entrant->spec, "table", "kind");
-  if (strcmp(kind, "index") == 0)
+  const bool is_index = strcmp(kind, "index") == 0;
+  for (size_t op = 0; op < TSR_BENCH_TABLE_OPS; op++) {
+    if (!s->options->ops[op] || tsr_bench_is_of_index((tsr_bench_op)op) == is_index) continue;
+    if (is_index)
+      return tsr_fail(error, TSR_BAD_ARGUMENT,
+                      "bench: --ops %s: %s has kind = index: measure " TSR_BENCH_INDEX_OP_LIST
+                      ", or the map that it is made of, with kind = map and value_bits = 32",
+                      tsr_bench_op_name((tsr_bench_op)op), entrant->name);
     return tsr_fail(error, TSR_BAD_ARGUMENT,
-                    "bench: %s has kind = index, and no operation of bench numbers keys: measure the map that it is "
-                    "made of, with kind = map and value_bits = 32",
-                    entrant->name);
+                    "bench: --ops %s: %s has kind = %s, and only an index numbers keys: use kind = index",
+                    tsr_bench_op_name((tsr_bench_op)op), entrant->name, kind);
+  }
   if (s->options->ops[TSR_BENCH_FIND_ALL] && strcmp(kind, "multimap") != 0)
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "bench: --ops find_all: %s has kind = %s, and only a multimap has several values of a key to find: "

@@ -69,6 +69,15 @@ tsr_status tsr_contender_erase(const tsr_contender *c, uint64_t n, const void *k
   return judge(f->rival->erase(f->table, n, keys, NULL), error);
 }
 
+tsr_status tsr_contender_unique(const tsr_contender *c, uint64_t n, const void *keys, const tsr_unique_arrays *arrays,
+                                uint64_t *distinct, tsr_error *error) {
+  const tsr_foreign *f = c->foreign;
+  if (!f) return tsr_unique(c->table, n, keys, arrays, distinct, error);
+  if (!f->rival->unique) return has_none("unique", error);
+  return judge(f->rival->unique(f->table, n, keys, arrays->keys, arrays->counts, arrays->inverse, distinct, NULL),
+               error);
+}
+
 tsr_status tsr_contender_join(const tsr_contender *c, uint64_t *matches, tsr_error *error) {
   const tsr_foreign *f = c->foreign;
   if (!f) return tsr_join(c->table, c->table, TSR_JOIN_SEMI, NULL, matches, error);

@@ -44,6 +44,9 @@ TSR_MUST_CHECK tsr_status tsr_contender_contains(const tsr_contender *contender,
                                                  uint8_t *present, tsr_error *error);
 TSR_MUST_CHECK tsr_status tsr_contender_erase(const tsr_contender *contender, uint64_t n, const void *keys,
                                               const tsr_call *call, tsr_error *error);
+/* arrays: as of tsr_unique, of which a rival takes keys, counts and inverse. */
+TSR_MUST_CHECK tsr_status tsr_contender_unique(const tsr_contender *contender, uint64_t n, const void *keys,
+                                               const tsr_unique_arrays *arrays, uint64_t *distinct, tsr_error *error);
 /* With itself: how many of its pairs have a key that it holds. */
 TSR_MUST_CHECK tsr_status tsr_contender_join(const tsr_contender *contender, uint64_t *matches, tsr_error *error);
 TSR_MUST_CHECK tsr_status tsr_contender_size(const tsr_contender *contender, uint64_t *size, tsr_error *error);

@@ -12,9 +12,16 @@
 
 #include "core/spec/number.h"
 #include "tools/lab/bench_session.h"
+#include "tools/lab/keys.h"
 #include "tools/lab/status_line.h"
 
-enum { AXES_MAX = 64, COMBINATIONS_MAX = 1000000, REFUSALS_TOLD = 12, COMPILED_KEYS = 1 << 18 };
+enum {
+  AXES_MAX = 64,
+  COMBINATIONS_MAX = 1000000,
+  DRAWS_MAX = 100, /* of a sample, per table: most combinations may be refused */
+  REFUSALS_TOLD = 12,
+  COMPILED_KEYS = 1 << 18
+};
 
 /* The sections that are the laboratory's come first, then the table's, and of these the roles last. */
 static const char *const sections[] = {"sweep",  "variants", "bench",   "small",   "experiment",
@@ -395,7 +402,8 @@ static tsr_status resolve(tsr_point *point, tsr_error *sentence, tsr_error *erro
   const char *widths[] = {
       tsr_spec_get(point->spec, "table", "kind"),       tsr_spec_get(point->spec, "table", "key_bits"),
       tsr_spec_get(point->spec, "table", "value_bits"), tsr_spec_get(point->spec, "table", "value_bytes"),
-      tsr_spec_get(point->spec, "table", "backend"),    tsr_spec_get(point->spec, "table", "device")};
+      tsr_spec_get(point->spec, "table", "backend"),    tsr_spec_get(point->spec, "table", "device"),
+      tsr_spec_get(point->spec, "table", "key_columns")};
   const char *load = point->options.loads.each[0];
   const tsr_options options = {.plugins = point->options.plugins,
                                .capacity = tsr_bench_capacity(point->spec, load, point->options.n),
@@ -522,13 +530,41 @@ static tsr_status check_sections(const planner *p, tsr_error *error) {
   return TSR_OK;
 }
 
+/* Points of one session follow each other. */
+static tsr_status group_sessions(tsr_plan *plan, tsr_error *error) {
+  const char **labels = calloc(plan->count + 1, sizeof *labels);
+  if (!labels) return no_memory(error);
+  for (size_t i = 0; i < plan->count; i++) labels[i] = plan->points[i].label;
+  tsr_plan_choose(plan, labels, plan->count);
+  free(labels);
+  return TSR_OK;
+}
+
+/* The same combinations in each call; those of a smaller sample are among those of a larger one. */
+static tsr_status draw(planner *p, tsr_error *error) {
+  const uint64_t sample = p->options->sample;
+  size_t at[AXES_MAX];
+  tsr_status status = TSR_OK;
+  for (uint64_t i = 0; status == TSR_OK && p->plan->count < sample && i / DRAWS_MAX < sample; i++) {
+    tsr_status_line("drawing table %zu of %llu", p->plan->count + 1, (unsigned long long)sample);
+    for (size_t axis = 0; axis < p->axis_count; axis++)
+      at[axis] = tsr_keys_mix(64, i * AXES_MAX + axis) % p->axes[axis].count;
+    status = add_combination(p, at, error);
+  }
+  tsr_status_line_clear();
+  return status ? status : group_sessions(p->plan, error);
+}
+
 static tsr_status enumerate(planner *p, tsr_error *error) {
   size_t at[AXES_MAX] = {0};
   double combinations = 1;
   for (size_t i = 0; i < p->axis_count; i++) combinations *= (double)p->axes[i].count;
+  if (p->options->sample) return draw(p, error);
   if (combinations > COMBINATIONS_MAX)
-    return tsr_fail(error, TSR_BAD_SPEC, "[sweep] lists %.0f combinations: up to %d are tried; list fewer values",
-                    combinations, COMBINATIONS_MAX);
+    return tsr_fail(
+        error, TSR_BAD_SPEC,
+        "[sweep] lists %.0f combinations: up to %d are tried; list fewer values, or draw some with --sample",
+        combinations, COMBINATIONS_MAX);
   tsr_status status = TSR_OK;
   for (bool is_more = true; status == TSR_OK && is_more;) {
     tsr_status_line("composing %zu of %.0f", p->plan->enumerated + 1, combinations);

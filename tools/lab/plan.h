@@ -62,6 +62,7 @@ typedef struct tsr_plan_options {
   const char *const *bench; /* bench_count words of bench's command line, in the place of the same ones in [bench] */
   size_t bench_count;
   const tsr_spec *space; /* whose [sweep] and [variants] count, in the place of the file's; NULL: the file's own */
+  uint64_t sample;       /* tables that are drawn at random; 0: all combinations */
 } tsr_plan_options;
 
 /* Reads the file and enumerates. A plan in which every combination was refused has no points, and is no error. The caller

@@ -21,6 +21,7 @@ enum {
   JSON,
   PLAN,
   LINK,
+  SAMPLE,
   SET,
   PLUGINS,
   BENCH,
@@ -45,6 +46,7 @@ static const tsr_option options[NAMES + 1] = {
     {"--json", NULL, false, "Prints the front, or with --plan the tables, as one JSON object."},
     {"--plan", "yes|no", false, "Only lists what would be measured; no."},
     {"--link", "SM", false, "Only links what would be measured, for sm_90 and so on, without a GPU."},
+    {"--sample", "N", false, "Measures N tables that are drawn at random, the same ones in each call."},
     TSR_OPTION_SET,
     TSR_OPTION_PLUGINS,
     {"--n", "N", false, "As for bench, like the following."},
@@ -99,6 +101,9 @@ static tsr_status read_word(request *r, size_t which, const char *value, tsr_err
     r->link_sm = (uint32_t)sm;
     r->sets[r->plan.set_count++] = "table.backend=cuda";
     return TSR_OK;
+  case SAMPLE:
+    if (tsr_parse_u64(value, &r->plan.sample) && r->plan.sample) return TSR_OK;
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "sweep: --sample %s: must be a number of tables, 1 or more", value);
   case SET:
     r->sets[r->plan.set_count++] = value;
     return TSR_OK;

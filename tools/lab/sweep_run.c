@@ -73,7 +73,8 @@ static bool says_value(const tsr_results *results, size_t row, const tsr_spec *s
 
 bool tsr_point_has_row(const tsr_point *point, const tsr_results *results, size_t row) {
   const tsr_bench_options *o = &point->options;
-  const char *key_bits = tsr_spec_get(point->spec, "table", "key_bits");
+  tsr_key_parts keys = {.size = sizeof keys};
+  const bool has_width = tsr_spec_key_parts(point->spec, &keys, NULL) == TSR_OK && keys.key_bits;
   bool has_keys = false, has_load = false, takes_all = false;
   const bool is_pool = tsr_bench_wants_pools(o);
   const bool is_rival = is_pool && says(results, row, "spec", "malloc"); /* of each pool */
@@ -90,8 +91,8 @@ bool tsr_point_has_row(const tsr_point *point, const tsr_results *results, size_
   const bool is_refused = says(results, row, "ok", "refused"), is_timed = !says(results, row, "mops", "-");
   const bool is_same =
       is_refused || is_foreign || ((o->repeat > 0) == is_timed && is_composed_so(results, row, point->composition));
-  return has_keys && has_load && is_same && (takes_all || is_number(results, row, "n", (double)o->n)) && key_bits &&
-         says(results, row, "key_bits", key_bits) && says_value(results, row, point->spec);
+  return has_keys && has_load && is_same && (takes_all || is_number(results, row, "n", (double)o->n)) && has_width &&
+         is_number(results, row, "key_bits", keys.key_bits) && says_value(results, row, point->spec);
 }
 
 /* Whether there is a row of each distribution, load and operation. */

@@ -212,7 +212,9 @@ static bool is_in_pages(const tsr_point *point) {
  * order, and look at no bucket or at those of a page: as once. */
 static double accesses_of(const tsr_point *point, size_t share, double probes) {
   enum { LINE_BYTES = 64 };
-  const uint64_t pair_bits = bits_of(point, "key_bits") + bits_of(point, "value_bits");
+  tsr_key_parts keys = {.size = sizeof keys};
+  const tsr_status status = tsr_spec_key_parts(point->spec, &keys, NULL);
+  const uint64_t pair_bits = (status ? 0 : keys.key_bits) + bits_of(point, "value_bits");
   const bool is_apart = 8ull * point->bucket_bytes < point->bucket_slots * pair_bits;
   if (share == INSERT && (probes <= 0 || is_in_pages(point))) return 1;
   return probes * (double)((point->bucket_bytes + LINE_BYTES - 1) / LINE_BYTES) + (is_apart && share != FIND_ABSENT) +

@@ -1,0 +1,45 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Which tables a release carries the code of, for GPUs (link_recipes.sh) and CPUs (../fuse_recipes.sh): sourced by both.
+#
+# list_tables RECIPE.ini... prints a table a line: [?] SPEC [SECTION.KEY=VALUE...]. What is behind a question mark may be refused.
+
+# tables_of SPEC KEY_BITS VALUE_BITS [POLICY...]: every combination. Widths are lists with commas; - leaves an entry as it is.
+tables_of() {
+  local key value policy
+  for key in ${2//,/ }; do
+    for value in ${3//,/ }; do
+      for policy in "${@:4}"; do
+        printf '? %s table.key_bits=%s' "$1" "$key"
+        [[ $value == - ]] || printf ' table.value_bits=%s' "$value"
+        [[ $policy == - ]] || printf ' table.duplicates=%s' "$policy"
+        echo
+      done
+    done
+  done
+}
+
+# What programs use most: all recipes as they are; each policy of the maps that users begin with; the widths that Python
+# chooses (python/tessera/_types.py).
+list_tables() {
+  local in=${1%/*} recipe policies=(first replace add min max promise_unique)
+  printf '%s\n' "$@"
+  for recipe in quickstart best_build best_bulk best_find best_find_first best_absent; do
+    tables_of "$in/$recipe.ini" 32 32 "${policies[@]}"
+  done
+  for recipe in best_build_64 best_find_64 u64_map; do
+    tables_of "$in/$recipe.ini" 64 64 "${policies[@]}"
+  done
+  tables_of "$in/sessions.ini" 64 32 "${policies[@]}"
+  for recipe in best_find_first best_build; do tables_of "$in/$recipe.ini" 32 64 replace; done
+  for recipe in best_find_64 best_build_64; do tables_of "$in/$recipe.ini" 64 32 replace; done
+  tables_of "$in/best_absent.ini" 64 32,64 replace
+  tables_of "$in/best_build_first.ini" 32 32,64 add
+  tables_of "$in/best_build_64.ini" 64 32 add
+  tables_of "$in/sessions.ini" 32,64 32,64 replace
+  tables_of "$in/best_set.ini" 32,64 - first
+  for recipe in best_multi join cache warpcore_buckets; do tables_of "$in/$recipe.ini" 32,64 32,64 -; done
+  tables_of "$in/best_count.ini" 32,64 64 -
+  for recipe in index filter; do tables_of "$in/$recipe.ini" 32,64 - -; done
+}
