@@ -69,9 +69,9 @@ device tsr_numbering_images none core/kernels/numbering.cu
 device tsr_zone_images key_payload core/batch/zones.cu
 finish "the program: a compiler failed"
 mkdir -p "$out/lib"
-"${CC:-gcc}" -shared -fopenmp -Wl,-z,defs -o "$out/lib/libtessera.so" "$scratch"/core/*.o "${link_flags[@]}" -linih -lzstd -ldl -lm -lpthread \
+"${CC:-gcc}" -shared -fopenmp -Wl,-z,defs -Wl,--as-needed -o "$out/lib/libtessera.so" "$scratch"/core/*.o "${link_flags[@]}" -linih -lzstd -ldl -lm -lpthread \
   -latomic || fail "the library: linking failed"
-"${CC:-gcc}" -fopenmp -rdynamic -o "$out/bin/tessera" "$scratch"/{core,tools}/*.o "${link_flags[@]}" -linih -lz -lbz2 -llzma -lzstd -ldl -lm -lpthread -latomic ||
+"${CC:-gcc}" -fopenmp -rdynamic -Wl,--as-needed -o "$out/bin/tessera" "$scratch"/{core,tools}/*.o "${link_flags[@]}" -linih -lz -lbz2 -llzma -lzstd -ldl -lm -lpthread -latomic ||
   fail "the program: linking failed"
 
 for room in layout:layouts:key_payload probing:probing:key_payload hasher:hashers:key allocator:allocators:none eviction:eviction:none; do
