@@ -7,7 +7,7 @@
 #   tools/cross_aarch64.sh [--test] FOLDER    FOLDER gets tessera-aarch64.tar.gz and tessera_tables-*-linux_aarch64.whl
 #
 # --test: also builds unit tests, and runs them and the demo under qemu. Needs gcc-aarch64-linux-gnu and libc6-dev-arm64-cross; for
-# tests g++-aarch64-linux-gnu, qemu-user-static and bowtie-examples. The libraries come from Debian's archive, by apt-get download.
+# tests g++-aarch64-linux-gnu, qemu-user-static, bowtie-examples and bowtie2-examples. The libraries come from Debian's archive, by apt-get download.
 # TSR_NVCC, the path of nvcc, adds the code of GPUs. Read next: build_with_cc.sh, package.sh.
 
 set -euo pipefail
@@ -74,19 +74,22 @@ python3 python/make_wheel.py "$out/tessera_tables-$version-py3-none-linux_aarch6
 # ---- Under qemu ------------------------------------------------------------------------------------------------------------
 
 type -P aarch64-linux-gnu-g++ qemu-aarch64-static >/dev/null || fail "--test: apt-get install g++-aarch64-linux-gnu qemu-user-static"
-qemu=(env -i HOME="$out" TMPDIR="${TMPDIR:-/tmp}" TESSERA_CC= qemu-aarch64-static -L "$sysroot")
+qemu=(env -i HOME="$out" TESSERA_CC= qemu-aarch64-static -L "$sysroot")
 read -ra link <<<"$TSR_LDFLAGS"
+"$CC" -std=c11 -O1 -I. -c -o "$TSR_OBJECTS/whole_file.o" tests/unit/whole_file.c
 mapfile -t objects < <(find "$TSR_OBJECTS" -name '*.o' ! -name tools_cli_main.c.o)
 failed=0
 for test in tests/unit/{number,set,sort,spec,statistics,npy,gather,dataset}_test.cc; do
   name=$(basename "$test" .cc)
-  extra=()
-  [[ $name != dataset_test ]] || extra=(-x c++ -Wno-error tests/unit/whole_file.c -x none)
   aarch64-linux-gnu-g++ -std=c++17 -Og -w -march=armv8.1-a -fopenmp -I. -isystem "$sysroot/usr/include" -o "$out/$name" "$test" \
-    ${extra[@]+"${extra[@]}"} "${objects[@]}" "${link[@]}" -lgtest_main -lgtest -linih -lz -lbz2 -llzma -lzstd -ldl -lm -latomic
+    "${objects[@]}" "${link[@]}" -lgtest_main -lgtest -linih -lz -lbz2 -llzma -lzstd -ldl -lm -latomic
   "${qemu[@]}" "$out/$name" >"$out/$name.log" 2>&1 || { failed=$((failed + 1)) && tail -n 20 "$out/$name.log"; }
   echo "$name: $(grep -E '^\[  (PASSED|FAILED)' "$out/$name.log" | tr '\n' ' ')"
 done
-export TESSERA_DEMO_GENOME TESSERA_DEMO_PHAGE
-"${qemu[@]}" "$out/built/bin/tessera" list | tail -n 1
+genome=$(dpkg -L bowtie-examples | grep '/NC_008253.fna.gz$') && phage=$(dpkg -L bowtie2-examples | grep '/lambda_virus.fa.gz$') ||
+  fail "--test: apt-get install bowtie-examples bowtie2-examples"
+env -i HOME="$out" TESSERA_CC= TESSERA_SPECS="$out/built/share/tessera/specs" TESSERA_DEMO_GENOME="$genome" \
+  TESSERA_DEMO_PHAGE="$phage" qemu-aarch64-static -L "$sysroot" "$out/built/bin/tessera" demo >"$out/demo.log" 2>&1 ||
+  fail "the demo: $(tail -n 5 "$out/demo.log")"
+echo "demo: $(grep -m 1 '^matches' "$out/demo.log")"
 ((failed == 0)) || fail "$failed tests failed"
