@@ -53,7 +53,8 @@ typedef struct tsr_spec tsr_spec;
 TSR_API tsr_status tsr_spec_read(const char *name, tsr_spec **spec, tsr_error *error);
 /* The same from text. `name` stands for the file in messages. */
 TSR_API tsr_status tsr_spec_parse(const char *text, const char *name, tsr_spec **spec, tsr_error *error);
-/* Sets one entry, as "section.key=value"; replaces one of the file. TSR_BAD_SPEC if it is not of this form. */
+/* Sets one entry, as "section.key=value"; replaces one of the file. "section.key=" takes it out. If it chooses another part,
+ * entries of the file that this part does not know do not count. TSR_BAD_SPEC if it is not of this form. */
 TSR_API tsr_status tsr_spec_set(tsr_spec *spec, const char *assignment, tsr_error *error);
 /* A copy, which the caller frees. */
 TSR_API tsr_status tsr_spec_copy(const tsr_spec *spec, tsr_spec **copy, tsr_error *error);

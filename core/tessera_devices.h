@@ -78,6 +78,10 @@ typedef struct tsr_phases {
 TSR_API tsr_status tsr_phases_start(tsr_table *table, tsr_error *error);
 TSR_API tsr_status tsr_phases_stop(tsr_table *table, tsr_phases *phases, tsr_error *error);
 
+/* Items per call from which a table of several GPUs of this process is faster than one GPU: a smaller call costs the host more
+ * than the other GPUs save. 0 of other tables. */
+TSR_API uint64_t tsr_batch_least(const tsr_table *table);
+
 /* ---- Groups of processes --------------------------------------------------------------------- */
 
 /* Processes of one machine or several that share tables with split = hash. Each has a shard and gives its own batches.

@@ -254,8 +254,8 @@ typedef struct tsr_join_rows {
 
 /* Joins two tables with the same key_bits, which are on one device or on the same devices (tessera_devices.h). Writes the
  * rows, in no order, and their number to *count. With rows = NULL or room = 0 it only counts. If the room is too small:
- * TSR_BAD_ARGUMENT, and only *count is written. Left and right may be the same table. A table may have 2^32 - 2 pairs. No
- * other operation on the two tables overlaps a join. Waits.
+ * TSR_BAD_ARGUMENT, *count is written, and the arrays may have some of the rows. Left and right may be the same table. A
+ * table may have 2^32 - 2 pairs. No other operation on the two tables overlaps a join. Waits.
  * A table in host memory (device_bytes) is read run by run, so no copy of it is needed and it may have any number of pairs;
  * if the room is too small, rows of the first runs are written. A union copies the keys of both tables.
  *
@@ -269,7 +269,8 @@ typedef struct tsr_join_rows {
  *
  * Temporary device memory; TSR_NO_MEMORY, and nothing is written, if there is less:
  *   - where tables are not read in place, a copy of the keys and of the wanted values;
- *   - for rows 12 bytes per left pair, and for values of value_bytes 4 per row;
+ *   - for rows 12 bytes per left pair, and for values of value_bytes 4 per row. INNER to ANTI need neither if they are joined
+ *     page by page, into arrays in device memory, and values are of value_bits;
  *   - for an index up to 32 bytes per right pair, and up to 20 per left pair if left keys repeat and count once. */
 TSR_API tsr_status tsr_join(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows,
                             uint64_t *count, tsr_error *error);

@@ -19,18 +19,25 @@ static void fit_tile(const tsr_shape *table, const void *argument, tsr_grid *gri
 static void fit_page(const tsr_shape *table, const void *argument, tsr_grid *grid) {
   const uint32_t key_bytes = ((const tsr_group_page *)argument)->key_bytes;
   (void)table;
-  grid->shared_bytes = (TSR_GROUP_SLOTS(key_bytes) + 16 / key_bytes) * key_bytes;
+  grid->shared_bytes = TSR_GROUP_SET_BYTES(key_bytes);
 }
 
-static void fit_column(const tsr_shape *table, const void *argument, tsr_grid *grid) {
+static void fit_merged(const tsr_shape *table, const void *argument, tsr_grid *grid) {
+  const tsr_group_page *page = argument;
+  fit_page(table, argument, grid);
+  grid->shared_bytes += TSR_GROUP_IN_HAND(page->key_bytes) * page->values.widest;
+}
+
+/* room: items of a tile. */
+static void fit_carried(const tsr_shape *table, const void *argument, tsr_grid *grid) {
   const tsr_group_pass *pass = argument;
-  (void)table;
-  grid->shared_bytes = pass->room * pass->column_bytes;
+  fit_tile(table, argument, grid);
+  grid->shared_bytes += pass->room * pass->values.widest;
 }
 
 static void fit_combined(const tsr_shape *table, const void *argument, tsr_grid *grid) {
   (void)table;
-  grid->shared_bytes = TSR_GROUP_IN_HAND(((const tsr_group_combine *)argument)->key_bytes) * (uint32_t)sizeof(uint64_t);
+  grid->shared_bytes = TSR_GROUP_IN_HAND(((const tsr_group_page *)argument)->key_bytes) * (uint32_t)sizeof(uint64_t);
 }
 
 /* With counts of all places. */
@@ -55,13 +62,6 @@ enum {
   SEEDS = 4             /* that are tried */
 };
 
-/* Memory in the orders of pages and of passes, in turns, and what frequent keys' values become. */
-typedef struct scratch {
-  uint32_t *numbers[2];
-  void *values[2];
-  uint64_t *hot_sums;
-} scratch;
-
 typedef struct job {
   tsr_device *device;
   const tsr_groups *groups;
@@ -77,10 +77,8 @@ typedef struct job {
   uint64_t bins[TSR_GROUP_PASSES],
       items[TSR_GROUP_PASSES + 1]; /* of a pass: bins; items that its segments have room for */
   tsr_group_page page;
-  scratch scratch;
+  uint32_t *numbers[2]; /* in the orders of pages and of passes, in turns */
 } job;
-
-static bool tells_places(const job *j) { return j->groups->numbers || j->groups->column_count; }
 
 static tsr_status run_any(const job *j, uint32_t step, const void *argument, uint64_t n) {
   return j->device->backend->step(j->device, NULL, &tsr_group_steps.step[step], argument, n, j->stream, j->error);
@@ -97,6 +95,51 @@ static tsr_status read_told(job *j) {
   return status ? status : waited;
 }
 
+/* ---- Values ---------------------------------------------------------------------------------- */
+
+static uint32_t array_of(tsr_group_values *values, const void *from, uint32_t bytes) {
+  uint32_t a = 0;
+  while (a < values->array_count && (values->array[a].from != from || values->array[a].bytes != bytes)) a++;
+  if (a == values->array_count) values->array[values->array_count++] = (tsr_group_array){.from = from, .bytes = bytes};
+  return a;
+}
+
+/* Values that several columns are made of go once. */
+static void take_values(job *j) {
+  tsr_group_values *values = &j->page.values;
+  *values = (tsr_group_values){.widest = 0};
+  for (uint32_t c = 0; c < j->groups->column_count; c++) {
+    const tsr_unique_column *column = &j->groups->columns[c];
+    const uint32_t bytes = tsr_aggregate_bytes(column->type), array = array_of(values, column->values, bytes);
+    values->made[values->made_count++] = (tsr_group_made){column->combined, array, column->type, column->how};
+    if (bytes > values->widest) values->widest = bytes;
+  }
+}
+
+static uint64_t hot_sums_bytes(const job *j) {
+  return (uint64_t)j->page.values.made_count * TSR_GROUP_HOT * sizeof *j->page.values.hot_sums;
+}
+
+/* The arrays of the passes, in turns, which end with that of the pages. */
+static void lay_out_values(job *j, char *memory, uint64_t *used, uint64_t most) {
+  tsr_group_values *made = &j->page.values;
+  take_values(j);
+  made->hot_sums = tsr_work_take(memory, used, hot_sums_bytes(j));
+  made->bases = tsr_work_take(memory, used, 2 * j->bins[j->passes - 1] * sizeof *made->bases);
+  for (uint32_t p = 0; p < j->passes; p++) j->pass[p].values = *made;
+  for (uint32_t a = 0; a < made->array_count; a++) {
+    char *turns[2] = {NULL, NULL};
+    for (uint32_t i = 0; i < 2 && i < j->passes; i++)
+      turns[i] = tsr_work_take(memory, used, most * made->array[a].bytes);
+    for (uint32_t p = 0; p < j->passes; p++) {
+      tsr_group_array *array = &j->pass[p].values.array[a];
+      if (p) array->from = turns[(p - 1) % 2];
+      array->to = turns[p % 2];
+    }
+    made->array[a].from = turns[(j->passes - 1) % 2];
+  }
+}
+
 /* ---- The sample ------------------------------------------------------------------------------ */
 
 /* Returns the bytes of the memory of what is told and of frequent keys. */
@@ -108,14 +151,19 @@ static uint64_t lay_out_hot(job *j, char *memory) {
   page->keys = g->distinct;
   page->counts = g->counts;
   page->numbers = g->numbers;
+  page->wants_numbers = g->numbers != NULL;
   page->room = g->room;
   page->told = tsr_work_take(memory, &used, sizeof *page->told);
   page->hot.keys = tsr_work_take(memory, &used, (uint64_t)TSR_GROUP_HOT * g->key_bytes);
   page->hot.counts = tsr_work_take(memory, &used, TSR_GROUP_HOT * sizeof *page->hot.counts);
   page->hot.slot_keys = tsr_work_take(memory, &used, (uint64_t)TSR_GROUP_HOT_SLOTS * g->key_bytes);
   page->hot.slot_ids = tsr_work_take(memory, &used, TSR_GROUP_HOT_SLOTS * sizeof *page->hot.slot_ids);
+  take_values(j);
   return used;
 }
+
+/* Otherwise a block has all items in hand. */
+static bool needs_passes(const tsr_groups *g) { return g->n > TSR_GROUP_EXPECTED(g->key_bytes); }
 
 /* Finds the frequent keys, and how often others occur. With k copies of each key a sample of s items has
  * s^2 (k - 1) / 2 n pairs of equal ones. */
@@ -124,7 +172,7 @@ static tsr_status look_at_sample(job *j) {
   tsr_status status = j->device->backend->fill(j->device, j->page.told, 0, sizeof *j->page.told, j->stream, j->error);
   j->page.seed = j->seed;
   j->copies = COPIES_UNKNOWN;
-  j->is_sampled = j->groups->n >= SAMPLED || j->is_counted;
+  j->is_sampled = j->groups->n >= SAMPLED || (j->is_counted && needs_passes(j->groups));
   if (status == TSR_OK && j->is_sampled) status = run(j, TSR_GROUP_sample_32, &j->page, 1);
   if (status || j->groups->n < WAITED) return status;
   status = read_told(j);
@@ -143,7 +191,7 @@ static uint32_t room_of(const job *j, double expected) {
 
 static void plan(job *j) {
   const uint32_t key_bytes = j->groups->key_bytes, expected = TSR_GROUP_EXPECTED(key_bytes);
-  uint32_t bits = j->groups->column_count ? 1 : 0, done = 0; /* values are combined by pages */
+  uint32_t bits = 0, done = 0;
   while ((j->groups->n - 1) >> bits >= expected) bits++;
   j->passes = (bits + TSR_GROUP_BINS_LOG2 - 1) / TSR_GROUP_BINS_LOG2;
   j->items[0] = j->groups->n;
@@ -172,7 +220,7 @@ static void lay_out_pass(job *j, uint32_t p, char *memory, uint64_t *used) {
   pass->bin_begins = tsr_work_take(memory, used, (j->bins[p] + 1) * sizeof *pass->bin_begins);
   pass->cursors = tsr_work_take(memory, used, j->bins[p] * sizeof *pass->cursors);
   pass->segments.tiles = tsr_work_take(memory, used, (pass->segments.count + 1ull) * sizeof *pass->segments.tiles);
-  if (tells_places(j)) {
+  if (j->groups->numbers) {
     pass->runs = tsr_work_take(memory, used, (tiles_of(j, p) << pass->bins_log2) * sizeof *pass->runs);
     pass->places = tsr_work_take(memory, used, j->items[p] * sizeof *pass->places);
   }
@@ -189,20 +237,14 @@ static uint64_t lay_out(job *j, char *memory) {
   for (uint32_t p = 0; p < j->passes; p++) lay_out_pass(j, p, memory, &used);
   for (uint32_t p = 1; p <= j->passes; p++) most = j->items[p] > most ? j->items[p] : most;
   for (uint32_t i = 0; i < (j->groups->numbers ? 2 : j->groups->column_count ? 1 : 0); i++)
-    j->scratch.numbers[i] = tsr_work_take(memory, &used, most * sizeof **j->scratch.numbers);
-  if (j->groups->column_count) {
-    const uint64_t page_count = j->bins[j->passes - 1];
-    for (uint32_t i = 0; i < 2; i++) j->scratch.values[i] = tsr_work_take(memory, &used, most * sizeof(uint64_t));
-    j->scratch.hot_sums =
-        tsr_work_take(memory, &used, TSR_GROUP_COMBINED * TSR_GROUP_HOT * sizeof *j->scratch.hot_sums);
-    j->page.bases = tsr_work_take(memory, &used, 2 * page_count * sizeof *j->page.bases);
-  }
+    j->numbers[i] = tsr_work_take(memory, &used, most * sizeof **j->numbers);
+  if (j->groups->column_count) lay_out_values(j, memory, &used, most);
   j->page.larges = tsr_work_take(memory, &used, j->bins[j->passes - 1] * sizeof *j->page.larges);
   j->page.from = last->to;
   j->page.pages.begins = last->bin_begins;
   j->page.pages.ends = last->cursors;
   j->page.is_first = 0;
-  if (tells_places(j)) j->page.numbers = j->scratch.numbers[0];
+  j->page.numbers = j->numbers[0];
   return used;
 }
 
@@ -217,6 +259,8 @@ static tsr_status count_bins(const job *j, uint32_t p) {
 }
 
 static tsr_status order_keys(const job *j, uint32_t p) {
+  static const uint32_t order[2][2] = {{TSR_GROUP_order_32, TSR_GROUP_sift_32},
+                                       {TSR_GROUP_carry_32, TSR_GROUP_cull_32}};
   const tsr_group_pass *pass = &j->pass[p];
   tsr_group_pass small = *pass;
   tsr_status status = TSR_OK;
@@ -231,72 +275,31 @@ static tsr_status order_keys(const job *j, uint32_t p) {
   small.n = j->bins[p] + 1;
   small.room = pass->room;
   if (status == TSR_OK) status = run_any(j, TSR_GROUP_begin, &small, small.n);
-  return status ? status : run(j, pass->hot.keys ? TSR_GROUP_sift_32 : TSR_GROUP_order_32, pass, tiles_of(j, p));
-}
-
-/* Combines `count` columns that are made of the same values. */
-static tsr_status combine(const job *j, const tsr_unique_column *columns, uint32_t count) {
-  const uint32_t last = j->passes - 1;
-  tsr_group_combine made = {.n = j->groups->n,
-                            .pages = j->page.pages,
-                            .bases = j->page.bases,
-                            .numbers = j->scratch.numbers[0],
-                            .places = j->pass[0].places,
-                            .values = columns->values,
-                            .room = j->groups->room,
-                            .told = j->page.told,
-                            .type = columns->type,
-                            .count = count,
-                            .key_bytes = j->groups->key_bytes,
-                            .hot_sums = j->scratch.hot_sums};
-  tsr_status status = TSR_OK;
-  for (uint32_t c = 0; c < count; c++) {
-    made.how[c] = columns[c].how;
-    made.combined[c] = columns[c].combined;
-  }
-  if (j->is_sampled) {
-    status =
-        j->device->backend->fill(j->device, j->scratch.hot_sums, 0,
-                                 TSR_GROUP_COMBINED * TSR_GROUP_HOT * sizeof *j->scratch.hot_sums, j->stream, j->error);
-    if (status == TSR_OK) status = run_any(j, TSR_GROUP_gather, &made, j->groups->n);
-  }
-  for (uint32_t p = 0; status == TSR_OK && p < j->passes; p++) {
-    tsr_group_pass move = j->pass[p];
-    move.from = p ? j->scratch.values[(p - 1) % 2] : columns->values;
-    move.to = j->scratch.values[p % 2];
-    move.room = TSR_GROUP_TILE(j->groups->key_bytes);
-    move.column_bytes = tsr_aggregate_bytes(columns->type);
-    status = run(j, TSR_GROUP_move_32, &move, tiles_of(j, p));
-  }
-  made.values = j->scratch.values[last % 2];
-  return status ? status : run(j, TSR_GROUP_combine_32, &made, j->bins[last]);
-}
-
-static tsr_status combine_all(const job *j) {
-  const tsr_unique_column *columns = j->groups->columns;
-  tsr_status status = TSR_OK;
-  for (uint32_t c = 0, count; status == TSR_OK && c < j->groups->column_count; c += count) {
-    for (count = 1; c + count < j->groups->column_count && count < TSR_GROUP_COMBINED; count++)
-      if (columns[c + count].values != columns[c].values || columns[c + count].type != columns[c].type) break;
-    status = combine(j, &columns[c], count);
-  }
-  return status;
+  small = *pass;
+  small.room = TSR_GROUP_TILE(j->groups->key_bytes);
+  return status ? status : run(j, order[pass->values.made_count != 0][pass->hot.keys != NULL], &small, tiles_of(j, p));
 }
 
 static tsr_status bring_back(const job *j, uint32_t p) {
   const uint32_t turn = (j->passes - 1 - p) % 2;
   tsr_group_pass back = j->pass[p];
-  back.from = j->scratch.numbers[turn];
-  back.to = p ? j->scratch.numbers[!turn] : j->groups->numbers;
+  back.from = j->numbers[turn];
+  back.to = p ? j->numbers[!turn] : j->groups->numbers;
   return run(j, TSR_GROUP_back_32, &back, tiles_of(j, p));
+}
+
+static tsr_status make_pages(const job *j, uint64_t pages) {
+  return run(j, j->page.values.made_count ? TSR_GROUP_merge_32 : TSR_GROUP_page_32, &j->page, pages);
 }
 
 static tsr_status run_passes(job *j) {
   tsr_status status = TSR_OK;
+  if (j->page.values.made_count)
+    status = j->device->backend->fill(j->device, j->page.values.hot_sums, 0, hot_sums_bytes(j), j->stream, j->error);
   for (uint32_t p = 0; status == TSR_OK && p < j->passes; p++) status = order_keys(j, p);
-  if (status == TSR_OK) status = run(j, TSR_GROUP_page_32, &j->page, j->bins[j->passes - 1]);
+  if (status == TSR_OK) status = make_pages(j, j->bins[j->passes - 1]);
   if (status == TSR_OK) status = run(j, TSR_GROUP_large_32, &j->page, 1);
-  if (status == TSR_OK) status = combine_all(j); /* before numbers go back, for which the same memory is used */
+  if (status == TSR_OK && j->page.values.made_count) status = run(j, TSR_GROUP_combine_32, &j->page, 1);
   for (uint32_t p = j->passes; status == TSR_OK && j->groups->numbers && p-- > 0;) status = bring_back(j, p);
   return status;
 }
@@ -308,7 +311,7 @@ static tsr_status try(job *j) {
   if (status) return status;
   plan(j);
   if (!j->passes) {
-    status = run(j, TSR_GROUP_page_32, &j->page, 1);
+    status = make_pages(j, 1);
     return status ? status : read_told(j);
   }
   status = j->device->backend->allocate_in(j->device, lay_out(j, NULL), j->stream, &memory, j->error);

@@ -235,14 +235,114 @@ static __device__ __forceinline__ void take_runs(const tsr_group_pass &a, const 
   }
 }
 
+/* Of a thread's items, their places in the tile in the order of bins: two of 16 bits each. */
+#define PLACES(K) (TSR_GROUP_TILE(sizeof(K)) / TSR_GROUP_THREADS / 2)
+static __device__ __forceinline__ uint32_t place_of(const uint32_t *places, uint32_t round) {
+  return places[round / 2] >> round % 2 * 16 & 0xFFFFu;
+}
+
+/* Values of a tile are on their way to the places of their keys, behind the keys. */
 template <class K, bool IS_SIFTED>
+static __device__ __forceinline__ void fetch_values(const tsr_group_array &array, const tile &t,
+                                                    const uint32_t *places) {
+  char *room = (char *)group_room + TSR_GROUP_TILE_BYTES;
+  const char *from = (const char *)array.from + t.begin * array.bytes;
+#pragma unroll
+  for (uint32_t r = 0; r < 2 * PLACES(K); r++) {
+    const uint32_t i = r * TSR_GROUP_THREADS + threadIdx.x, place = place_of(places, r);
+    if (i >= t.count || (IS_SIFTED && place >= TSR_GROUP_HOT_PLACE)) continue;
+    if (array.bytes == sizeof(wide_key))
+      __pipeline_memcpy_async((wide_key *)room + place, (const wide_key *)from + i, sizeof(wide_key));
+    else
+      __pipeline_memcpy_async((uint32_t *)room + place, (const uint32_t *)from + i, sizeof(uint32_t));
+  }
+  __pipeline_commit();
+}
+
+/* Writes what is in the order of bins: `all` keys, or their values. */
+template <class K, class word>
+static __device__ __forceinline__ void write_items(const tsr_group_pass &a, const tile_bins &bins, uint32_t all,
+                                                   const word *items, void *column) {
+  for (uint32_t i = threadIdx.x; i < all; i += TSR_GROUP_THREADS) {
+    const uint32_t to = bins.shift[bin_of(a, ((const K *)group_room)[i])] + i;
+    if (to < NO_ROOM - TSR_GROUP_TILE_BYTES) ((word *)column)[to] = items[i];
+  }
+}
+
+/* As tsr_aggregate_at, in the block's memory, which has no addition of 64 bits but a loop: the halves are added by
+ * themselves, and who sees the lower one pass its end carries. */
+static __device__ __forceinline__ void combine_at(const tsr_aggregate &made, uint64_t *to, uint64_t offer) {
+  if (made.how == TSR_AGGREGATE_SUM && !tsr_aggregate_is_floating(made.type)) {
+    uint32_t *halves = (uint32_t *)to;
+    const uint32_t low = (uint32_t)offer, before = atomicAdd(&halves[0], low);
+    const uint32_t high = (uint32_t)(offer >> 32) + (before + low < low);
+    if (high) atomicAdd(&halves[1], high);
+  } else if (made.how == TSR_AGGREGATE_SUM || *(const volatile uint64_t *)to < offer) { /* the largest never falls */
+    tsr_aggregate_at(&made, to, offer);
+  }
+}
+
+static __device__ __forceinline__ tsr_aggregate made_of(const tsr_group_values &values, uint32_t which,
+                                                        const void *from) {
+  const tsr_aggregate made = {from, values.made[which].combined, values.made[which].type, values.made[which].how};
+  return made;
+}
+
+/* Combines the values of a tile's frequent keys. Lanes that all have one key combine theirs first. */
+template <class K>
+static __device__ __forceinline__ void combine_hot(const tsr_group_values &values, const tile &t,
+                                                   const uint32_t *places) {
+  enum { ROUNDS = TSR_GROUP_TILE(sizeof(K)) / TSR_GROUP_THREADS };
+  __shared__ uint64_t sums[TSR_GROUP_HOT];
+  for (uint32_t which = 0; which < values.made_count; which++) {
+    const tsr_aggregate made = made_of(values, which, values.array[values.made[which].array].from);
+    sums[threadIdx.x] = 0;
+    __syncthreads();
+#pragma unroll
+    for (uint32_t r = 0; r < ROUNDS; r++) {
+      const uint32_t i = r * TSR_GROUP_THREADS + threadIdx.x, place = i < t.count ? place_of(places, r) : 0;
+      const uint32_t id = place >= TSR_GROUP_HOT_PLACE ? place - TSR_GROUP_HOT_PLACE : NOT_HOT;
+      const bool is_one = __all_sync(~0u, id == __shfl_sync(~0u, id, 0));
+      if (is_one && id == NOT_HOT) continue;
+      uint64_t offer = id == NOT_HOT ? 0 : tsr_aggregate_offer(&made, t.begin + i);
+      for (uint32_t d = 16; is_one && d; d /= 2) offer = tsr_aggregate_of(&made, offer, __shfl_xor_sync(~0u, offer, d));
+      if (id != NOT_HOT && (!is_one || threadIdx.x % 32 == 0)) combine_at(made, &sums[id], offer);
+    }
+    __syncthreads();
+    if (sums[threadIdx.x])
+      tsr_aggregate_at(&made, &values.hot_sums[which * TSR_GROUP_HOT + threadIdx.x], sums[threadIdx.x]);
+  }
+}
+static_assert(TSR_GROUP_HOT == TSR_GROUP_THREADS, "a thread has a frequent key");
+
+/* Values go one array after the other. Keys are written while the first one is on its way. */
+template <class K, bool IS_SIFTED>
+static __device__ __forceinline__ void carry_values(const tsr_group_pass &a, const tile &t, const tile_bins &bins,
+                                                    const uint32_t *places) {
+  const char *values = (const char *)group_room + TSR_GROUP_TILE_BYTES;
+  for (uint32_t which = 0; which < a.values.array_count; which++) {
+    const tsr_group_array &array = a.values.array[which];
+    if (which) __syncthreads();
+    fetch_values<K, IS_SIFTED>(array, t, places);
+    if (which == 0) write_items<K>(a, bins, bins.all, (const K *)group_room, a.to);
+    __pipeline_wait_prior(0);
+    __syncthreads();
+    if (array.bytes == sizeof(wide_key))
+      write_items<K>(a, bins, bins.all, (const wide_key *)values, array.to);
+    else
+      write_items<K>(a, bins, bins.all, (const uint32_t *)values, array.to);
+  }
+}
+
+/* A tile goes into the bins of its segment. Frequent keys are counted, and go nowhere. */
+template <class K, bool IS_SIFTED, bool HAS_VALUES>
 static __device__ __forceinline__ void order_tile(const tsr_group_pass &a) {
   enum { ROUNDS = TSR_GROUP_TILE(sizeof(K)) / TSR_GROUP_THREADS };
   __shared__ tile_bins bins;
   __shared__ hot_table<K> hot;
   K *room = (K *)group_room;
   K key[ROUNDS];
-  uint32_t rank[ROUNDS / 2]; /* two of 16 bits each */
+  uint32_t place[PLACES(K)]; /* at first the rank in its bin */
   tile t;
   if (!find_tile<K>(a, &t)) return;
   if (threadIdx.x < TSR_GROUP_BINS) bins.size[threadIdx.x] = 0;
@@ -262,31 +362,36 @@ static __device__ __forceinline__ void order_tile(const tsr_group_pass &a) {
     uint32_t own = TSR_GROUP_HOT_PLACE + id;
     if (IS_SIFTED) hot_count(&hot, id);
     if (is_item && id == NOT_HOT) own = atomicAdd(&bins.size[bin_of(a, key[r])], 1u);
-    rank[r / 2] = r % 2 ? rank[r / 2] | own << 16 : own;
+    place[r / 2] = r % 2 ? place[r / 2] | own << 16 : own;
   }
   __syncthreads();
   take_runs(a, &t, &bins);
   __syncthreads();
 #pragma unroll
   for (uint32_t r = 0; r < ROUNDS; r++) {
-    const uint32_t i = r * TSR_GROUP_THREADS + threadIdx.x;
-    const uint32_t own = rank[r / 2] >> r % 2 * 16 & 0xFFFFu, is_hot = IS_SIFTED && own >= TSR_GROUP_HOT_PLACE;
-    const uint32_t place = is_hot ? own : bins.begin[bin_of(a, key[r])] + own;
-    if (i < t.count && !is_hot) room[place] = key[r];
-    if (i < t.count && a.runs) __stcs(a.places + t.begin + i, (uint16_t)place);
+    const uint32_t i = r * TSR_GROUP_THREADS + threadIdx.x, bin = bin_of(a, key[r]);
+    const uint32_t rank = place_of(place, r), is_hot = IS_SIFTED && rank >= TSR_GROUP_HOT_PLACE;
+    const uint32_t own = is_hot ? rank : bins.begin[bin] + rank;
+    if (i < t.count && !is_hot) room[own] = key[r];
+    if (i < t.count && a.runs) __stcs(a.places + t.begin + i, (uint16_t)own);
+    if (HAS_VALUES) place[r / 2] = r % 2 ? (place[r / 2] & 0xFFFFu) | own << 16 : (place[r / 2] & 0xFFFF0000u) | own;
   }
   __syncthreads();
   if (IS_SIFTED) hot_tell(a.hot, &hot);
-  for (uint32_t i = threadIdx.x; i < (IS_SIFTED ? bins.all : t.count); i += TSR_GROUP_THREADS) {
-    const K own = room[i];
-    const uint32_t bin = bin_of(a, own), to = bins.shift[bin] + i;
-    if (to < NO_ROOM - TSR_GROUP_TILE_BYTES) ((K *)a.to)[to] = own;
-  }
+  if (!HAS_VALUES)
+    write_items<K>(a, bins, IS_SIFTED ? bins.all : t.count, room, a.to);
+  else
+    carry_values<K, IS_SIFTED>(a, t, bins, place);
+  if (HAS_VALUES && IS_SIFTED) combine_hot<K>(a.values, t, place);
 }
-KERNEL(order_32, tsr_group_pass, TSR_GROUP_THREADS, 3) { order_tile<uint32_t, false>(a); }
-KERNEL(order_64, tsr_group_pass, TSR_GROUP_THREADS, 3) { order_tile<wide_key, false>(a); }
-KERNEL(sift_32, tsr_group_pass, TSR_GROUP_THREADS, 3) { order_tile<uint32_t, true>(a); }
-KERNEL(sift_64, tsr_group_pass, TSR_GROUP_THREADS, 3) { order_tile<wide_key, true>(a); }
+KERNEL(order_32, tsr_group_pass, TSR_GROUP_THREADS, 3) { order_tile<uint32_t, false, false>(a); }
+KERNEL(order_64, tsr_group_pass, TSR_GROUP_THREADS, 3) { order_tile<wide_key, false, false>(a); }
+KERNEL(sift_32, tsr_group_pass, TSR_GROUP_THREADS, 3) { order_tile<uint32_t, true, false>(a); }
+KERNEL(sift_64, tsr_group_pass, TSR_GROUP_THREADS, 3) { order_tile<wide_key, true, false>(a); }
+KERNEL(carry_32, tsr_group_pass, TSR_GROUP_THREADS, 2) { order_tile<uint32_t, false, true>(a); }
+KERNEL(carry_64, tsr_group_pass, TSR_GROUP_THREADS, 2) { order_tile<wide_key, false, true>(a); }
+KERNEL(cull_32, tsr_group_pass, TSR_GROUP_THREADS, 2) { order_tile<uint32_t, true, true>(a); }
+KERNEL(cull_64, tsr_group_pass, TSR_GROUP_THREADS, 2) { order_tile<wide_key, true, true>(a); }
 
 /* A warp brings a run back, so that whole lines are read. */
 template <class K>
@@ -319,8 +424,7 @@ static __device__ __forceinline__ void back_tile(const tsr_group_pass &a) {
     const uint32_t i = r * TSR_GROUP_THREADS + threadIdx.x;
     const uint32_t place = places[r / 2] >> r % 2 * 16 & 0xFFFFu;
     if (i < t.count)
-      __stcs((uint32_t *)a.to + t.begin + i,
-             place >= TSR_GROUP_HOT_PLACE ? place - TSR_GROUP_HOT_PLACE : room[place] & ~TSR_GROUP_LEADS);
+      __stcs((uint32_t *)a.to + t.begin + i, place >= TSR_GROUP_HOT_PLACE ? place - TSR_GROUP_HOT_PLACE : room[place]);
   }
 }
 KERNEL(back_32, tsr_group_pass, TSR_GROUP_THREADS, 3) { back_tile<uint32_t>(a); }
@@ -457,8 +561,8 @@ struct page_sums {
 };
 
 static __device__ __forceinline__ void tell_base(const tsr_group_page &a, uint64_t page, const page_sums *sums) {
-  a.bases[2 * page] = sums->base;
-  a.bases[2 * page + 1] = sums->all;
+  a.values.bases[2 * page] = sums->base;
+  a.values.bases[2 * page + 1] = sums->all;
 }
 
 static __device__ __forceinline__ uint32_t lanes_before(uint32_t lanes) {
@@ -527,8 +631,50 @@ static __device__ __forceinline__ void clear_last(K *set) {
     set[at] = free_key<K>();
 }
 
-/* A page whose items a block has in hand all at once. */
+/* The values of a page are on their way into the block's memory, behind the set; each item's by the thread that has it. */
 template <class K>
+static __device__ __forceinline__ void fetch_page(const tsr_group_array &array, uint64_t begin, uint32_t items) {
+  char *room = (char *)group_room + TSR_GROUP_SET_BYTES(sizeof(K));
+  const char *from = (const char *)array.from + begin * array.bytes;
+#pragma unroll 1
+  for (uint32_t i = threadIdx.x; i < items; i += TSR_GROUP_THREADS)
+    if (array.bytes == sizeof(wide_key))
+      __pipeline_memcpy_async((wide_key *)room + i, (const wide_key *)from + i, sizeof(wide_key));
+    else
+      __pipeline_memcpy_async((uint32_t *)room + i, (const uint32_t *)from + i, sizeof(uint32_t));
+  __pipeline_commit();
+}
+
+/* Leaders write their values, and others combine theirs with these, in the memory of the set. */
+template <class K>
+static __device__ __forceinline__ void combine_in_hand(const tsr_group_page &a, const in_hand<K> &own,
+                                                       const page_sums &sums, uint32_t which) {
+  uint64_t *combined = (uint64_t *)group_room;
+  const tsr_aggregate made = made_of(a.values, which, (char *)group_room + TSR_GROUP_SET_BYTES(sizeof(K)));
+  __syncthreads();
+  EACH_ROW(r, own.leads) combined[own.at[r]] = tsr_aggregate_offer(&made, r * TSR_GROUP_THREADS + threadIdx.x);
+  __syncthreads();
+  EACH_ROW(r, own.there & ~own.leads)
+  combine_at(made, &combined[own.at[r]], tsr_aggregate_offer(&made, r * TSR_GROUP_THREADS + threadIdx.x));
+  __syncthreads();
+  for (uint32_t k = threadIdx.x; k < sums.all && sums.base + k < a.room; k += TSR_GROUP_THREADS)
+    tsr_aggregate_put(&made, sums.base + k, combined[k]);
+}
+
+/* The first array is on its way. */
+template <class K>
+static __device__ __forceinline__ void combine_all(const tsr_group_page &a, uint64_t begin, uint32_t items,
+                                                   const in_hand<K> &own, const page_sums &sums) {
+  for (uint32_t array = 0; array < a.values.array_count; array++) {
+    if (array) fetch_page<K>(a.values.array[array], begin, items);
+    __pipeline_wait_prior(0);
+    for (uint32_t which = 0; which < a.values.made_count; which++)
+      if (a.values.made[which].array == array) combine_in_hand(a, own, sums, which);
+  }
+}
+
+/* A page whose items a block has in hand all at once. */
+template <class K, bool HAS_VALUES>
 static __device__ __forceinline__ void make_page(const tsr_group_page &a) {
   __shared__ page_sums sums;
   K *set = (K *)group_room;
@@ -541,6 +687,7 @@ static __device__ __forceinline__ void make_page(const tsr_group_page &a) {
     return;
   }
   own.there = read_rows<K>(a, begin, end, own.key);
+  if (HAS_VALUES) fetch_page<K>(a.values.array[0], begin, (uint32_t)(end - begin));
   clear_last(set);
   if (!put_rows<K, true>(set, own.key, own.there, own.at)) *(volatile uint32_t *)&a.told->fails = 1;
   elect_leaders(set, &own);
@@ -548,22 +695,23 @@ static __device__ __forceinline__ void make_page(const tsr_group_page &a) {
     const uint64_t to = sums.base + number;
     if (a.keys && to < a.room) __stcs((K *)a.keys + to, unmix(own.key[r], a.seed));
   });
-  if (a.bases && threadIdx.x == 0) tell_base(a, blockIdx.x, &sums);
-  if (a.numbers) {
-    EACH_ROW(r, own.there) {
-      const uint32_t leads = a.bases && own.leads >> r & 1u ? TSR_GROUP_LEADS : 0;
-      __stcs(a.numbers + begin + r * TSR_GROUP_THREADS + threadIdx.x, leads | ((uint32_t)sums.base + own.at[r]));
+  if (a.wants_numbers) {
+    EACH_ROW(r, own.there)
+    __stcs(a.numbers + begin + r * TSR_GROUP_THREADS + threadIdx.x, (uint32_t)sums.base + own.at[r]);
+  }
+  if (a.counts) {
+    const uint32_t *counts = count_items(set, &own);
+    EACH_ROW(r, own.leads) {
+      const uint64_t to = sums.base + own.at[r];
+      if (to < a.room) __stcs(a.counts + to, (uint64_t)counts[own.at[r]]);
     }
   }
-  if (!a.counts) return;
-  const uint32_t *counts = count_items(set, &own);
-  EACH_ROW(r, own.leads) {
-    const uint64_t to = sums.base + own.at[r];
-    if (to < a.room) __stcs(a.counts + to, (uint64_t)counts[own.at[r]]);
-  }
+  if (HAS_VALUES) combine_all(a, begin, (uint32_t)(end - begin), own, sums);
 }
-KERNEL(page_32, tsr_group_page, TSR_GROUP_THREADS, 3) { make_page<uint32_t>(a); }
-KERNEL(page_64, tsr_group_page, TSR_GROUP_THREADS, 3) { make_page<wide_key>(a); }
+KERNEL(page_32, tsr_group_page, TSR_GROUP_THREADS, 3) { make_page<uint32_t, false>(a); }
+KERNEL(page_64, tsr_group_page, TSR_GROUP_THREADS, 3) { make_page<wide_key, false>(a); }
+KERNEL(merge_32, tsr_group_page, TSR_GROUP_THREADS, 3) { make_page<uint32_t, true>(a); }
+KERNEL(merge_64, tsr_group_page, TSR_GROUP_THREADS, 3) { make_page<wide_key, true>(a); }
 
 /* ---- The sample ------------------------------------------------------------------------------ */
 
@@ -663,7 +811,7 @@ static __device__ __forceinline__ void make_large(const tsr_group_page &a, uint3
   __syncthreads();
   each_slot<K>(set, [&](uint32_t at, K k) { own += at == page::SLOTS ? k == 0 : k != free_key<K>(); });
   uint32_t number = take_numbers(own, &sums, &a.told->found);
-  if (a.bases && threadIdx.x == 0) tell_base(a, which, &sums);
+  if (a.values.made_count && threadIdx.x == 0) tell_base(a, which, &sums);
   each_slot<K>(set, [&](uint32_t at, K k) {
     const bool is_key = at == page::SLOTS ? k == 0 : k != free_key<K>();
     const uint32_t all = __ballot_sync(~0u, is_key);
@@ -693,141 +841,49 @@ static __device__ __forceinline__ void make_large_pages(const tsr_group_page &a)
 KERNEL(large_32, tsr_group_page, TSR_GROUP_THREADS, 2) { make_large_pages<uint32_t>(a); }
 KERNEL(large_64, tsr_group_page, TSR_GROUP_THREADS, 2) { make_large_pages<wide_key>(a); }
 
-/* ---- Values ---------------------------------------------------------------------------------- */
+/* ---- Values of large pages ------------------------------------------------------------------- */
 
-/* A column of values goes the way that its keys went. */
-template <class K, class word>
-static __device__ __forceinline__ void move_tile(const tsr_group_pass &a) {
-  enum { ROUNDS = TSR_GROUP_TILE(sizeof(K)) / TSR_GROUP_THREADS, WARPS = TSR_GROUP_THREADS / 32 };
-  __shared__ uint64_t runs[TSR_GROUP_BINS];
-  word *room = (word *)group_room;
-  tile t;
-  if (a.told->fails || !find_tile<K>(a, &t)) return;
-  const uint32_t bins = 1u << a.bins_log2;
-  if (threadIdx.x < bins) runs[threadIdx.x] = a.runs[(uint64_t)blockIdx.x * bins + threadIdx.x];
-#pragma unroll
-  for (uint32_t r = 0; r < ROUNDS; r++) {
-    const uint32_t i = r * TSR_GROUP_THREADS + threadIdx.x;
-    if (i >= t.count) break;
-    const uint32_t place = __ldcs(a.places + t.begin + i);
-    const word value = __ldcs((const word *)a.from + t.begin + i);
-    if (place < TSR_GROUP_HOT_PLACE) room[place] = value;
-  }
+/* Some keys of a page that came in pieces, and all of its items: those whose numbers in the page are from `first` to before
+ * `first + keys`, which is where `base` is. */
+static __device__ __forceinline__ void combine_keys(const tsr_group_page &a, uint32_t page, uint64_t base,
+                                                    uint32_t keys, uint32_t which) {
+  uint64_t *combined = (uint64_t *)group_room;
+  const tsr_aggregate made = made_of(a.values, which, a.values.array[a.values.made[which].array].from);
+  const uint64_t end = end_of(a.pages, page);
+  for (uint32_t k = threadIdx.x; k < keys; k += TSR_GROUP_THREADS) combined[k] = 0;
   __syncthreads();
-  for (uint32_t bin = threadIdx.x / 32; bin < bins; bin += WARPS) {
-    const uint32_t first = (uint32_t)(runs[bin] >> 32) & 0xFFFFu, count = (uint32_t)(runs[bin] >> 48);
-    word *run = (word *)a.to + (uint32_t)runs[bin];
-    for (uint32_t k = threadIdx.x % 32; k < count; k += 32) run[k] = room[first + k];
-  }
-}
-template <class K>
-static __device__ __forceinline__ void move_any(const tsr_group_pass &a) {
-  if (a.column_bytes == sizeof(wide_key))
-    move_tile<K, wide_key>(a);
-  else
-    move_tile<K, uint32_t>(a);
-}
-KERNEL(move_32, tsr_group_pass, TSR_GROUP_THREADS, 3) { move_any<uint32_t>(a); }
-KERNEL(move_64, tsr_group_pass, TSR_GROUP_THREADS, 3) { move_any<wide_key>(a); }
-
-/* Column `which` of what is made of the values. */
-static __device__ __forceinline__ tsr_aggregate column_of(const tsr_group_combine &a, uint32_t which) {
-  const tsr_aggregate column = {a.values, a.combined[which], a.type, a.how[which]};
-  return column;
-}
-
-/* As tsr_aggregate_at, in the block's memory, which has no addition of 64 bits but a loop: the halves are added by
- * themselves, and who sees the lower one pass its end carries. */
-static __device__ __forceinline__ void combine_at(const tsr_aggregate &made, uint64_t *to, uint64_t offer) {
-  if (made.how == TSR_AGGREGATE_SUM && !tsr_aggregate_is_floating(made.type)) {
-    uint32_t *halves = (uint32_t *)to;
-    const uint32_t low = (uint32_t)offer, before = atomicAdd(&halves[0], low);
-    const uint32_t high = (uint32_t)(offer >> 32) + (before + low < low);
-    if (high) atomicAdd(&halves[1], high);
-  } else if (made.how == TSR_AGGREGATE_SUM || load(to) < offer) { /* the largest never falls */
-    tsr_aggregate_at(&made, to, offer);
-  }
-}
-
-/* Some keys of a page, and the items of these: those whose numbers in the page are from `first` to before `first + keys`.
- * Leaders write their values, and others combine theirs with these. A page that came in pieces has no leaders. */
-static __device__ __forceinline__ void combine_keys(const tsr_group_combine &a, uint64_t begin, uint64_t end,
-                                                    uint64_t base, uint32_t keys, uint32_t column) {
-  uint64_t *sums = (uint64_t *)group_room;
-  const tsr_aggregate made = column_of(a, column);
-  for (uint32_t k = threadIdx.x; k < keys; k += TSR_GROUP_THREADS) sums[k] = 0;
-  __syncthreads();
-  for (uint64_t i = begin + threadIdx.x; i < end; i += TSR_GROUP_THREADS) {
-    const uint32_t number = a.numbers[i], own = number - TSR_GROUP_LEADS - (uint32_t)base;
-    if (number & TSR_GROUP_LEADS && own < keys) sums[own] = tsr_aggregate_offer(&made, i);
-  }
-  __syncthreads();
-  for (uint64_t i = begin + threadIdx.x; i < end; i += TSR_GROUP_THREADS) {
-    const uint32_t number = a.numbers[i], own = number - (uint32_t)base;
-    if (!(number & TSR_GROUP_LEADS) && own < keys) combine_at(made, &sums[own], tsr_aggregate_offer(&made, i));
+  for (uint64_t i = a.pages.begins[page] + threadIdx.x; i < end; i += TSR_GROUP_THREADS) {
+    const uint32_t own = a.numbers[i] - (uint32_t)base;
+    if (own < keys) combine_at(made, &combined[own], tsr_aggregate_offer(&made, i));
   }
   __syncthreads();
   for (uint32_t k = threadIdx.x; k < keys; k += TSR_GROUP_THREADS)
-    if (base + k < a.room) tsr_aggregate_put(&made, base + k, sums[k]);
+    if (base + k < a.room) tsr_aggregate_put(&made, base + k, combined[k]);
   __syncthreads();
 }
 
-/* The frequent keys' sums were made by `gather`. */
-static __device__ __forceinline__ void put_hot_combined(const tsr_group_combine &a) {
+/* What frequent keys' values became in the first pass. */
+static __device__ __forceinline__ void put_hot_combined(const tsr_group_page &a) {
   const uint32_t hot = a.told->hot < a.room ? a.told->hot : (uint32_t)a.room;
-  for (uint32_t column = 0; column < a.count; column++) {
-    const tsr_aggregate made = column_of(a, column);
+  for (uint32_t which = 0; which < a.values.made_count; which++) {
+    const tsr_aggregate made = made_of(a.values, which, NULL);
     for (uint32_t id = threadIdx.x; id < hot; id += TSR_GROUP_THREADS)
-      tsr_aggregate_put(&made, id, a.hot_sums[column * TSR_GROUP_HOT + id]);
+      tsr_aggregate_put(&made, id, a.values.hot_sums[which * TSR_GROUP_HOT + id]);
   }
 }
 
 template <class K>
-static __device__ __forceinline__ void combine_page(const tsr_group_combine &a) {
+static __device__ __forceinline__ void combine_large_pages(const tsr_group_page &a) {
   enum { KEYS = TSR_GROUP_IN_HAND(sizeof(K)) };
-  const uint64_t page = blockIdx.x, begin = a.pages.begins[page], end = end_of(a.pages, page);
   if (a.told->fails) return;
-  if (page == 0) put_hot_combined(a);
-  if (begin == end) return;
-  const uint64_t base = a.bases[2 * page], keys = a.bases[2 * page + 1];
-  for (uint32_t first = 0; first < keys; first += KEYS)
-    for (uint32_t column = 0; column < a.count; column++)
-      combine_keys(a, begin, end, base + first, keys - first < KEYS ? (uint32_t)(keys - first) : (uint32_t)KEYS,
-                   column);
-}
-KERNEL(combine_32, tsr_group_combine, TSR_GROUP_THREADS, 3) { combine_page<uint32_t>(a); }
-KERNEL(combine_64, tsr_group_combine, TSR_GROUP_THREADS, 3) { combine_page<wide_key>(a); }
-
-/* The items of frequent keys. Lanes that all have one key combine their values first. */
-static __device__ __forceinline__ void gather_column(const tsr_group_combine &a, const tsr_aggregate &made,
-                                                     uint64_t *sums) {
-  const uint64_t stride = (uint64_t)gridDim.x * TSR_GROUP_THREADS;
-  for (uint64_t first = (uint64_t)blockIdx.x * TSR_GROUP_THREADS; first < a.n; first += stride) {
-    const uint64_t i = first + threadIdx.x;
-    const uint32_t place = i < a.n ? a.places[i] : 0;
-    const uint32_t id = place >= TSR_GROUP_HOT_PLACE ? place - TSR_GROUP_HOT_PLACE : NOT_HOT;
-    uint64_t offer = id == NOT_HOT ? 0 : tsr_aggregate_offer(&made, i);
-    if (__all_sync(~0u, id == __shfl_sync(~0u, id, 0))) {
-      if (id == NOT_HOT) continue;
-      for (uint32_t d = 16; d; d /= 2) offer = tsr_aggregate_of(&made, offer, __shfl_xor_sync(~0u, offer, d));
-      if (threadIdx.x % 32 == 0) combine_at(made, &sums[id], offer);
-    } else if (id != NOT_HOT) {
-      combine_at(made, &sums[id], offer);
-    }
+  if (blockIdx.x == 0) put_hot_combined(a);
+  for (uint32_t i = blockIdx.x; i < a.told->larges; i += gridDim.x) {
+    const uint64_t base = a.values.bases[2 * a.larges[i]], keys = a.values.bases[2 * a.larges[i] + 1];
+    for (uint64_t first = 0; first < keys; first += KEYS)
+      for (uint32_t which = 0; which < a.values.made_count; which++)
+        combine_keys(a, a.larges[i], base + first, keys - first < KEYS ? (uint32_t)(keys - first) : (uint32_t)KEYS,
+                     which);
   }
 }
-
-KERNEL(gather, tsr_group_combine, TSR_GROUP_THREADS, 3) {
-  __shared__ uint64_t sums[TSR_GROUP_HOT];
-  if (a.told->fails || !a.told->hot) return;
-  for (uint32_t column = 0; column < a.count; column++) {
-    const tsr_aggregate made = column_of(a, column);
-    sums[threadIdx.x] = 0;
-    __syncthreads();
-    gather_column(a, made, sums);
-    __syncthreads();
-    if (threadIdx.x < a.told->hot)
-      tsr_aggregate_at(&made, &a.hot_sums[column * TSR_GROUP_HOT + threadIdx.x], sums[threadIdx.x]);
-  }
-}
-static_assert(TSR_GROUP_HOT == TSR_GROUP_THREADS, "a thread has a frequent key");
+KERNEL(combine_32, tsr_group_page, TSR_GROUP_THREADS, 2) { combine_large_pages<uint32_t>(a); }
+KERNEL(combine_64, tsr_group_page, TSR_GROUP_THREADS, 2) { combine_large_pages<wide_key>(a); }

@@ -23,8 +23,8 @@ enum {
   TSR_GROUP_PAGE_BYTES = 1 << 15, /* of the first level of a page's set; at most half as many keys are expected */
   TSR_GROUP_LAST = 512,           /* keys of the last level */
   TSR_GROUP_LARGE_BLOCKS = 264,
-  TSR_GROUP_HOT_BLOCKS = 1056, /* two on each multiprocessor of a large GPU */
-  TSR_GROUP_HOT = 512,         /* the most frequent keys, which take another way, */
+  TSR_GROUP_VALUES = 16, /* arrays of values, and what is made of them */
+  TSR_GROUP_HOT = 512,   /* the most frequent keys, which take another way, */
   TSR_GROUP_HOT_SLOTS = 2 * TSR_GROUP_HOT,
   TSR_GROUP_HOT_LEAST = 4 /* ... and how often each must be in the sample */
 };
@@ -35,6 +35,7 @@ enum {
 #define TSR_GROUP_IN_HAND(key_bytes) (TSR_GROUP_EXPECTED(key_bytes) + TSR_GROUP_THREADS)
 /* Keys of all levels of a page's set, without the one that is not like the others. */
 #define TSR_GROUP_SLOTS(key_bytes) (TSR_GROUP_FIRST(key_bytes) + TSR_GROUP_FIRST(key_bytes) / 2 + TSR_GROUP_LAST)
+#define TSR_GROUP_SET_BYTES(key_bytes) (TSR_GROUP_SLOTS(key_bytes) * (key_bytes) + 16)
 
 /* Of keys of 32 and of 64 bits:
  * sample   which keys are frequent
@@ -43,12 +44,13 @@ enum {
  * count    how many keys of each bin there are
  * order    brings keys into the bins of a pass
  * sift     the same, of the first pass, but frequent keys are counted and go nowhere
- * page     the distinct keys of each page; those of too many items are listed
+ * carry    the same as order, with values
+ * cull     the same as sift, with values, which are combined for frequent keys
+ * page     the distinct keys of each page; pages of too many items are listed
+ * merge    the same, and what their values become
  * large    the distinct keys of the pages that were listed; and the frequent ones
  * back     numbers go back, from the order after a pass to the order before it
- * move     values go the way of their keys
- * combine  the values of each key become one, page by page
- * gather   the same for frequent keys */
+ * combine  what the values become in the pages that were listed; and those of frequent keys */
 #define TSR_GROUP_TILED .grid = {.threads = TSR_GROUP_THREADS, .block_items = 1}
 #define TSR_GROUP_STEPS(F)                                                                                             \
   F(begin, .fit = NULL)                                                                                                \
@@ -61,22 +63,22 @@ enum {
   F(order_64, TSR_GROUP_TILED, .fit = fit_tile)                                                                        \
   F(sift_32, TSR_GROUP_TILED, .fit = fit_tile)                                                                         \
   F(sift_64, TSR_GROUP_TILED, .fit = fit_tile)                                                                         \
+  F(carry_32, TSR_GROUP_TILED, .fit = fit_carried)                                                                     \
+  F(carry_64, TSR_GROUP_TILED, .fit = fit_carried)                                                                     \
+  F(cull_32, TSR_GROUP_TILED, .fit = fit_carried)                                                                      \
+  F(cull_64, TSR_GROUP_TILED, .fit = fit_carried)                                                                      \
   F(page_32, TSR_GROUP_TILED, .fit = fit_page)                                                                         \
   F(page_64, TSR_GROUP_TILED, .fit = fit_page)                                                                         \
+  F(merge_32, TSR_GROUP_TILED, .fit = fit_merged)                                                                      \
+  F(merge_64, TSR_GROUP_TILED, .fit = fit_merged)                                                                      \
   F(large_32, .grid = {.threads = TSR_GROUP_THREADS, .blocks = TSR_GROUP_LARGE_BLOCKS}, .fit = fit_large)              \
   F(large_64, .grid = {.threads = TSR_GROUP_THREADS, .blocks = TSR_GROUP_LARGE_BLOCKS}, .fit = fit_large)              \
   F(back_32, TSR_GROUP_TILED, .fit = fit_tile)                                                                         \
   F(back_64, TSR_GROUP_TILED, .fit = fit_tile)                                                                         \
-  F(move_32, TSR_GROUP_TILED, .fit = fit_column)                                                                       \
-  F(move_64, TSR_GROUP_TILED, .fit = fit_column)                                                                       \
-  F(combine_32, TSR_GROUP_TILED, .fit = fit_combined)                                                                  \
-  F(combine_64, TSR_GROUP_TILED, .fit = fit_combined)                                                                  \
-  F(gather, .grid = {.threads = TSR_GROUP_THREADS, .blocks_max = TSR_GROUP_HOT_BLOCKS})
+  F(combine_32, .grid = {.threads = TSR_GROUP_THREADS, .blocks = TSR_GROUP_LARGE_BLOCKS}, .fit = fit_combined)         \
+  F(combine_64, .grid = {.threads = TSR_GROUP_THREADS, .blocks = TSR_GROUP_LARGE_BLOCKS}, .fit = fit_combined)
 #define TSR_GROUP_ENUM(step, ...) TSR_GROUP_##step,
 enum { TSR_GROUP_STEPS(TSR_GROUP_ENUM) TSR_GROUP_STEP_COUNT };
-
-/* Added to the number of an item that leads its key's, in the order of pages, where values are to be combined. */
-#define TSR_GROUP_LEADS 0x80000000u
 
 /* What the device and the host tell each other. */
 typedef struct tsr_group_told {
@@ -109,6 +111,25 @@ typedef struct tsr_group_segments {
   uint32_t count;
 } tsr_group_segments;
 
+/* Values that go with their keys, and what is made of them. */
+typedef struct tsr_group_array {
+  const void *from; /* of a pass: in the order before it; page: in the order of pages */
+  void *to;         /* in the order after it */
+  uint32_t bytes;   /* of a value: 4 or 8 */
+} tsr_group_array;
+typedef struct tsr_group_made {
+  void *combined; /* of each distinct key; never written past the room of the page */
+  uint32_t array, type, how;
+} tsr_group_made;
+typedef struct tsr_group_values {
+  uint32_t array_count, made_count;
+  uint32_t widest;    /* the most bytes of a value */
+  uint64_t *hot_sums; /* TSR_GROUP_HOT for each that is made; zero before the first pass */
+  uint64_t *bases;    /* of each page that is listed: the number of its first key, and how many it has */
+  tsr_group_array array[TSR_GROUP_VALUES];
+  tsr_group_made made[TSR_GROUP_VALUES];
+} tsr_group_values;
+
 /* A pass: from segments, which are the bins of the pass before, to bins. */
 typedef struct tsr_group_pass {
   uint64_t n; /* begin: bins + 1; tiles: segments; others: items, if there is one segment */
@@ -116,18 +137,18 @@ typedef struct tsr_group_pass {
   const void *from; /* keys; of the first pass they are not mixed; back: numbers in the order after the pass */
   void *to;         /* mixed keys; back: numbers in the order before it */
   tsr_group_segments segments;
-  uint64_t *bin_begins;  /* bins of all segments + 1; count: how many keys; then their prefix sum */
-  uint32_t *cursors;     /* of each bin: where its next key goes; then where it ends */
-  uint64_t *runs;        /* of each tile and bin: the tile's run (TSR_GROUP_RUN); NULL: nobody wants to know */
-  uint16_t *places;      /* of each item, its place in the tile in the order of bins */
-  uint32_t column_bytes; /* move: 4 or 8; from and to are values */
+  uint64_t *bin_begins; /* bins of all segments + 1; count: how many keys; then their prefix sum */
+  uint32_t *cursors;    /* of each bin: where its next key goes; then where it ends */
+  uint64_t *runs;       /* of each tile and bin: the tile's run (TSR_GROUP_RUN); NULL: nobody wants to know */
+  uint16_t *places;     /* of each item, its place in the tile in the order of bins */
   tsr_group_told *told;
   tsr_group_hot hot;         /* keys NULL: there are none, or they were taken out before */
-  uint32_t room;             /* begin: of each bin, 0: bin_begins are known; tiles, move: items of a tile */
+  uint32_t room;             /* begin: of each bin, 0: bin_begins are known; tiles: items of a tile */
   uint16_t shift, bins_log2; /* a mixed key's bin: these bits of it */
+  tsr_group_values values;   /* carry */
 } tsr_group_pass;
 
-/* sample, page, large */
+/* sample, page, large, combine */
 typedef struct tsr_group_page {
   uint64_t n; /* items, if there is one page */
   uint64_t seed;
@@ -135,33 +156,16 @@ typedef struct tsr_group_page {
   tsr_group_segments pages;
   void *keys;        /* each once */
   uint64_t *counts;  /* NULL: nobody wants to know */
-  uint32_t *numbers; /* of items, in the order of pages; the same */
+  uint32_t *numbers; /* of items, in the order of pages; of pages that are listed also if values are combined */
   uint64_t room;     /* of keys and counts, which are never written past it */
   uint32_t *larges;  /* which pages are listed */
   tsr_group_told *told;
   tsr_group_hot hot;
-  uint64_t *bases;    /* of each page: the number of its first key, and how many it has; NULL: nobody wants to know */
-  uint32_t is_first;  /* keys are not mixed yet */
+  tsr_group_values values;
+  uint16_t is_first; /* keys are not mixed yet */
+  uint16_t wants_numbers;
   uint32_t key_bytes; /* for the host */
 } tsr_group_page;
-
-enum { TSR_GROUP_COMBINED = 4 };
-
-/* combine, gather: what becomes of one column of values. */
-typedef struct tsr_group_combine {
-  uint64_t n; /* items, if there is one page */
-  tsr_group_segments pages;
-  const uint64_t *bases;
-  const uint32_t *numbers; /* combine: of items, in the order of pages */
-  const uint16_t *places;  /* gather: of items, in the caller's order */
-  const void *values;      /* in the same order */
-  uint64_t room;           /* of each combined column, which is never written past it */
-  tsr_group_told *told;
-  uint32_t type, count, key_bytes; /* TSR_VALUES_; columns that are made */
-  uint32_t how[TSR_GROUP_COMBINED];
-  void *combined[TSR_GROUP_COMBINED];
-  uint64_t *hot_sums; /* TSR_GROUP_HOT for each column; zero before `gather` */
-} tsr_group_combine;
 
 TSR_STEPS(tsr_group_steps)
 

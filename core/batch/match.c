@@ -108,6 +108,30 @@ static bool look_page(const tsr_match *m, uint64_t right_begin, uint64_t begin, 
   return true;
 }
 
+/* The matches of a left pair; *match: where the first one is. */
+static uint64_t matches_of(const tsr_match *m, page_groups *g, uint64_t right_begin, uint64_t p, uint64_t *match) {
+  const uint64_t key = tsr_match_number(&m->left_keys, p);
+  const uint32_t e = group_of(g, key, false), is_there = e != TSR_MATCH_NONE;
+  const uint32_t first = is_there && e && m->index.grouped ? g->ends[e - 1] : 0;
+  *match = is_there ? right_begin + first : TSR_MATCH_NONE;
+  return is_there ? g->ends[e] - first : 0;
+}
+
+/* All rows of a page get their places at once. */
+static void meet_page(const tsr_match *m, uint64_t right_begin, uint64_t begin, uint64_t end, page_groups *g) {
+  uint64_t rows = 0, match;
+  for (uint64_t p = begin; p < end; p++)
+    if (tsr_match_number(&m->left_keys, p) < g->vacant)
+      rows += tsr_match_rows_of(m, matches_of(m, g, right_begin, p, &match));
+  uint64_t r = __atomic_fetch_add(m->matches.total, rows, __ATOMIC_RELAXED);
+  for (uint64_t p = begin; p < end; p++) {
+    const uint64_t key = tsr_match_number(&m->left_keys, p);
+    if (key >= g->vacant) continue;
+    const uint64_t last = r + tsr_match_rows_of(m, matches_of(m, g, right_begin, p, &match));
+    for (; r < last; r++, match += match != TSR_MATCH_NONE) tsr_match_meet_row(m, r, p, key, match);
+  }
+}
+
 static bool match_page(const tsr_match *m, uint64_t page, page_groups *g) {
   const uint64_t *left = m->pages.begins[0] + page, *right = m->pages.begins[1] + page;
   if (left[1] - left[0] > TSR_MATCH_PAGE_ITEMS || right[1] - right[0] > TSR_MATCH_PAGE_ITEMS) return false;
@@ -116,7 +140,9 @@ static bool match_page(const tsr_match *m, uint64_t page, page_groups *g) {
   for (uint32_t e = 0; e < GROUPS; e++) g->keys[e] = g->none;
   if (!group_page(m, right[0], right[1], g)) return false;
   if (m->index.grouped) place_page(m, right[0], right[1], g);
-  return look_page(m, right[0], left[0], left[1], g);
+  if (!m->out.room) return look_page(m, right[0], left[0], left[1], g);
+  meet_page(m, right[0], left[0], left[1], g);
+  return true;
 }
 
 static void pages_range(const tsr_cpu_table *table, const void *argument, uint64_t begin, uint64_t end) {
@@ -129,6 +155,8 @@ static void pages_range(const tsr_cpu_table *table, const void *argument, uint64
     if (!match_page(m, page, &g)) __atomic_store_n(m->pages.gave_up, 1, __ATOMIC_RELAXED);
 }
 #define wide_pages_range pages_range
+#define meet_range pages_range
+#define wide_meet_range pages_range
 
 /* ---- As data --------------------------------------------------------------------------------- */
 

@@ -212,9 +212,88 @@ static __device__ __forceinline__ uint64_t look_left(const tsr_match &a, const p
   return rows;
 }
 
+/* The rows of the left pairs of a warp, one pair per lane: where they begin among all rows, and where the next ones do. */
+template <class K>
+static __device__ __forceinline__ uint64_t write_rows(const tsr_match &a, uint64_t begin, uint64_t pair, K key,
+                                                      uint32_t rows, uint64_t match) {
+  const uint32_t lane = threadIdx.x % 32;
+  if (__all_sync(ALL_LANES, rows <= 1)) {
+    const uint32_t all = __ballot_sync(ALL_LANES, rows);
+    if (rows) tsr_match_meet_row(&a, begin + __popc(all & ((1u << lane) - 1)), pair, key, match);
+    return begin + __popc(all);
+  }
+  uint32_t end = rows;
+#pragma unroll
+  for (uint32_t d = 1; d < 32; d *= 2) {
+    const uint32_t before = __shfl_up_sync(ALL_LANES, end, d);
+    if (lane >= d) end += before;
+  }
+  const uint32_t all = __shfl_sync(ALL_LANES, end, 31);
+  for (uint32_t first = 0; first < all; first += 32) {
+    const uint32_t r = first + lane;
+    uint32_t owner = 0; /* the first lane that ends behind the row */
+#pragma unroll
+    for (uint32_t d = 16; d; d /= 2)
+      if (__shfl_sync(ALL_LANES, end, owner + d - 1) <= r) owner += d;
+    const uint64_t own_match = __shfl_sync(ALL_LANES, match, owner), own_pair = __shfl_sync(ALL_LANES, pair, owner);
+    const uint32_t own_begin = __shfl_sync(ALL_LANES, end - rows, owner);
+    const K own_key = __shfl_sync(ALL_LANES, key, owner);
+    if (r < all)
+      tsr_match_meet_row(&a, begin + r, own_pair, own_key,
+                         own_match == TSR_MATCH_NONE ? own_match : own_match + (r - own_begin));
+  }
+  return begin + all;
+}
+
+/* The block's rows of a batch of left pairs get their places by one atomic. Returns where those of this thread's warp
+ * begin. */
+static __device__ __forceinline__ uint64_t take_places(const tsr_match &a, uint32_t rows) {
+  __shared__ uint32_t of_warp[TSR_MATCH_THREADS / 32];
+  __shared__ uint64_t base;
+  const uint32_t warp = threadIdx.x / 32, all = __reduce_add_sync(ALL_LANES, rows);
+  __syncthreads();
+  if (threadIdx.x % 32 == 0) of_warp[warp] = all;
+  __syncthreads();
+  uint32_t before = 0, total = 0;
+#pragma unroll
+  for (uint32_t w = 0; w < TSR_MATCH_THREADS / 32; w++) {
+    before += w < warp ? of_warp[w] : 0;
+    total += of_warp[w];
+  }
+  if (threadIdx.x == 0) base = total ? atomicAdd((unsigned long long *)a.matches.total, (unsigned long long)total) : 0;
+  __syncthreads();
+  return base + before;
+}
+
+/* Looks up the left pairs from `left` on, and writes their rows; `begin` is the first right pair of the page. */
+template <class K>
+static __device__ __forceinline__ void meet_left(const tsr_match &a, const page_groups<K> &g, uint64_t begin,
+                                                 uint64_t left, uint64_t left_end, bool counts) {
+  for (uint64_t row = left; row < left_end; row += BATCH * TSR_MATCH_THREADS) {
+    K key[BATCH];
+    uint32_t rows[BATCH], match[BATCH], all = 0;
+    next_keys(a.left_keys, row, left_end, key);
+#pragma unroll
+    for (uint32_t r = 0; r < BATCH; r++) {
+      rows[r] = 0;
+      match[r] = TSR_MATCH_NONE;
+      if (key[r] >= set_free<K>() - 1) continue;
+      const uint32_t e = group_of(g, key[r], false), is_there = e != TSR_MATCH_NONE;
+      const uint32_t first = is_there && e && a.index.grouped ? half_of(g.ends, e - 1) : 0;
+      if (is_there) match[r] = (uint32_t)begin + first;
+      rows[r] = (uint32_t)tsr_match_rows_of(&a, is_there && counts ? half_of(g.ends, e) - first : is_there);
+      all += rows[r];
+    }
+    uint64_t next = take_places(a, all);
+#pragma unroll
+    for (uint32_t r = 0; r < BATCH; r++)
+      next = write_rows<K>(a, next, row + r * TSR_MATCH_THREADS + threadIdx.x, key[r], rows[r], match[r]);
+  }
+}
+
 /* The right pairs of a page become groups, and its left pairs look their keys up there. If a thread finds no room for a
  * key, the whole call takes another way (gave_up). No thread leaves early, because all meet again at each step. */
-template <class K>
+template <class K, bool WRITES>
 static __device__ __forceinline__ void match_page(const tsr_match &a) {
   page_groups<K> g;
   g.keys = (K *)match_memory;
@@ -237,9 +316,13 @@ static __device__ __forceinline__ void match_page(const tsr_match &a) {
     place_right(a, g, begin, end);
     __syncthreads();
   }
-  const uint64_t rows = look_left(a, g, begin, left, left_end, counts, &fails);
+  uint64_t rows = 0;
+  if (WRITES)
+    meet_left(a, g, begin, left, left_end, counts);
+  else
+    rows = look_left(a, g, begin, left, left_end, counts, &fails);
   if (fails) *a.pages.gave_up = 1;
-  add_rows(a, rows);
+  if (!WRITES) add_rows(a, rows);
 }
 
 /* Below sm_90 ptxas aims at 32 registers by itself, and spills. Shared memory allows two blocks per multiprocessor
@@ -249,8 +332,14 @@ static __device__ __forceinline__ void match_page(const tsr_match &a) {
 #else
 #define PAGE_BOUNDS __launch_bounds__(TSR_MATCH_THREADS)
 #endif
-TSR_STEP_KERNEL(tsr_match_pages_kernel, tsr_match, PAGE_BOUNDS) { match_page<uint32_t>(a); }
-TSR_STEP_KERNEL(tsr_match_wide_pages_kernel, tsr_match, PAGE_BOUNDS) { match_page<uint64_t>(a); }
+TSR_STEP_KERNEL(tsr_match_pages_kernel, tsr_match, PAGE_BOUNDS) { match_page<uint32_t, false>(a); }
+TSR_STEP_KERNEL(tsr_match_wide_pages_kernel, tsr_match, PAGE_BOUNDS) { match_page<uint64_t, false>(a); }
+TSR_STEP_KERNEL(tsr_match_meet_kernel, tsr_match, __launch_bounds__(TSR_MATCH_THREADS, 2)) {
+  match_page<uint32_t, true>(a);
+}
+TSR_STEP_KERNEL(tsr_match_wide_meet_kernel, tsr_match, __launch_bounds__(TSR_MATCH_THREADS, 2)) {
+  match_page<uint64_t, true>(a);
+}
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 

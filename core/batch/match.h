@@ -22,6 +22,7 @@
  * stray    looks for pairs that are in no page
  * bounds   where each page's pairs begin
  * pages, wide_pages   matches page by page, for keys of 32 and of 64 bits
+ * meet, wide_meet     rows page by page, written as they are found
  * rows     writes rows
  * fold     combines right values, row by row
  * mark     which left pairs have a row; emit writes these, with their combined values
@@ -38,6 +39,8 @@
   ITEM(bounds)                                                                                                         \
   OWN(pages, .grid = {.threads = TSR_MATCH_THREADS, .block_items = 1}, .fit = fit_index)                               \
   OWN(wide_pages, .grid = {.threads = TSR_MATCH_THREADS, .block_items = 1}, .fit = fit_index)                          \
+  OWN(meet, .grid = {.threads = TSR_MATCH_THREADS, .block_items = 1}, .fit = fit_index)                                \
+  OWN(wide_meet, .grid = {.threads = TSR_MATCH_THREADS, .block_items = 1}, .fit = fit_index)                           \
   OWN(rows, .grid = {.block_items = TSR_MATCH_ROWS})                                                                   \
   ITEM(fold)                                                                                                           \
   ITEM(mark)                                                                                                           \
@@ -100,16 +103,17 @@ typedef struct tsr_match_pages {
   uint32_t *gave_up; /* 1: a pair is in no page, or a page has too many pairs or keys: the results are void */
 } tsr_match_pages;
 
-/* Out of look, found, alone and pages. sketch: total: how many bits were set. */
+/* Out of look, found, alone, pages and meet. sketch: total: how many bits were set. */
 typedef struct tsr_match_found {
-  uint64_t *total;  /* of all rows; added to, where begins is NULL */
+  uint64_t *total;  /* of all rows; added to, where begins is NULL; meet: where the next rows go */
   uint64_t *begins; /* lefts + 1: rows; summed up, where they begin; NULL: only the total is wanted */
   uint32_t *firsts; /* lefts: the first match, or TSR_MATCH_NONE */
 } tsr_match_found;
 
-/* Out of rows and emit; NULL: not wanted. */
+/* Out of meet, rows and emit; NULL: not wanted. */
 typedef struct tsr_match_out {
   void *keys, *left, *right;
+  uint64_t room;    /* meet: no row is written past it */
   uint64_t missing; /* the right value of a row without a match */
 } tsr_match_out;
 
@@ -257,15 +261,19 @@ TSR_STEP_FUNCTION void tsr_match_place_item(const tsr_match *m, uint64_t i) {
 
 /* ---- Matches --------------------------------------------------------------------------------- */
 
+/* How many rows a left pair has. */
+TSR_STEP_FUNCTION uint64_t tsr_match_rows_of(const tsr_match *m, uint64_t matches) {
+  return m->want.rows == TSR_ROWS_EACH      ? matches
+         : m->want.rows == TSR_ROWS_OUTER   ? matches + (matches == 0)
+         : m->want.rows == TSR_ROWS_PRESENT ? matches != 0
+         : m->want.rows == TSR_ROWS_ABSENT  ? matches == 0
+                                            : 1;
+}
+
 /* Notes the matches of left pair p, and returns its rows. leads: 0 if its key has another pair for these. */
 TSR_STEP_FUNCTION uint64_t tsr_match_tell(const tsr_match *m, uint64_t p, uint32_t first, uint64_t matches,
                                           uint32_t leads) {
-  uint64_t rows = m->want.rows == TSR_ROWS_EACH      ? matches
-                  : m->want.rows == TSR_ROWS_OUTER   ? matches + (matches == 0)
-                  : m->want.rows == TSR_ROWS_PRESENT ? matches != 0
-                  : m->want.rows == TSR_ROWS_ABSENT  ? matches == 0
-                                                     : 1;
-  if (!leads) rows = 0;
+  const uint64_t rows = leads ? tsr_match_rows_of(m, matches) : 0;
   if (m->matches.begins) {
     m->matches.begins[p] = rows;
     m->matches.firsts[p] = matches ? first : TSR_MATCH_NONE;
@@ -354,10 +362,25 @@ TSR_STEP_FUNCTION uint64_t tsr_match_right(const tsr_match *m, uint64_t r, uint6
   return tsr_match_number(&m->right_values, first + (r - m->matches.begins[p]));
 }
 
-TSR_STEP_FUNCTION void tsr_match_row(const tsr_match *m, uint64_t r, uint64_t p) {
-  if (m->out.keys) tsr_match_put(m->out.keys, r, m->bytes.key, tsr_match_number(&m->left_keys, p));
+TSR_STEP_FUNCTION void tsr_match_put_row(const tsr_match *m, uint64_t r, uint64_t p, uint64_t key, uint64_t right) {
+  if (m->out.keys) tsr_match_put(m->out.keys, r, m->bytes.key, key);
   if (m->out.left) tsr_match_put(m->out.left, r, m->bytes.left, tsr_match_number(&m->left_values, p));
-  if (m->out.right) tsr_match_put(m->out.right, r, m->bytes.right, tsr_match_right(m, r, p));
+  if (m->out.right) tsr_match_put(m->out.right, r, m->bytes.right, right);
+}
+
+TSR_STEP_FUNCTION void tsr_match_row(const tsr_match *m, uint64_t r, uint64_t p) {
+  tsr_match_put_row(m, r, p, m->out.keys ? tsr_match_number(&m->left_keys, p) : 0,
+                    m->out.right ? tsr_match_right(m, r, p) : 0);
+}
+
+/* meet: row r, of left pair p: its match `match`, a place among the grouped values; TSR_MATCH_NONE: it has none. */
+TSR_STEP_FUNCTION void tsr_match_meet_row(const tsr_match *m, uint64_t r, uint64_t p, uint64_t key, uint64_t match) {
+  const tsr_numbers grouped = {m->index.grouped, m->bytes.right, m->bytes.right};
+  if (r >= m->out.room) return;
+  tsr_match_put_row(m, r, p, key,
+                    !m->out.right             ? 0
+                    : match == TSR_MATCH_NONE ? m->out.missing
+                                              : tsr_match_number(&grouped, match));
 }
 
 /* ---- Aggregates ------------------------------------------------------------------------------ */

@@ -376,7 +376,7 @@ extern "C" __global__ void tsr_pages_answer_kernel(const __grid_constant__ tsr_a
   if (a.results) a.results[place] = (uint8_t)result;
   if (result != TSR_RESULT_NOT_PLACED) return;
   if (a.unplaced_keys) ((io_key *)a.unplaced_keys)[place] = ((const io_key *)a.bulk.keys)[i];
-  io_put_payload(a.unplaced_values, place, io_payload_at(a.bulk.unplaced_values, i, 1));
+  io_put_payload(a.unplaced_values, place, io_payload_at(a.bulk.unplaced_values, i, a.unplaced_values != NULL));
 }
 
 #endif

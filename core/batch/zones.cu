@@ -85,6 +85,6 @@ KERNEL(tell, 3) {
         if (result != TSR_RESULT_NOT_PLACED) return;
         const uint32_t number = runs.shift[runs_bin_at(&a.runs, &runs, place)] + place;
         if (a.bulk.unplaced_keys) ((io_key *)a.bulk.unplaced_keys)[i] = ((const io_key *)a.keys)[number];
-        io_put_payload(a.bulk.unplaced_values, i, io_payload_at(a.values, number, 1));
+        io_put_payload(a.bulk.unplaced_values, i, io_payload_at(a.values, number, a.bulk.unplaced_values != NULL));
       });
 }

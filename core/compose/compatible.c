@@ -46,6 +46,7 @@
     "a value is stored apart from its slot, and a find could come before it is written", "use phased, or value_bits")  \
   R(BUCKETS, VALUE_BYTES, NOT_BUILT, "buckets hold values of value_bits", "use inline, or value_bits")                 \
   R(DEVICE_BYTES, VALUE_BYTES, NOT_BUILT, "rows are in no page that could travel", "remove one")                       \
+  R(DEVICES, LONG_ROWS, NOT_BUILT, "at most 256 bytes per value are dealt to several devices", "use device")           \
   R(VALUE_BITS, NO_VALUES, MEANING, "a set has no values", "remove the line")                                          \
   R(NARROW, NO_COUNTER, NOT_BUILT, "only counts are narrower than 32 bits", "use 32 or 64")                            \
   R(POLICY, COUNTER, MEANING, "a counter adds up what it counts, and has no such policy", "remove the line")           \
@@ -61,8 +62,6 @@
   R(GROWTH, CACHE, MEANING, "a cache gives up pairs and stays as large as it is", "use growth = none")                 \
   R(PROMISE, CACHE, ONCE, "a key may come again when it was given up", "use replace or first")                         \
   R(NUMBERS, CACHE, NOT_BUILT, "values of a cache are not combined", "use replace or first")                           \
-  R(VALUE_BYTES, CACHE, NOT_BUILT, "the values of a cache are in its slots",                                           \
-    "use value_bits, or kind = index and arrays of your own")                                                          \
   R(MIXED, CACHE, NOT_BUILT, "a find could come between the swap of a score and that of its pair", "use phased")       \
   R(DEVICES, CACHE, NOT_BUILT, "a cache is on one device", "use device")                                               \
   R(DEVICE_BYTES, CACHE, NOT_BUILT, "a cache is on the device, all of it", "remove the line")                          \
@@ -198,6 +197,8 @@
   R(CALL_GROUP, INDEX, NOT_BUILT, "the free numbers are on one device", "number the keys in one process")              \
   R(CALL_GROUP, WIDE_KEYS, NOT_BUILT, "keys of at most 64 bits are dealt to several devices",                          \
     "make a table in each process")                                                                                    \
+  R(CALL_GROUP, LONG_ROWS, NOT_BUILT, "at most 256 bytes per value are dealt to several devices",                      \
+    "make a table in each process")                                                                                    \
   R(CALL_GROUP, SEVERAL_DEVICES, NOT_BUILT, "each process of a group has one device", "name one")                      \
   R(CALL_GROUP, INDEPENDENT, NOT_BUILT, "pairs of a group are dealt by their keys", "use split = hash")                \
   R(CALL_GROUP, REPLICATED, NOT_BUILT, "pairs of a group are dealt by their keys", "use split = hash")                 \
@@ -215,6 +216,7 @@
   R(KERNEL_INSERTS, REPLACES_LATE, NOT_BUILT, "a kernel could write a row that another one has not named yet",         \
     "use a layout that stores pairs whole, or duplicates = first")                                                     \
   R(KERNEL_INSERTS, INDEX, NOT_BUILT, "a single insert takes no number", "use tsr_number")                             \
+  R(KERNEL_INSERTS, LONG_ROWS, NOT_BUILT, "one thread writes a row, of at most 256 bytes", "use tsr_insert")           \
   R(KERNEL_INSERTS, CACHE, NOT_BUILT, "a single insert gives up no pair", "use tsr_insert")                            \
   R(KERNEL_ERASES, INDEX, NOT_BUILT, "the number would not come back", "use tsr_erase")
 

@@ -36,6 +36,7 @@ extern "C" {
   F(VALUE_BITS, "table", "value_bits", 0, "value_bits")                                                                \
   F(NARROW, "table", "value_bits", 0, "value_bits = 8 or 16")                                                          \
   F(VALUE_BYTES, "table", "value_bytes", 0, "value_bytes")                                                             \
+  F(LONG_ROWS, "table", "value_bytes", 0, "value_bytes above 256")                                                     \
   F(POLICY, "table", "duplicates", 0, "duplicates")                                                                    \
   F(COMBINES, "table", "duplicates", 0, "duplicates = replace, add, min or max")                                       \
   F(NUMBERS, "table", "duplicates", 0, "duplicates = add, min or max")                                                 \

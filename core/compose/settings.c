@@ -58,10 +58,10 @@ enum { ROW_WORD_BYTES = 24 };
     "Width of a value in bits. A map or multimap needs 32 or 64 here, or value_bytes. A counter takes any of the "     \
     "four: its counts stop at the largest number, and counts of 8 and 16 bits take 32 bits of memory.",                \
     ROW_NUMBER, ROW(value_bits), 8, 64)                                                                                \
-  R("value_bytes", "16 .. 256", "",                                                                                    \
-    "Size of a value in bytes (a multiple of 4), in place of value_bits. Values are stored in a separate array; the "  \
-    "slot holds an index into it.",                                                                                    \
-    ROW_NUMBER, ROW(value_bytes), 16, 256)                                                                             \
+  R("value_bytes", "16 .. 4096", "",                                                                                   \
+    "Size of a value in bytes (a multiple of 4, and above 256 of 16), in place of value_bits. Values are stored in "   \
+    "a separate array; the slot holds an index into it.",                                                              \
+    ROW_NUMBER, ROW(value_bytes), 16, 4096)                                                                            \
   R("capacity", "1 .. 2^40", "", "Pairs to hold. `run` derives it from the input when it is missing.", ROW_NUMBER,     \
     ROW(capacity), 1, TSR_CAPACITY_MAX)                                                                                \
   R("layout", "a layout", NULL, "How a bucket stores its pairs in memory; `tessera list layout`.", ROW_PART,           \
@@ -493,10 +493,17 @@ static tsr_status check_complete(const tsr_spec *spec, const tsr_settings *read,
   return TSR_OK;
 }
 
+/* Whether --set chose what the file's entries about it are not about: they do not count. key: of [table]. */
+static bool is_replaced(const tsr_spec *spec, const char *key) {
+  const tsr_spec_entry *entry = tsr_spec_find(spec, "table", key);
+  return entry && !entry->file;
+}
+
 /* A section belongs to [table] or to the role of a chosen part. */
 static tsr_status check_sections(const tsr_spec *spec, const tsr_settings *settings, tsr_error *error) {
   const bool is_wanted[OWN_SECTIONS] = {true, settings->sharing.devices.count != 0, settings->kind == TSR_KIND_FILTER,
                                         settings->values.kind == TSR_VALUES_BUCKETS};
+  static const char *const keys[OWN_SECTIONS] = {"kind", "devices", "kind", "values"};
   static const char *const reasons[OWN_SECTIONS] = {"", "[table] names no devices; name them, or remove it",
                                                     "[table] has another kind than filter; remove it",
                                                     "[table] does not say values = buckets; add that, or remove it"};
@@ -504,6 +511,7 @@ static tsr_status check_sections(const tsr_spec *spec, const tsr_settings *setti
     const tsr_spec_section *section = tsr_spec_section_at(spec, i);
     const size_t at = section_number(section->name);
     char where[512] = "";
+    if (section->file && is_replaced(spec, at < OWN_SECTIONS ? keys[at] : section->name)) continue;
     section_where(spec, section, where, sizeof where);
     if (at < OWN_SECTIONS && !is_wanted[at]) return tsr_fail(error, TSR_BAD_SPEC, "%s: %s", where, reasons[at]);
     if (at >= OWN_SECTIONS && !settings->part[at - OWN_SECTIONS])
@@ -563,6 +571,7 @@ static void find_traits_of_kind(const tsr_spec *spec, const tsr_settings *read, 
   has[TSR_HAS_VALUE_BITS] = read->value_bits != 0;
   has[TSR_HAS_NARROW] = read->value_bits && read->value_bits < 32;
   has[TSR_HAS_VALUE_BYTES] = read->value_bytes != 0;
+  has[TSR_HAS_LONG_ROWS] = read->value_bytes > TSR_SHORT_ROW;
   has[TSR_HAS_REPLACES_LATE] = read->value_bytes && policy == TSR_DUPLICATES_REPLACE; /* unless the layout is whole */
   has[TSR_HAS_OVERFLOW] = is_written(spec, "table", "overflow");
   has[TSR_HAS_SATURATES] = read->policy.overflow == TSR_OVERFLOW_SATURATE;
@@ -608,10 +617,14 @@ static void find_traits(const tsr_spec *spec, const tsr_settings *read, tsr_trai
  * in them. To parts and walk such a table is one of 32-bit values, the rows' numbers. */
 static tsr_status make_wide(const tsr_spec *spec, tsr_settings *read, tsr_error *error) {
   if (!read->value_bytes) return TSR_OK;
+  if (read->value_bytes > TSR_SHORT_ROW && read->value_bytes % 16)
+    return bad_entry(tsr_spec_find(spec, "table", "value_bytes"), error,
+                     "must be a multiple of 16, as it is above 256: rows are copied 16 bytes at a time");
   if (read->value_bytes % 4)
     return bad_entry(tsr_spec_find(spec, "table", "value_bytes"), error,
                      "must be a multiple of 4, as rows are copied word by word; multiples of 16 are fastest");
   read->value_bits = 32;
+  if (read->kind == TSR_KIND_CACHE) return TSR_OK; /* the slot gets the number of another row, with its score */
   read->policy.replaces_rows = read->policy.duplicates == TSR_DUPLICATES_REPLACE;
   if (read->policy.replaces_rows)
     read->policy.duplicates = TSR_DUPLICATES_FIRST; /* the slot's row stays, and gets another value */
@@ -632,7 +645,7 @@ static tsr_status make_kind(const tsr_spec *spec, tsr_settings *read, tsr_error 
   if (has_values && !read->value_bits)
     return tsr_fail(error, TSR_BAD_SPEC, "%s: [table] kind = %s needs value_bits = %s32 | 64%s", tsr_spec_name(spec),
                     tsr_settings_word("kind", read->kind), counts ? "8 | 16 | " : "",
-                    counts ? "" : ", or value_bytes = 16 .. 256");
+                    counts ? "" : ", or value_bytes = 16 .. 4096");
   if (read->kind == TSR_KIND_MULTISET || read->kind == TSR_KIND_MULTIMAP)
     /* to the walk keys with buckets of values are a set */
     read->policy.duplicates = read->values.kind == TSR_VALUES_BUCKETS ? TSR_DUPLICATES_FIRST : TSR_DUPLICATES_KEEP;
@@ -747,7 +760,7 @@ tsr_status tsr_settings_read_part(const tsr_spec *spec, const tsr_plugin *plugin
     if (strcmp(entry->section, section) != 0) continue;
     size_t at = 0;
     while (at < count && strcmp(entry->key, names[at]) != 0) at++;
-    if (at == count) status = unknown_key(entry, names, count, error);
+    if (at == count && !(entry->file && is_replaced(spec, section))) status = unknown_key(entry, names, count, error);
   }
   free(names);
   return status;

@@ -17,6 +17,7 @@ extern "C" {
 
 enum { TSR_BACKEND_AUTO, TSR_BACKEND_CUDA, TSR_BACKEND_CPU };
 #define TSR_CAPACITY_MAX (1ull << 40) /* pairs */
+enum { TSR_SHORT_ROW = 256 };         /* bytes of a value */
 #define TSR_PAGE_BATCH_AUTO UINT64_MAX
 #define TSR_CHUNK_AUTO TSR_PAGE_BATCH_AUTO
 /* Three pages of this size fit the shared memory of an H200's multiprocessor, each with its locks. */

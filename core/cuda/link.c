@@ -6,6 +6,9 @@
 #include "core/cuda/link.h"
 
 #include <dlfcn.h>
+#ifndef TSR_PTHREADS
+#include <omp.h>
+#endif
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -378,13 +381,67 @@ static const tsr_kernel_info *find_kernel(const tsr_link *link, const char *name
   return kernel;
 }
 
+/* The next variant of a kernel, linked by a thread of its own while the compact one is: about every other insert and find needs
+ * it, and would take twice as long. Only where there are cores to spare. */
+typedef struct spare {
+  pthread_t thread;
+  bool runs;
+  const glue *g;
+  const tsr_composition *const *tables;
+  size_t count;
+  const tsr_kernels *kernels;
+  uint32_t sm;
+  tsr_link link;
+  tsr_status status;
+} spare;
+
+static bool has_idle_cores(void) {
+#ifdef TSR_PTHREADS
+  return false;
+#else
+  enum { CORES = 8 };
+  return omp_get_max_threads() >= CORES;
+#endif
+}
+
+static void *link_spare(void *argument) {
+  spare *s = argument;
+  s->status = fuse(s->g, s->tables, s->count, s->kernels, s->kernels->step->roomier, s->sm, &s->link, NULL);
+  return NULL;
+}
+
+static void spare_begin(spare *s) {
+  if (s->kernels->count == 1 && s->kernels->step->roomier[0] && has_idle_cores())
+    s->runs = pthread_create(&s->thread, NULL, link_spare, s) == 0;
+}
+
+static void spare_end(spare *s) {
+  if (s->runs) pthread_join(s->thread, NULL);
+  s->runs = false;
+  tsr_link_free(&s->link);
+}
+
+/* Links kernels of these names, or takes what the thread has linked. */
+static tsr_status fuse_or_take(spare *s, const char *const *names, tsr_link *link, tsr_error *error) {
+  if (s->runs && names[0] == s->kernels->step->roomier[0]) {
+    pthread_join(s->thread, NULL);
+    s->runs = false;
+    if (s->status == TSR_OK) {
+      *link = s->link;
+      s->link = (tsr_link){.cubin = NULL};
+      return TSR_OK;
+    }
+  }
+  return fuse(s->g, s->tables, s->count, s->kernels, names, s->sm, link, error);
+}
+
 /* Links again kernels for which the compact variant is not the best. It mostly is, because more of its blocks fit on a
  * multiprocessor. But ptxas may spill a register or two to reach it, and a spill in a walk costs more than those
  * blocks gain. So a kernel that spills is linked again in the next variant. So is one that takes a few registers more
  * than five blocks leave it; where the next variant saves them without a spill it is kept, otherwise the compact one. A
  * kernel that waits twice takes the next variant at once. */
-static tsr_status relink_roomier(const glue *g, const tsr_composition *const *tables, size_t count,
-                                 const tsr_kernels *kernels, uint32_t sm, tsr_link *link, tsr_error *error) {
+static tsr_status relink_roomier(spare *s, tsr_link *link, tsr_error *error) {
+  const tsr_kernels *kernels = s->kernels;
   const char *names[KERNELS_MAX];
   bool spills[KERNELS_MAX] = {false}; /* the compact variant does */
   tsr_link compact = {0};
@@ -398,8 +455,8 @@ static tsr_status relink_roomier(const glue *g, const tsr_composition *const *ta
       const bool is_wide = !kernels->keeps_wide && kernel->registers > MEDIUM_REGISTERS &&
                            kernel->registers <= MEDIUM_REGISTERS + SAVED_REGISTERS;
       if (variant == 0) spills[i] = kernel->stack_bytes > 0;
-      if (roomier &&
-          (kernel->stack_bytes > 0 || (variant == 0 && (is_wide || waits_twice(tables, count, &kernels->step[i]))))) {
+      if (roomier && (kernel->stack_bytes > 0 ||
+                      (variant == 0 && (is_wide || waits_twice(s->tables, s->count, &kernels->step[i]))))) {
         names[i] = variant == 0 || spills[i] ? roomier : compact_name;
         changed = true;
       }
@@ -416,7 +473,7 @@ static tsr_status relink_roomier(const glue *g, const tsr_composition *const *ta
       *link = compact;
       return TSR_OK;
     }
-    status = fuse(g, tables, count, kernels, names, sm, link, error);
+    status = fuse_or_take(s, names, link, error);
     if (status == TSR_OK) status = tsr_cubin_inspect(link, kernels, error);
   }
   tsr_link_free(&compact);
@@ -434,9 +491,12 @@ static tsr_status link_anew(glue *g, const tsr_composition *const *tables, size_
   for (size_t i = 0; status == TSR_OK && i < g->count; i++)
     if (!g->modules[i].code) status = glue_compile(&g->modules[i], sm, error);
   double compiled = now_ms();
+  spare next = {.g = g, .tables = tables, .count = count, .kernels = kernels, .sm = sm};
+  if (status == TSR_OK) spare_begin(&next);
   if (status == TSR_OK) status = fuse(g, tables, count, kernels, names, sm, link, error);
   if (status == TSR_OK) status = tsr_cubin_inspect(link, kernels, error);
-  if (status == TSR_OK) status = relink_roomier(g, tables, count, kernels, sm, link, error);
+  if (status == TSR_OK) status = relink_roomier(&next, link, error);
+  spare_end(&next);
   link->glue_ms = compiled - start;
   link->link_ms = now_ms() - compiled;
   return status;

@@ -101,18 +101,19 @@ static tsr_status run_chunks(tsr_table *t, const tsr_request *parts, bool stays,
   const bool has_answers = tsr_task_has_answers(&task);
   *has_worked = false;
   if (status == TSR_OK && !stays) status = balance(&task);
-  /* The answers of a chunk travel while the next chunk is worked on, because an exchange between processes waits for
-   * its end. */
+  /* The answers of a chunk travel when the next one is worked on and the one after it is enqueued: an exchange between
+   * processes waits for its end, and the devices would wait for the host. */
+  enum { BEHIND = TSR_FLIGHTS - 1 };
   for (uint64_t round = 0; status == TSR_OK && round < task.rounds; round++) {
     const uint32_t flight = (uint32_t)(round % TSR_FLIGHTS);
     status = tsr_chunk_travel(&task, flight, tsr_chunk_split(&task, flight, round));
     *has_worked = *has_worked || status == TSR_OK;
     if (status == TSR_OK) status = tsr_chunk_work(&task, flight);
-    if (status == TSR_OK && has_answers && round)
-      status = tsr_chunk_bring_back(&task, (flight + TSR_FLIGHTS - 1) % TSR_FLIGHTS);
+    if (status == TSR_OK && has_answers && round >= BEHIND)
+      status = tsr_chunk_bring_back(&task, (uint32_t)((round - BEHIND) % TSR_FLIGHTS));
   }
-  if (status == TSR_OK && has_answers && task.rounds)
-    status = tsr_chunk_bring_back(&task, (uint32_t)((task.rounds - 1) % TSR_FLIGHTS));
+  for (uint64_t round = task.rounds < BEHIND ? 0 : task.rounds - BEHIND; has_answers && round < task.rounds; round++)
+    if (status == TSR_OK) status = tsr_chunk_bring_back(&task, (uint32_t)(round % TSR_FLIGHTS));
   if (task.rows) status = end(&task, status);
   tsr_task_free(&task);
   return status;

@@ -28,7 +28,7 @@ tsr_runs tsr_chunk_runs(const tsr_task *task, const tsr_flight *k) {
 static tsr_split split_of(const tsr_task *task, const tsr_flight *k) {
   tsr_split split = {.runs = tsr_chunk_runs(task, k), .seed = task->s->seed};
   split.runs.are_apart = 1;
-  split.sizes = split.runs.counts + split.runs.tiles * split.runs.bins + 1; /* in the same buffer */
+  split.sizes = k->sizes;
   for (uint32_t i = 0; i < split.runs.bins; i++) split.first_bin[i] = task->s->first_bin[i];
   for (uint32_t c = 0; c < TSR_QUESTIONS; c++) {
     split.bytes[c] = task->question_bytes[c];
@@ -65,8 +65,7 @@ static tsr_status count_part(const tsr_task *task, uint32_t member, tsr_flight *
   const uint64_t counts = TSR_RUNS_TILES(k->n) * task->x->members;
   if (status == TSR_OK && tsr_task_has_answers(task))
     status = tsr_task_reserve(task, m, &k->places, k->n * sizeof(uint16_t));
-  if (status == TSR_OK)
-    status = tsr_task_reserve(task, m, &k->counts, (counts + 1 + task->x->members) * sizeof(uint64_t));
+  if (status == TSR_OK) status = tsr_task_reserve(task, m, &k->counts, (counts + 1) * sizeof(uint64_t));
   if (status || k->n == 0) return status;
   const tsr_split split = split_of(task, k);
   status = tsr_task_step(task, m, TSR_SPLIT_count, &split, TSR_LEG_SPLIT);
@@ -77,13 +76,13 @@ static tsr_status count_part(const tsr_task *task, uint32_t member, tsr_flight *
 /* Reads the member's row of sizes. */
 static tsr_status read_sizes(const tsr_task *task, uint32_t member, const tsr_flight *k, uint64_t *sizes) {
   const tsr_member *m = &task->s->members[member];
-  const tsr_split split = split_of(task, k);
   memset(sizes, 0, task->x->members * sizeof *sizes);
   if (task->stays) sizes[task->x->first + member] = k->n;
   if (k->n == 0 || task->stays) return TSR_OK;
-  const tsr_status status = tsr_task_copy(task, m, sizes, split.sizes, task->x->members * sizeof *sizes, TSR_LEG_SPLIT);
-  if (status) return status;
-  return tsr_device_of(m)->backend->synchronize(tsr_device_of(m), m->streams[TSR_LEG_SPLIT], task->error);
+  const tsr_status status =
+      tsr_device_of(m)->backend->synchronize(tsr_device_of(m), m->streams[TSR_LEG_SPLIT], task->error);
+  if (status == TSR_OK) memcpy(sizes, k->sizes, task->x->members * sizeof *sizes);
+  return status;
 }
 
 /* Tells the others how many items this process has for each shard, and that it has not failed. */
@@ -217,8 +216,8 @@ static tsr_status work_on(const tsr_task *task, uint32_t shard, uint32_t flight,
   return n ? tsr_single_operate(m->shard, &mine, task->error) : TSR_OK;
 }
 
-static tsr_status work_member(const tsr_task *task, uint32_t member, uint32_t flight) {
-  const uint32_t members = task->x->members;
+/* Before a shard works; room for its answers, unless it sends them. */
+static tsr_status begin_work(const tsr_task *task, uint32_t member, uint32_t flight) {
   tsr_member *m = &task->s->members[member];
   tsr_flight *k = &m->flights[flight];
   tsr_status status = tsr_task_wait(task, m, k->ended[TSR_LEG_TRAVEL], TSR_LEG_WORK);
@@ -226,20 +225,43 @@ static tsr_status work_member(const tsr_task *task, uint32_t member, uint32_t fl
   for (uint32_t a = 0; status == TSR_OK && !task->sends && a < TSR_ANSWERS; a++)
     if (task->answers[a].bytes || tsr_fold_needs(task, (tsr_answer)a))
       status = tsr_task_reserve(task, m, &k->answer[a], k->got * task->answer_bytes[a]);
-  if (status == TSR_OK && task->folds) status = tsr_fold_unpack(task, member, flight);
-  if (status == TSR_OK && !task->sends) status = work_on(task, member, flight, member, 0, k->got);
-  if (status == TSR_OK && task->folds) status = tsr_fold_weigh(task, member, flight);
-  for (uint64_t from = 0, before = 0; status == TSR_OK && task->sends && from < members; from++) {
-    const uint64_t n = task->sizes[flight][from * members + member];
-    status = work_on(task, member, flight, (uint32_t)from, before, n);
-    before += n;
-  }
-  return status ? status : tsr_task_end_leg(task, m, k, TSR_LEG_WORK);
+  return status;
+}
+
+/* A shard works on all that came at once. */
+static tsr_status work_at_once(const tsr_task *task, uint32_t member, uint32_t flight) {
+  tsr_status status = task->folds ? tsr_fold_unpack(task, member, flight) : TSR_OK;
+  if (status == TSR_OK) status = work_on(task, member, flight, member, 0, task->s->members[member].flights[flight].got);
+  return status == TSR_OK && task->folds ? tsr_fold_weigh(task, member, flight) : status;
+}
+
+/* Each member's items need a launch where answers are sent. All shards get the first one before any gets the second, since the
+ * host enqueues one after the other. */
+static tsr_status work_by_member(const tsr_task *task, uint32_t flight) {
+  const uint32_t members = task->x->members;
+  uint64_t before[TSR_DEVICES_MAX] = {0};
+  tsr_status status = TSR_OK;
+  for (uint32_t from = 0; status == TSR_OK && from < members; from++)
+    for (uint32_t i = 0; status == TSR_OK && i < task->x->here; i++) {
+      const uint64_t n = task->sizes[flight][from * members + task->x->first + i];
+      status = work_on(task, i, flight, from, before[i], n);
+      before[i] += n;
+    }
+  return status;
 }
 
 tsr_status tsr_chunk_work(const tsr_task *task, uint32_t flight) {
   tsr_status status = TSR_OK;
-  for (uint32_t i = 0; status == TSR_OK && i < task->x->here; i++) status = work_member(task, i, flight);
+  for (uint32_t i = 0; status == TSR_OK && i < task->x->here; i++) {
+    status = begin_work(task, i, flight);
+    if (status == TSR_OK && !task->sends) status = work_at_once(task, i, flight);
+    if (status == TSR_OK && !task->sends)
+      status = tsr_task_end_leg(task, &task->s->members[i], &task->s->members[i].flights[flight], TSR_LEG_WORK);
+  }
+  if (status || !task->sends) return status;
+  status = work_by_member(task, flight);
+  for (uint32_t i = 0; status == TSR_OK && i < task->x->here; i++)
+    status = tsr_task_end_leg(task, &task->s->members[i], &task->s->members[i].flights[flight], TSR_LEG_WORK);
   return status;
 }
 

@@ -72,6 +72,10 @@ static tsr_status furnish_member(tsr_member *m, tsr_error *error) {
     status = device->backend->stream_create(device, leg != TSR_LEG_WORK, &m->streams[leg], error);
   for (uint32_t i = 0; i < TSR_FLIGHTS; i++) {
     tsr_flight *k = &m->flights[i];
+    void *sizes = NULL;
+    if (status == TSR_OK)
+      status = device->backend->allocate_host(device, TSR_DEVICES_MAX * sizeof *k->sizes, &sizes, error);
+    k->sizes = sizes;
     if (status == TSR_OK) status = device->backend->events->create(device, true, &k->times.back_at, error);
     for (uint32_t leg = 0; status == TSR_OK && leg < TSR_LEGS; leg++) {
       status = device->backend->events->create(device, true, &k->ended[leg], error);
@@ -96,6 +100,7 @@ static void release_member(tsr_member *m) {
     tsr_buffer *const others[] = {&k->places,           &k->counts,          &k->gathered.spans,
                                   &k->gathered.offsets, &k->gathered.values, &k->gathered.back,
                                   &k->gathered.ordered, &k->folded.made,     &k->folded.parts};
+    if (k->sizes) device->backend->free_host(device, k->sizes);
     if (k->times.back_at) device->backend->events->destroy(device, k->times.back_at);
     for (uint32_t leg = 0; leg < TSR_LEGS; leg++) {
       if (k->ended[leg]) device->backend->events->destroy(device, k->ended[leg]);

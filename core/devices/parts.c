@@ -131,6 +131,13 @@ tsr_status tsr_memory_allocate_on(tsr_table *t, uint32_t part, uint64_t bytes, v
   return device->backend->allocate(device, bytes, memory, error);
 }
 
+/* By the model of notebook 0016: finds at 20 billion per second, and 0.15 ms of the host for each further device. */
+uint64_t tsr_batch_least(const tsr_table *t) {
+  const uint64_t per_device = UINT64_C(1) << 22;
+  const bool is_several = t && t->shards && !t->shards->transport.group && t->shards->transport.here > 1;
+  return is_several && t->backend->wires ? per_device * t->shards->transport.here : 0;
+}
+
 /* ---- What the legs cost ---------------------------------------------------------------------- */
 
 tsr_status tsr_phases_start(tsr_table *t, tsr_error *error) {

@@ -66,6 +66,7 @@ typedef struct tsr_leg_times {
 typedef struct tsr_flight {
   uint64_t first, n;                /* of the member's part of the batch */
   uint64_t got;                     /* items of its shard */
+  uint64_t *sizes;                  /* how many items it has for each shard: host memory that its device writes */
   const void *asked[TSR_QUESTIONS]; /* the caller's array, if it is on this device, otherwise `in`; NULL: none */
   tsr_buffer in[TSR_QUESTIONS], split[TSR_QUESTIONS], arrived[TSR_QUESTIONS];
   tsr_buffer places, counts, answer[TSR_ANSWERS], back[TSR_ANSWERS], ordered[TSR_ANSWERS];

@@ -45,15 +45,13 @@ static bool is_ordered(const tsr_task *task) {
              .order != TSR_ORDER_NONE;
 }
 
-/* While a chunk is worked on, the next one is split. Each chunk costs the host time, which is all that a small one costs, so
- * two are enough where a kernel that works also sends. Between processes the first chunk's way out and the last one's back
- * are beside no work, and four make them half as long. But an order needs all items at once: pages that are filled for each
- * chunk are read and written for each. */
+/* While a chunk is worked on, the next one is split. More chunks than two gain nothing, and each costs the host time, which is
+ * all that a small one costs. But an order needs all items at once: pages that are filled for each chunk are read and written
+ * for each. */
 static uint64_t share_of(const tsr_task *task, bool is_sparing) {
-  enum { CHUNKS = 2, CHUNKS_BY_WIRE = 4, LEAST = 2 << 20, MOST = 32 << 20 };
-  const bool goes_by_wire = task->x->group && task->t->backend->wires;
+  enum { CHUNKS = 2, LEAST = 2 << 20, MOST = 32 << 20 };
   if (task->s->chunk != TSR_CHUNK_AUTO) return task->s->chunk > task->x->here ? task->s->chunk / task->x->here : 1;
-  const uint64_t chunks = task->is_ordered ? 1 : goes_by_wire ? CHUNKS_BY_WIRE : CHUNKS;
+  const uint64_t chunks = task->is_ordered ? 1 : CHUNKS;
   const uint64_t most = task->is_ordered && !is_sparing ? TSR_PIECE_MAX : MOST;
   const uint64_t part = (tsr_task_max_part(task) + chunks - 1) / chunks;
   return part < LEAST ? LEAST : part > most ? most : part;

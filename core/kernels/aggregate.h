@@ -45,29 +45,35 @@ TSR_STEP_FUNCTION double tsr_aggregate_double(uint64_t bits) {
   return value;
 }
 
+TSR_STEP_FUNCTION float tsr_aggregate_float(uint32_t bits) {
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
 TSR_STEP_FUNCTION uint32_t tsr_aggregate_is_floating(uint32_t type) {
   return type == TSR_AGGREGATE_F32 || type == TSR_AGGREGATE_F64;
 }
 TSR_STEP_FUNCTION uint32_t tsr_aggregate_bytes(uint32_t type) { return type >= TSR_AGGREGATE_U64 ? 8 : 4; }
 
-/* A value as a whole number or a double of 64 bits. */
-TSR_STEP_FUNCTION uint64_t tsr_aggregate_widened(uint32_t type, const void *values, uint64_t i) {
-  if (type == TSR_AGGREGATE_U32) return ((const uint32_t *)values)[i];
-  if (type == TSR_AGGREGATE_I32) return (uint64_t)(int64_t)((const int32_t *)values)[i];
-  if (type == TSR_AGGREGATE_F32) return tsr_aggregate_bits((double)((const float *)values)[i]);
-  return ((const uint64_t *)values)[i];
-}
-
-/* What item i offers. */
-TSR_STEP_FUNCTION uint64_t tsr_aggregate_offer(const tsr_aggregate *a, uint64_t i) {
-  const uint64_t bits = tsr_aggregate_widened(a->type, a->values, i);
-  uint64_t ordered = bits;
+/* What a value offers, of which these are the bits. */
+TSR_STEP_FUNCTION uint64_t tsr_aggregate_offered(const tsr_aggregate *a, uint64_t value) {
+  uint64_t bits = value, ordered;
+  if (a->type == TSR_AGGREGATE_I32) bits = (uint64_t)(int64_t)(int32_t)(uint32_t)value;
+  if (a->type == TSR_AGGREGATE_F32) bits = tsr_aggregate_bits((double)tsr_aggregate_float((uint32_t)value));
   if (a->how == TSR_AGGREGATE_SUM) return bits;
+  ordered = bits;
   if (tsr_aggregate_is_floating(a->type) && bits & TSR_AGGREGATE_SIGN)
     ordered = ~bits;
   else if (a->type != TSR_AGGREGATE_U32 && a->type != TSR_AGGREGATE_U64)
     ordered = bits ^ TSR_AGGREGATE_SIGN;
   return a->how == TSR_AGGREGATE_MIN ? ~ordered : ordered;
+}
+
+/* What item i offers. */
+TSR_STEP_FUNCTION uint64_t tsr_aggregate_offer(const tsr_aggregate *a, uint64_t i) {
+  return tsr_aggregate_offered(a, tsr_aggregate_bytes(a->type) == 8 ? ((const uint64_t *)a->values)[i]
+                                                                    : ((const uint32_t *)a->values)[i]);
 }
 
 TSR_STEP_FUNCTION uint64_t tsr_aggregate_of(const tsr_aggregate *a, uint64_t one, uint64_t other) {

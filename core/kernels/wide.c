@@ -25,8 +25,8 @@ static void get_item(const tsr_wide_run *w, uint64_t i) {
     for (uint32_t byte = 0; byte < w->row_bytes; byte++) to[byte] = (char)(w->missing >> byte % 8 * 8);
 }
 
-/* An item is shared by as many threads of the GPU as a row has words, rounded up to a power of two; at most 256, since
- * value_bytes is. */
+/* An item is shared by as many threads of the GPU as a row has words, rounded up to a power of two: at most 256, since
+ * longer rows have words of 16 bytes. */
 static void fit_rows(const tsr_shape *table, const void *argument, tsr_grid *grid) {
   const tsr_wide_run *w = argument;
   uint32_t threads = 1;

@@ -18,7 +18,8 @@
  * claim    each item writes its number over the beginning of its row
  * judge    an item keeps its row if its number stands there, so that each row has one item
  * tell     an item whose key was present gets the result that it was replaced
- * release  clears the bits of the rows that the items name */
+ * release  clears the bits of the rows that the items name
+ * recode   results of one code get another one, since `wanted` is a set of codes below 32 */
 #define TSR_WIDE_STEPS(ITEM, OWN)                                                                                      \
   ITEM(list)                                                                                                           \
   ITEM(mark)                                                                                                           \
@@ -28,7 +29,8 @@
   ITEM(claim)                                                                                                          \
   ITEM(judge)                                                                                                          \
   ITEM(tell)                                                                                                           \
-  ITEM(release)
+  ITEM(release)                                                                                                        \
+  ITEM(recode)
 #define TSR_WIDE_ENUM(step, ...) TSR_WIDE_##step,
 enum { TSR_WIDE_STEPS(TSR_WIDE_ENUM, TSR_WIDE_ENUM) TSR_WIDE_STEP_COUNT };
 
@@ -40,7 +42,7 @@ typedef struct tsr_wide_run {
   void *rows;
   uint32_t *numbers;   /* the items' rows; TSR_WIDE_NONE: none. list, spare, judge: written */
   uint8_t *codes;      /* put, get: NULL, or only items whose code is in the set `wanted` are worked on, */
-  uint32_t wanted;     /* ... which has the bit 1 << code */
+  uint32_t wanted;     /* ... which has the bit 1 << code. recode: the code, and 256 times the new one */
   const uint64_t *end; /* get: NULL, or only items before this number are worked on */
   void *values;        /* put, get */
   uint64_t missing;    /* get: its 8 bytes, repeated, are the value of an item without a row */
@@ -80,6 +82,10 @@ TSR_STEP_FUNCTION void tsr_wide_judge_item(const tsr_wide_run *w, uint64_t i) {
 
 TSR_STEP_FUNCTION void tsr_wide_tell_item(const tsr_wide_run *w, uint64_t i) {
   if (w->codes[i] == TSR_RESULT_PRESENT) w->codes[i] = TSR_RESULT_REPLACED;
+}
+
+TSR_STEP_FUNCTION void tsr_wide_recode_item(const tsr_wide_run *w, uint64_t i) {
+  if (w->codes[i] == (w->wanted & 0xFF)) w->codes[i] = (uint8_t)(w->wanted >> 8);
 }
 
 /* Relaxed: no two items have one bit, and the next step reads them. */

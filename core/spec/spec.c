@@ -147,6 +147,16 @@ tsr_status tsr_spec_put(tsr_spec *spec, const char *section, const char *key, co
   return status;
 }
 
+void tsr_spec_take_out(tsr_spec *spec, const char *section, const char *key) {
+  tsr_spec_entry *entry = find_entry(spec, section, key);
+  if (!entry) {
+    return;
+  }
+  const size_t behind = spec->entry_count - (size_t)(entry - spec->entries) - 1;
+  memmove(entry, entry + 1, behind * sizeof *entry);
+  spec->entry_count--;
+}
+
 const char *tsr_spec_name(const tsr_spec *spec) { return spec->name; }
 
 const tsr_spec_entry *tsr_spec_find(const tsr_spec *spec, const char *section, const char *key) {

@@ -66,6 +66,9 @@ tsr_status tsr_spec_add_entry(tsr_spec *spec, const char *section, const char *k
 /* Replaces the value of an entry, or adds it, as one --set. Status: TSR_BAD_SPEC if it is one too many. */
 tsr_status tsr_spec_put(tsr_spec *spec, const char *section, const char *key, const char *value, tsr_error *error);
 
+/* Takes an entry out, if there is one. */
+void tsr_spec_take_out(tsr_spec *spec, const char *section, const char *key);
+
 /* The path or name that the spec was read from; lives as long as the spec. */
 const char *tsr_spec_name(const tsr_spec *spec);
 

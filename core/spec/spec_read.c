@@ -103,5 +103,9 @@ tsr_status tsr_spec_set(tsr_spec *spec, const char *text, tsr_error *error) {
   }
   tsr_assignment parts;
   tsr_status status = tsr_assignment_split(text, &parts, error);
+  if (status == TSR_OK && !parts.value[0]) {
+    tsr_spec_take_out(spec, parts.section, parts.key);
+    return TSR_OK;
+  }
   return status ? status : tsr_spec_put(spec, parts.section, parts.key, parts.value, error);
 }

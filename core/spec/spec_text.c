@@ -277,9 +277,6 @@ tsr_status tsr_assignment_split(const char *text, tsr_assignment *out, tsr_error
   if (status == TSR_OK) {
     status = take_name(place, "key", parts[2], parts[3], out->key, error);
   }
-  if (status == TSR_OK && parts[4] == parts[5]) {
-    status = refuse(error, place, "has no value: write one behind the '='");
-  }
   snprintf(out->value, sizeof out->value, "%.*s", (int)(parts[5] - parts[4]), parts[4]);
   return status;
 }

@@ -114,12 +114,39 @@ static tsr_status sweep(tsr_table *t, uint32_t how, const tsr_scored *asked, tsr
   return status;
 }
 
+/* Where pairs that are exported go: values that are rows come by their numbers. */
+static tsr_status export(tsr_table *t, const tsr_scored *known, uint64_t count, tsr_error *error) {
+  const tsr_shape *shape = &t->store.composition->shape;
+  const uint32_t key_bytes = shape->key_bits / 8, value_bytes = shape->value_bits / 8;
+  const bool are_apart = t->values->are_apart && known->values;
+  void *numbers = NULL;
+  tsr_array arrays[] = {
+      {.callers = known->keys, .bytes = count * key_bytes, .word = key_bytes, .use = TSR_ARRAY_WRITTEN},
+      {.callers = value_bytes && !are_apart ? known->values : NULL,
+       .bytes = count * value_bytes,
+       .word = value_bytes,
+       .use = TSR_ARRAY_WRITTEN},
+      {.callers = known->scores, .bytes = count * sizeof(uint32_t), sizeof(uint32_t), .use = TSR_ARRAY_WRITTEN}};
+  tsr_status status = TSR_OK;
+  if (are_apart) status = t->backend->allocate(t->device, count * value_bytes + 1, &numbers, error);
+  if (status) return status;
+  status = tsr_stage_in(t, arrays, 3, NULL, error);
+  if (are_apart) arrays[1].devices = numbers;
+  if (status == TSR_OK) status = sweep(t, TSR_SWEEP_EXPORT, known, arrays, NULL, error);
+  if (are_apart) arrays[1].devices = NULL;
+  status = tsr_stage_out(t, arrays, 3, NULL, status, error);
+  if (status == TSR_OK && are_apart) status = t->values->read(t, count, numbers, known->values, 0, error);
+  if (numbers) t->backend->free(t->device, numbers);
+  return status;
+}
+
 tsr_status tsr_erase_if(tsr_table *t, const tsr_scored *scores, uint64_t *erased, tsr_error *error) {
   tsr_scored known;
   uint64_t count = 0;
   tsr_status status = check(t, "tsr_erase_if", scores, &known, error);
   if (status) return status;
   t->store.state.has_erased = 1;
+  t->values->note_erased(t);
   status = sweep(t, TSR_SWEEP_ERASE, &known, NULL, &count, error);
   t->done.erase_keys += count;
   t->done.swept += count;
@@ -137,16 +164,5 @@ tsr_status tsr_export_if(tsr_table *t, const tsr_scored *scores, uint64_t *count
   if (*count > known.room)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_export_if: there are %llu such pairs, the arrays have room for %llu",
                     (unsigned long long)*count, (unsigned long long)known.room);
-  const tsr_shape *shape = &t->store.composition->shape;
-  const uint32_t key_bytes = shape->key_bits / 8, value_bytes = shape->value_bits / 8;
-  tsr_array arrays[] = {
-      {.callers = known.keys, .bytes = *count * key_bytes, .word = key_bytes, .use = TSR_ARRAY_WRITTEN},
-      {.callers = value_bytes ? known.values : NULL,
-       .bytes = *count * value_bytes,
-       .word = value_bytes,
-       .use = TSR_ARRAY_WRITTEN},
-      {.callers = known.scores, .bytes = *count * sizeof(uint32_t), sizeof(uint32_t), .use = TSR_ARRAY_WRITTEN}};
-  status = tsr_stage_in(t, arrays, 3, NULL, error);
-  if (status == TSR_OK) status = sweep(t, TSR_SWEEP_EXPORT, &known, arrays, NULL, error);
-  return tsr_stage_out(t, arrays, 3, NULL, status, error);
+  return export(t, &known, *count, error);
 }

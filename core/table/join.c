@@ -39,6 +39,8 @@ _Static_assert(sizeof kinds / sizeof *kinds == TSR_JOIN_KINDS, "every kind has i
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
+static const tsr_shape *shape_of(const tsr_table *t) { return &t->store.composition->shape; }
+
 enum { KEYS, LEFT_VALUES, RIGHT_VALUES, AGGREGATES, COLUMNS };
 
 /* Where rows go: arrays on the device. Of values of value_bytes the numbers of their rows are written first. */
@@ -217,6 +219,33 @@ static tsr_status join(tsr_joining *parts, uint32_t part_count, uint32_t kind, c
   return write_all(parts, part_count, facts, rows, all, error);
 }
 
+/* ---- At once ----------------------------------------------------------------------------------- */
+
+/* Whether rows can be written as they are found: each pair's by itself, straight into the caller's arrays. */
+static bool may_write_at_once(const tsr_joining *j, const kind_facts *facts, const tsr_join_rows *rows) {
+  if (!j->wants_rows || !j->right || facts->is_aggregate || facts->keys_once) return false;
+  tsr_table *const sides[COLUMNS] = {[LEFT_VALUES] = j->left, [RIGHT_VALUES] = j->right};
+  const void *const callers[COLUMNS] = {rows->keys, rows->left_values, rows->right_values};
+  for (uint32_t i = 0; i < COLUMNS; i++) {
+    const uint32_t word = (i == KEYS ? shape_of(j->left)->key_bits : sides[i] ? shape_of(sides[i])->value_bits : 8) / 8;
+    const tsr_array array = {.callers = callers[i], .bytes = word, .word = word};
+    if (!tsr_array_is_reached(j->left, &array) || (callers[i] && sides[i] && sides[i]->values->are_apart)) return false;
+  }
+  return true;
+}
+
+static tsr_status join_at_once(tsr_joining *j, const tsr_join_rows *rows, uint64_t *count, bool *joined) {
+  j->out = (tsr_match_out){.keys = rows->keys,
+                           .left = rows->left_values,
+                           .right = rows->right_values,
+                           .room = rows->room,
+                           .missing = rows->missing};
+  tsr_status status = tsr_joining_meet(j, joined);
+  if (status || !*joined) return status;
+  *count = j->rows;
+  return j->rows > rows->room ? refuse_room(j->rows, rows->room, j->error) : TSR_OK;
+}
+
 /* ---- Run by run ------------------------------------------------------------------------------ */
 
 static void advance(tsr_join_rows *rows, const tsr_joining *j, uint64_t count) {
@@ -261,6 +290,8 @@ tsr_status tsr_single_join(tsr_table *left, tsr_table *right, uint32_t kind, con
   bool joined = false;
   tsr_status status = tsr_joining_run_pages(&parts[0], &run_pages);
   if (status == TSR_OK && run_pages) status = join_runs(&parts[0], kind, rows, run_pages, count, &joined);
+  if (status == TSR_OK && !joined && may_write_at_once(&parts[0], &kinds[kind], rows))
+    status = join_at_once(&parts[0], rows, count, &joined);
   if (status == TSR_OK && !joined) status = join(parts, part_count, kind, rows, count, error);
   for (uint32_t i = 0; i < part_count; i++) tsr_joining_free(&parts[i]);
   if (status == TSR_OK && part_count == PARTS_MAX) right->joined = left->joined;

@@ -111,9 +111,9 @@ static tsr_status take_rows(tsr_joining *j) {
   tsr_match *m = &j->match;
   void *begins = NULL, *firsts = NULL, *total;
   tsr_status status = tsr_joining_take(j, "the number of rows", sizeof *m->matches.total, 0, &total);
-  if (status == TSR_OK && j->wants_rows)
+  if (status == TSR_OK && j->wants_rows && !j->out.room)
     status = tsr_joining_take(j, "where rows begin", (m->lefts + 1) * sizeof *m->matches.begins, 0, &begins);
-  if (status == TSR_OK && j->wants_rows)
+  if (status == TSR_OK && j->wants_rows && !j->out.room)
     status = tsr_joining_take(j, "where matches begin", m->lefts * sizeof *m->matches.firsts, -1, &firsts);
   m->matches.total = total;
   m->matches.begins = begins;
@@ -343,6 +343,7 @@ static uint64_t page_lists(const tsr_joining *j) {
 
 /* matched: false: some pairs are in no page, or a page has too many. */
 static tsr_status match_pages(tsr_joining *j, bool *matched) {
+  static const uint32_t steps[2][2] = {{TSR_MATCH_pages, TSR_MATCH_wide_pages}, {TSR_MATCH_meet, TSR_MATCH_wide_meet}};
   const tsr_shape *s = shape_of(j->left);
   tsr_match *m = &j->match;
   void *begins[SIDES] = {NULL}, *grouped = NULL, *flag = NULL;
@@ -372,8 +373,8 @@ static tsr_status match_pages(tsr_joining *j, bool *matched) {
   m->pages.gave_up = flag;
   if (status == TSR_OK) status = tsr_joining_step(j, TSR_MATCH_stray, tail);
   if (status == TSR_OK) status = tsr_joining_step(j, TSR_MATCH_bounds, m->pages.count + 1);
-  if (status == TSR_OK)
-    status = tsr_joining_step(j, m->bytes.key == 8 ? TSR_MATCH_wide_pages : TSR_MATCH_pages, m->pages.count);
+  m->out = j->out;
+  if (status == TSR_OK) status = tsr_joining_step(j, steps[j->out.room != 0][m->bytes.key == 8], m->pages.count);
   if (status == TSR_OK) status = read_number(j, m->pages.gave_up, &gave_up, sizeof gave_up);
   if (grouped) m->right_values = numbers_at(grouped, m->bytes.right);
   *matched = gave_up == 0;
@@ -447,6 +448,15 @@ tsr_status tsr_joining_match(tsr_joining *j) {
   }
   if (status == TSR_OK) status = count_rows(j);
   if (status == TSR_OK && j->right) j->right->joined = j->way;
+  return status;
+}
+
+tsr_status tsr_joining_meet(tsr_joining *j, bool *met) {
+  begin_match(j);
+  tsr_status status = match_pages_if_better(j, met);
+  if (status == TSR_OK && *met) status = count_rows(j);
+  if (status == TSR_OK && *met) j->right->joined = j->way;
+  j->out = (tsr_match_out){.room = 0};
   return status;
 }
 

@@ -17,7 +17,8 @@ typedef struct tsr_joining {
   bool keys_once;          /* a left key has its rows once, however many pairs it has */
   bool wants_rows, wants_left_values, wants_right_values;
   tsr_error *error;
-  tsr_page_run run; /* the pages that are to meet; end = 0: all */
+  tsr_page_run run;  /* the pages that are to meet; end = 0: all */
+  tsr_match_out out; /* of tsr_joining_meet */
   /* Of tsr_joining_match: */
   tsr_match match; /* for steps that write rows */
   uint64_t rows;
@@ -32,6 +33,9 @@ tsr_status tsr_joining_match(tsr_joining *joining) TSR_MUST_CHECK;
  * as match for these pages alone; *matched: false: all of them have to go another way. */
 tsr_status tsr_joining_run_pages(const tsr_joining *joining, uint64_t *pages) TSR_MUST_CHECK;
 tsr_status tsr_joining_match_run(tsr_joining *joining, tsr_page_run run, bool *matched) TSR_MUST_CHECK;
+/* Writes the rows to `out` as they are found, if the tables are joined page by page. *met: whether they are; then `rows`
+ * says how many rows there are, also where there is no room for all of them. Otherwise there may be parts of rows in `out`. */
+tsr_status tsr_joining_meet(tsr_joining *joining, bool *met) TSR_MUST_CHECK;
 void tsr_joining_free(tsr_joining *joining);
 
 /* Device memory that is freed with them, NULL for no bytes; `what` it is for, in an error. Its bytes are `byte`, if that is

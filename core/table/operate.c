@@ -259,9 +259,13 @@ static tsr_status operate_narrow(tsr_table *t, const tsr_request *r, tsr_error *
   return grows(t, r) ? insert_growing(t, r, error) : operate(t, r, error);
 }
 
+static tsr_status operate_cache(tsr_table *t, const tsr_request *r, tsr_error *error) {
+  return tsr_cache_operate(t, r, operate_narrow, error);
+}
+
 static tsr_status operate_values(tsr_table *t, const tsr_request *r, tsr_error *error) {
-  if (tsr_is_cache(t)) return tsr_cache_operate(t, r, operate_narrow, error);
-  return t->values->operate(t, r, operate_narrow, error);
+  tsr_operation *const narrow = tsr_is_cache(t) ? operate_cache : operate_narrow;
+  return t->values->operate ? t->values->operate(t, r, narrow, error) : narrow(t, r, error);
 }
 
 /* A request of a call that has begun. */

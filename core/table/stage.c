@@ -53,11 +53,16 @@ tsr_status tsr_stage_out(const tsr_table *t, tsr_array *arrays, uint32_t count, 
 enum { KEYS, VALUES, VALUES_OUT, UNPLACED_KEYS, UNPLACED_VALUES, RESULTS, COUNTS, OPERATIONS, TIMES, SCORES };
 _Static_assert(SCORES + 1 == TSR_REQUEST_ARRAYS, "every array of a request has its row");
 
+uint32_t tsr_value_word(uint64_t value_bytes) {
+  if (value_bytes > TSR_SHORT_ROW) return 16;
+  return value_bytes <= 8 ? (uint32_t)value_bytes : 0;
+}
+
 void tsr_request_arrays(const tsr_table *t, const tsr_request *r, tsr_array arrays[TSR_REQUEST_ARRAYS]) {
   const tsr_composition *c = t->store.composition;
   const uint64_t n = r->n, key_bytes = c->shape.key_bits / 8, value_bytes = tsr_composition_value_bytes(c);
-  /* rows of value_bytes may be anywhere */
-  const uint32_t key_word = (uint32_t)key_bytes, value_word = value_bytes <= 8 ? (uint32_t)value_bytes : 0;
+  /* short rows of value_bytes may be anywhere */
+  const uint32_t key_word = (uint32_t)key_bytes, value_word = tsr_value_word(value_bytes);
   const bool gathers = r->op == TSR_BULK_retrieve;
   /* retrieving writes the values that there are, and apply those of its finds */
   const tsr_array_use finds = gathers || r->op == TSR_BULK_apply ? TSR_ARRAY_PARTLY_WRITTEN : TSR_ARRAY_WRITTEN;

@@ -31,6 +31,8 @@ tsr_status tsr_stage_in(const tsr_table *table, tsr_array *arrays, uint32_t coun
 tsr_status tsr_stage_out(const tsr_table *table, tsr_array *arrays, uint32_t count, void *stream, tsr_status status,
                          tsr_error *error) TSR_MUST_CHECK;
 
+/* The `word` of an array of values. */
+uint32_t tsr_value_word(uint64_t value_bytes);
 /* The arrays of a request. */
 enum { TSR_REQUEST_ARRAYS = 10 };
 void tsr_request_arrays(const tsr_table *table, const tsr_request *request, tsr_array arrays[TSR_REQUEST_ARRAYS]);

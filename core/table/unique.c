@@ -18,6 +18,7 @@
 
 enum { KEYS, UNIQUE, INVERSE, COUNTS, COLUMNS, COLUMNS_MAX = 16, ARRAYS = COLUMNS + 2 * COLUMNS_MAX };
 
+_Static_assert((int)COLUMNS_MAX == TSR_GROUP_VALUES, "the same");
 _Static_assert((int)TSR_COMBINE_MIN == TSR_AGGREGATE_MIN && (int)TSR_COMBINE_MAX == TSR_AGGREGATE_MAX, "the same");
 _Static_assert((int)TSR_VALUES_F32 == TSR_AGGREGATE_F32 && (int)TSR_VALUES_F64 == TSR_AGGREGATE_F64, "the same");
 

@@ -4,6 +4,8 @@
  */
 #include "core/table/wide.h"
 
+#include "core/kernels/cache.h"
+#include "core/table/cache.h"
 #include "core/table/launch.h"
 #include "core/table/order.h"
 #include "core/table/stage.h"
@@ -176,9 +178,11 @@ typedef struct wide {
   tsr_operation *narrow;
   uint8_t *codes;
   uint32_t *numbers; /* found, or those of pairs that came back */
+  uint32_t *met;     /* of a cache: those of the keys, as its find_or_insert says them */
 } wide;
 
-enum { IS_BACK = 1u << TSR_NOT_PLACED };
+enum { EVICTED_HERE = 31 }; /* what stands for TSR_EVICTED in a set of codes */
+#define IS_BACK (1u << TSR_NOT_PLACED | 1u << EVICTED_HERE)
 #define IS_OFFERED (~(1u << TSR_PRESENT | 1u << TSR_FOUND)) /* whose number may be in the table */
 
 /* The find of `count` keys' rows. */
@@ -196,6 +200,14 @@ static tsr_status find_numbers(const wide *w, uint64_t from, uint64_t count, uin
                                   .call = w->asked.call,
                                   .tally = tally},
                    error);
+}
+
+/* The results of a cache, before and after rows are chosen by them. */
+static tsr_status recode(const wide *w, const tsr_wide_run *items, uint32_t from, uint32_t to, tsr_error *error) {
+  tsr_wide_run run = *items;
+  if (!tsr_is_cache(w->t)) return TSR_OK;
+  run.wanted = from | to << 8;
+  return step(w->t, TSR_WIDE_recode, &run, w->asked.call.stream, error);
 }
 
 static bool replaces(const tsr_table *t, uint32_t op) {
@@ -216,21 +228,47 @@ static tsr_status replace_rows(const wide *w, uint64_t from, const tsr_wide_run 
   return status ? status : tsr_table_leave(t, w->asked.call.stream, error);
 }
 
-/* Inserts `count` items, for which there are spare rows. A key that was present keeps its row; the number of a pair that
- * came back, perhaps another's, is read once all rows are written. They are written too where the insert failed, since
- * some of the pairs may be in the table. */
-static tsr_status insert_part(const wide *w, uint64_t from, uint64_t count, tsr_error *error) {
-  tsr_table *t = w->t;
+/* The rows of the pairs that came back, perhaps others', and those of the keys that a cache has met. */
+static tsr_status read_rows(const wide *w, uint64_t from, const tsr_wide_run *items, const tsr_request *part,
+                            tsr_error *error) {
+  const uint64_t value_bytes = w->t->store.composition->settings.value_bytes;
+  tsr_wide_run back = *items, met = {.n = items->n, .numbers = part->values_out, .missing = w->asked.missing};
+  tsr_status status = TSR_OK;
+  back.numbers = part->unplaced_values;
+  back.wanted = IS_BACK;
+  if (back.numbers) {
+    back.values = (char *)w->asked.unplaced_values + from * value_bytes;
+    status = step(w->t, TSR_WIDE_get, &back, part->call.stream, error);
+  }
+  if (status || !met.numbers) return status;
+  met.values = (char *)w->asked.values_out + from * value_bytes;
+  return step(w->t, TSR_WIDE_get, &met, part->call.stream, error);
+}
+
+/* A part of a request. A cache says the numbers of the keys that it has met. */
+static tsr_request part_of(const wide *w, uint64_t from, uint64_t count) {
+  const tsr_table *t = w->t;
   const uint64_t key_bytes = t->store.composition->shape.key_bits / 8;
-  const uint64_t value_bytes = t->store.composition->settings.value_bytes;
   tsr_request part = w->asked;
   part.n = count;
   part.keys = (const char *)w->asked.keys + from * key_bytes;
   part.values = t->wide.spare + t->wide.used;
   part.results = w->codes + from;
-  part.values_out = NULL;
+  part.values_out = w->met;
+  part.missing = TSR_WIDE_NONE;
+  if (part.use.scores) part.use.scores += from;
   part.unplaced_keys = w->asked.unplaced_keys ? (char *)w->asked.unplaced_keys + from * key_bytes : NULL;
   part.unplaced_values = w->asked.unplaced_values ? w->numbers : NULL;
+  return part;
+}
+
+/* Inserts `count` items, for which there are spare rows. A key that was present keeps its row, unless a cache replaces its
+ * number. Rows are read once all are written. They are written too where the insert failed, since some of the pairs may be
+ * in the table. */
+static tsr_status insert_part(const wide *w, uint64_t from, uint64_t count, tsr_error *error) {
+  tsr_table *t = w->t;
+  const uint64_t value_bytes = t->store.composition->settings.value_bytes;
+  const tsr_request part = part_of(w, from, count);
   tsr_wide_run run = {.n = count,
                       .numbers = t->wide.spare + t->wide.used,
                       .codes = part.results,
@@ -243,14 +281,10 @@ static tsr_status insert_part(const wide *w, uint64_t from, uint64_t count, tsr_
   const tsr_status inserted = w->narrow(t, &part, error);
   if (inserted) error = NULL;
   status = tsr_table_enter(t, TSR_PHASE_COMBINE, part.call.stream, error);
+  if (status == TSR_OK) status = recode(w, &run, TSR_EVICTED, EVICTED_HERE, error);
   if (status == TSR_OK) status = step(t, TSR_WIDE_put, &run, part.call.stream, error);
-  if (status == TSR_OK && !inserted && part.unplaced_values) {
-    tsr_wide_run back = run;
-    back.numbers = part.unplaced_values;
-    back.wanted = IS_BACK;
-    back.values = (char *)w->asked.unplaced_values + from * value_bytes;
-    status = step(t, TSR_WIDE_get, &back, part.call.stream, error);
-  }
+  if (status == TSR_OK && !inserted) status = read_rows(w, from, &run, &part, error);
+  if (status == TSR_OK) status = recode(w, &run, EVICTED_HERE, TSR_EVICTED, error);
   if (status == TSR_OK && is_replacing) status = step(t, TSR_WIDE_tell, &run, part.call.stream, error);
   if (status == TSR_OK) status = tsr_table_leave(t, part.call.stream, error);
   return inserted ? inserted : status;
@@ -295,7 +329,7 @@ static tsr_status find(const wide *w, tsr_error *error) {
 
 static tsr_status find_or_insert(const wide *w, tsr_error *error) {
   tsr_status status = insert(w, error);
-  if (status || !w->asked.values_out) return status;
+  if (status || !w->asked.values_out || w->met) return status;
   status = find_numbers(w, 0, w->asked.n, w->numbers, w->t->tallies + TSR_TALLY_UNREAD, error);
   return status ? status : get(w, w->asked.n, NULL, error);
 }
@@ -318,13 +352,16 @@ static tsr_status work_with_scratch(wide *w, tsr_error *error) {
   const bool inserts = r->op == TSR_BULK_insert || r->op == TSR_BULK_find_or_insert;
   const bool needs_numbers = r->values_out || r->unplaced_values || replaces(t, r->op);
   const uint64_t items = r->op == TSR_BULK_retrieve ? r->room : r->n, number_bytes = items * sizeof *w->numbers;
+  const bool meets = tsr_is_cache(t) && r->op == TSR_BULK_find_or_insert && r->values_out;
   void *scratch = NULL;
-  const uint64_t bytes = (needs_numbers ? number_bytes : 0) + (inserts && !r->results ? r->n : 0);
+  const uint64_t numbers = (needs_numbers ? number_bytes : 0) + (meets ? number_bytes : 0);
+  const uint64_t bytes = numbers + (inserts && !r->results ? r->n : 0);
   tsr_status status = TSR_OK;
   if (bytes) status = t->backend->allocate_in(t->device, bytes, r->call.stream, &scratch, error);
   if (status) return status;
   w->numbers = needs_numbers ? scratch : NULL;
-  w->codes = r->results ? r->results : (uint8_t *)scratch + (needs_numbers ? number_bytes : 0);
+  w->met = meets ? (uint32_t *)scratch + items : NULL;
+  w->codes = r->results ? r->results : (uint8_t *)scratch + numbers;
   status = work(w, error);
   const tsr_status freed =
       scratch ? t->backend->free_in(t->device, scratch, r->call.stream, status ? NULL : error) : (tsr_status)TSR_OK;
@@ -345,8 +382,9 @@ static tsr_status operate(tsr_table *t, const tsr_request *r, tsr_operation *nar
 }
 
 static tsr_status read(tsr_table *t, uint64_t size, void *numbers, void *values, uint64_t missing, tsr_error *error) {
-  const uint64_t bytes = size * t->store.composition->settings.value_bytes;
-  tsr_array array = {.callers = values, .bytes = bytes, .use = TSR_ARRAY_WRITTEN};
+  const uint64_t row_bytes = t->store.composition->settings.value_bytes;
+  tsr_array array = {
+      .callers = values, .bytes = size * row_bytes, .word = tsr_value_word(row_bytes), .use = TSR_ARRAY_WRITTEN};
   tsr_status status = tsr_stage_in(t, &array, 1, NULL, error);
   wide w = {.t = t, .numbers = numbers, .asked = {.values_out = array.devices, .missing = missing}};
   if (status == TSR_OK) status = get(&w, size, NULL, error);

@@ -67,6 +67,15 @@ _NEEDS: Dict[str, Dict[str, Tuple[str, str, Dict[str, object]]]] = {
     "cache": {"find": ("cache", "cache", {})},
     "filter": {"contains": ("filter", "filter", {})},
 }
+# What makes a cache of the recipe "wide": a key has 16 candidates, as in the recipe "cache".
+_CACHE_OF_ROWS = {
+    "table.kind": "cache",
+    "table.eviction": "lru",
+    "table.duplicates": "replace",
+    "table.load_factor": 1,
+    "layout.bucket_slots": 8,
+    "probing.hash_functions": 2,
+}
 _START = 1024  # capacity of a table that grows
 
 Need = Literal["find", "build", "absent", "groupby", "erase", "mixed"]
@@ -109,10 +118,12 @@ def choose(
     if kind in ("map", "multimap", "cache"):
         dtype, items = _value_type("int64" if value is None else value)
         if items > 1 or dtype.itemsize not in (4, 8):
-            if kind != "map":
+            if kind == "multimap":
                 raise WrongType(f"value = {value!r}: rows are values of maps: use tessera.Table with kind = {kind}")
             recipe = "wide"
             settings["table.value_bytes"] = dtype.itemsize * items
+            if kind == "cache":
+                settings.update(_CACHE_OF_ROWS)
         else:
             settings["table.value_bits"] = 8 * dtype.itemsize
     elif value is not None and kind != "counter":
@@ -150,11 +161,16 @@ def _value_type(value: Any) -> Tuple["np.dtype[Any]", int]:
     made = _dtype(dtype, "value", _VALUES)
     if items == 1 and made is not value and made.name in _VALUES and not isinstance(value, tuple):
         return made, 1
-    if (made.kind, made.itemsize) not in ROW_ITEMS or not 16 <= made.itemsize * items <= 256:
+    if (made.kind, made.itemsize) not in ROW_ITEMS or not _is_row(made.itemsize * items):
         raise WrongType(
-            f"value = {value!r}: values are {', '.join(_VALUES)}, or rows of numbers, as ('float32', 16), of 16 to 256 bytes"
+            f"value = {value!r}: values are {', '.join(_VALUES)}, or rows of numbers, as ('float32', 16), of 16 to 256 bytes, "
+            "or of a multiple of 16 bytes up to 4096"
         )
     return made, items
+
+
+def _is_row(size: int) -> bool:
+    return 16 <= size <= (4096 if size % 16 == 0 else 256)
 
 
 def _dtype(given: Any, name: str, names: Tuple[str, ...]) -> "np.dtype[Any]":
@@ -406,7 +422,7 @@ def _ordered(values: Any, adapter: Adapter, name: str, memory: Memory, stores: b
 class Map(Typed):
     """One value per key, of these dtypes.
 
-    key: int32, int64, uint32 or uint64. value: one of these, float32 or float64; or a row of 16 to 256 bytes, as
+    key: int32, int64, uint32 or uint64. value: one of these, float32 or float64; or a row of 16 to 4096 bytes, as
     ("float32", 16). capacity: pairs; without it the map grows. for_: what it is mostly for, which chooses the recipe.
     duplicates: what inserting a present key does; "add", "min" and "max" combine by the dtype. Other arguments: as of
     `Table`.

@@ -100,6 +100,14 @@ refuses '--canonical is about k-mers' run "$specs/quickstart.ini" --canonical --
 refuses '--arch 90: write it like sm_90' link "$specs/quickstart.ini" --arch 90
 refuses 'TESSERA_DEMO_GENOME' demo
 
+case_of "--set can choose another part: what the file says about the one before does not count"
+run check best_set --set table.probing=quadratic --set layout.bucket_slots=8
+expect_out 'probing +quadratic$'
+run check best_set --set layout.tile_lanes=
+expect_out 'tile_lanes +[0-9]+ \(default\)$'
+run check filter --set table.kind=set --set table.layout=packed --set table.probing=linear
+refuses 'probing.hash_functions=3: there is no such key in' check best_set --set table.probing=quadratic --set probing.hash_functions=3
+
 case_of "a recipe is found by its name, in every command that takes a spec"
 run check quickstart
 expect_status 0

@@ -2,7 +2,11 @@
 //
 // Several kernels, each in a link of its own, at the same time (tsr_cuda_link_steps): what a table does when insert or find
 // is first used.
+#include <omp.h>
+
+#include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -53,6 +57,25 @@ TEST_F(LinksAtATime, GiveWhatOneLinkGives) {
       EXPECT_EQ(made[i].kernels[0].stack_bytes, same.stack_bytes);
     }
   }
+}
+
+// With cores to spare the next variant of a kernel is linked meanwhile; what is chosen is the same.
+TEST_F(LinksAtATime, MakeTheSameWithCoresToSpare) {
+  std::vector<std::string> names;
+  for (uint32_t op : {TSR_BULK_insert, TSR_BULK_find, TSR_BULK_size}) {
+    std::string cubins[2];
+    for (int threads : {1, 16}) {
+      linking::Link made;
+      omp_set_num_threads(threads);
+      ASSERT_EQ(tsr_cuda_link_step(table_, TSR_BULK_STEP(op), false, &made.link, &error_), TSR_OK) << error_.message;
+      cubins[threads == 16] = made.cubin();
+      names.push_back(made.link.kernels[0].name);
+    }
+    EXPECT_TRUE(cubins[0] == cubins[1]) << op;
+  }
+  EXPECT_TRUE(std::any_of(names.begin(), names.end(), [](const std::string &name) {
+    return name.find("medium") != std::string::npos || name.find("roomy") != std::string::npos;
+  })) << "no kernel needs it";
 }
 
 TEST_F(LinksAtATime, LeaveNothingWhenOneFails) {

@@ -7,7 +7,7 @@
 #
 #   gpus.sh [STEP...]      all steps: link tables small ranks killed largest model
 #
-# GPUS     numbers of GPUs ("1 2 4 8", as far as there are so many)
+# GPUS     numbers of GPUs ("1 2 4 8"); those beyond what is there are left out
 # N        pairs per GPU (2^27). RECIPES: of the tables. TURNS: measurements per row (3)
 # LIMIT_S  the whole run ends after that many seconds (1500); a step that has no time left is named
 # LARGEST  pairs per GPU of the largest table; otherwise as many as fit
@@ -122,7 +122,8 @@ largest() {
   sed 's/^key_bits *=.*/key_bits = 64/' specs/best_set.ini >largest.ini
   [[ $keys ]] || keys=$((($(nvidia-smi --query-gpu=memory.free --format=csv,noheader,nounits | sort -n | head -n 1) * 1048576 - 10000000000) / 10))
   for ((tries = 0; tries < 4; tries++)); do
-    timeout 400 ./gpus_program largest "$most" 0 - "$keys" largest.ini >>"$out/gpus.csv" 2>>"$out/log" && break
+    ((SECONDS < end_s)) || { echo "no time for the largest table" && failed=1 && return; }
+    timeout $((end_s - SECONDS)) ./gpus_program largest "$most" 0 - "$keys" largest.ini >>"$out/gpus.csv" 2>>"$out/log" && break
     echo "$keys keys per GPU: $(tail -n 1 "$out/log")"
     keys=$((keys * 9 / 10))
   done

@@ -53,7 +53,7 @@ done
 cp -r "$root/specs" "$root/examples" "$target/"
 cp "$root/tests/device/"{run_all,measure,devices,gpus,user_kernels}.sh "$target/"
 mkdir -p "$target/python"
-cp "$root"/tests/device/python_*.py "$root"/python/examples/{embedding,train_embedding}.py "$root"/python/bench_embedding.py \
+cp "$root"/tests/device/python_*.py "$root"/python/examples/{embedding,train_embedding,sparse_convolution}.py "$root"/python/bench_{embedding,convolution}.py \
   "$root"/tests/python/embedding_test.py "$target/python/"
 chmod -R u+w "$target"
 

@@ -319,6 +319,8 @@ TEST(Arguments, AreChecked) {
   parts[0].size = 0;
   EXPECT_EQ(tsr_call_parts(table, TSR_PREPARE_INSERT, 2, parts.data(), &error), TSR_BAD_ARGUMENT);
   EXPECT_EQ(tsr_memory_allocate_on(table, 2, 8, &memory, &error), TSR_BAD_ARGUMENT);
+  EXPECT_EQ(tsr_batch_least(one), 0u);
+  EXPECT_EQ(tsr_batch_least(table), backend() == "cpu" ? 0u : 2u << 22);
   EXPECT_EQ(tsr_phases_start(one, &error), TSR_BAD_ARGUMENT);
   EXPECT_EQ(tsr_phases_stop(one, &phases, &error), TSR_BAD_ARGUMENT);
   uint64_t size = 0;

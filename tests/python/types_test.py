@@ -249,6 +249,7 @@ class MapTest(unittest.TestCase):
             (lambda: Map("nonsense"), tessera.WrongType, "is no dtype"),
             (lambda: Map(value="int16"), tessera.WrongType, "values are int32"),
             (lambda: Map(value=("float32", 2)), tessera.WrongType, "of 16 to 256 bytes"),
+            (lambda: Map(value=("float32", 65)), tessera.WrongType, "a multiple of 16 bytes up to 4096"),
             (lambda: MultiMap(value=("float32", 8)), tessera.WrongType, "rows are values of maps"),
             (lambda: Map(for_="nothing"), tessera.BadArgument, "a map is for 'find' or"),
             (lambda: Filter(capacity=None), tessera.BadArgument, "a filter cannot grow"),
@@ -280,6 +281,24 @@ class OthersTest(unittest.TestCase):
                     order = [other for other in order if other != used] + [used]
                 self.assertEqual(sorted(table.scores()[0].tolist()), sorted(order))
                 self.assertGreater(table.report()["evicted"], 100)
+
+    def test_a_cache_of_rows(self):
+        for value in (("float32", 4), ("int64", 512)):
+            with Cache("int64", value, capacity=500, **CPU) as table:
+                gone = np.empty(0, np.int64)
+                for batch in range(8):
+                    keys = np.random.default_rng(batch).permutation(4000)[:700]
+                    more, lost = table.put(keys, np.repeat(keys[:, None] * 8 + batch, value[1], 1).astype(value[0]))
+                    self.assertEqual(lost.shape, (len(more), value[1]))
+                    np.testing.assert_array_equal(lost // 8, np.repeat(more[:, None], value[1], 1))
+                    gone = np.concatenate([gone, more])
+                keys, rows = table.items()
+                np.testing.assert_array_equal(rows // 8, np.repeat(keys[:, None], value[1], 1))
+                found, mask = table.peek(keys)
+                self.assertTrue(mask.all())
+                np.testing.assert_array_equal(found, rows)
+                self.assertGreater(len(gone), 3000)
+                self.assertEqual(table.report()["evicted"], len(gone))
 
     def test_a_cache_forgets(self):
         with Cache("int64", "int64", capacity=1000, eviction="ttl", settings={"eviction.lifetime": 30}, **CPU) as table:

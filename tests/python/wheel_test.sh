@@ -102,6 +102,12 @@ if "$python" -c 'import torch' 2>/dev/null; then
   grep -q 'rows as a dict has them$' log || fail "$(cat log)"
 fi
 
+case_of "the sparse convolution has the result of the dense one, where PyTorch can be imported"
+if "$python" -c 'import torch' 2>/dev/null; then
+  "$python" "$here/python/examples/sparse_convolution.py" >log 2>&1 || fail "$(cat log)"
+  grep -q 'the result is that of the dense grid$' log || fail "$(cat log)"
+fi
+
 case_of "the example of neighbours numbers them as a dict does, where PyTorch can be imported"
 if "$python" -c 'import torch' 2>/dev/null; then
   "$python" "$here/python/examples/neighbours.py" 2000 >log 2>&1 || fail "$(cat log)"

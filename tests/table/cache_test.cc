@@ -5,6 +5,8 @@
 // eviction_test.cc.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 
@@ -103,23 +105,36 @@ tsr_report report_of(tsr_table *table) {
 
 // ---- One bucket: an exact model ------------------------------------------------------------------
 
-const char *const one_bucket =
-    "key_bits = 64\nvalue_bits = 64\ncapacity = 8\nlayout = packed\nprobing = linear\n"
+const char *const one_bucket_of =
+    "key_bits = 64\ncapacity = 8\nlayout = packed\nprobing = linear\n"
     "duplicates = replace\n[layout]\nbucket_slots = 8\ntile_lanes = 1\n[probing]\nmax_probes = 1\n";
 
-class InOneBucket : public testing::TestWithParam<int> {
+const std::string one_bucket = std::string("value_bits = 64\n") + one_bucket_of;
+
+// A value of up to 32 bytes, all of which depend on the number. As a row it has 32, otherwise 8.
+using Row = std::array<uint64_t, 4>;
+Row row_of(uint64_t value) { return {value, value ^ 0x5555, value + 3, ~value}; }
+
+class InOneBucket : public testing::TestWithParam<std::tuple<int, bool>> {
 protected:
+  void expect_value(const Row &got, uint64_t value) const {
+    const Row want = row_of(value);
+    EXPECT_EQ(memcmp(got.data(), want.data(), are_rows_ ? 32 : 8), 0) << got[0] << " and not " << value;
+  }
+
   void insert(uint64_t key, uint64_t value, uint32_t given, bool finds_first) {
-    uint64_t gone_key = 0, gone_value = 0, read = 0;
+    uint64_t gone_key = 0;
+    Row gone_value = {}, read = {};
+    const Row offered = row_of(value);
     uint8_t result = 0;
     tsr_call call = call_of(&given);
     call.results = &result;
     call.unplaced_keys = &gone_key;
-    call.unplaced_values = &gone_value;
+    call.unplaced_values = gone_value.data();
     tsr_error error = {};
     const CacheModel::Answer answer = model_.insert(key, value, now_, given, finds_first);
-    const tsr_status status = finds_first ? tsr_find_or_insert(table_.get(), 1, &key, &value, &read, &call, &error)
-                                          : tsr_insert(table_.get(), 1, &key, &value, &call, &error);
+    const tsr_status status = finds_first ? tsr_find_or_insert(table_.get(), 1, &key, &offered, &read, &call, &error)
+                                          : tsr_insert(table_.get(), 1, &key, &offered, &call, &error);
     ASSERT_EQ(status, TSR_OK) << error.message;
     const auto met = finds_first ? TSR_FOUND : TSR_REPLACED;
     ASSERT_EQ(result, answer.is_refused    ? TSR_NOT_PLACED
@@ -129,15 +144,15 @@ protected:
     evicted_ += answer.is_given_up;
     if (answer.is_refused || answer.is_given_up) {
       ASSERT_EQ(gone_key, answer.gone.key);
-      ASSERT_EQ(gone_value, answer.gone.value);
+      expect_value(gone_value, answer.gone.value);
+    } else {
+      EXPECT_EQ(gone_value, Row{});
     }
-    if (finds_first && !answer.is_refused) {
-      ASSERT_EQ(read, model_.pairs().at(key).value);
-    }
+    if (finds_first && !answer.is_refused) expect_value(read, model_.pairs().at(key).value);
   }
 
   void find(uint64_t key, uint32_t given, bool touches) {
-    uint64_t value = 0;
+    Row value = {};
     uint8_t present = 2;
     tsr_call call = call_of(&given);
     call.peek = !touches;
@@ -147,7 +162,10 @@ protected:
     const CacheModel::Pair *pair = model_.find(key, now_, given, touches);
     ASSERT_EQ(tsr_find(table_.get(), 1, &key, &value, &call, &error), TSR_OK) << error.message;
     ASSERT_EQ(present, pair != nullptr);
-    ASSERT_EQ(value, pair ? pair->value : 77);
+    if (pair)
+      expect_value(value, pair->value);
+    else
+      EXPECT_EQ(value, (are_rows_ ? Row{77, 77, 77, 77} : Row{77}));
     uint8_t contained = 2;
     tsr_call look = {};
     look.now = now_;
@@ -157,7 +175,7 @@ protected:
 
   void compare_all() {
     const std::map<uint64_t, CacheModel::Pair> pairs = model_.pairs();
-    std::vector<uint64_t> keys(8), values(8);
+    std::vector<uint64_t> keys(8), values(32);
     std::vector<uint32_t> scores(8);
     tsr_scored asked = {};
     asked.highest = 0xFFFFFFFFu;
@@ -171,7 +189,9 @@ protected:
     ASSERT_EQ(count, pairs.size());
     for (uint64_t i = 0; i < count; i++) {
       ASSERT_TRUE(pairs.count(keys[i])) << keys[i];
-      ASSERT_EQ(values[i], pairs.at(keys[i]).value);
+      Row value = {values[i]};
+      if (are_rows_) memcpy(&value, &values[4 * i], sizeof value);
+      expect_value(value, pairs.at(keys[i]).value);
       ASSERT_EQ(scores[i], pairs.at(keys[i]).score);
     }
   }
@@ -183,9 +203,11 @@ protected:
     return call;
   }
 
-  const Part part_ = parts()[static_cast<size_t>(GetParam())];
+  const Part part_ = parts()[static_cast<size_t>(std::get<0>(GetParam()))];
+  const bool are_rows_ = std::get<1>(GetParam());
   CacheModel model_{8, part_.scores};
-  Table table_ = make(text_of(one_bucket, part_));
+  Table table_ =
+      make(text_of((are_rows_ ? "value_bytes = 32\n" : "value_bits = 64\n") + std::string(one_bucket_of), part_));
   uint32_t now_ = 0;
   uint64_t evicted_ = 0;
   Random random_{5};
@@ -215,9 +237,12 @@ TEST_P(InOneBucket, DoesWhatTheModelDoes) {
   EXPECT_EQ(report_of(table_.get()).evicted, evicted_);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, InOneBucket, testing::Range(0, 9), [](const testing::TestParamInfo<int> &info) {
-  return parts()[static_cast<size_t>(info.param)].name + std::to_string(info.param);
-});
+INSTANTIATE_TEST_SUITE_P(All, InOneBucket, testing::Combine(testing::Range(0, 9), testing::Bool()),
+                         [](const testing::TestParamInfo<std::tuple<int, bool>> &info) {
+                           const int part = std::get<0>(info.param);
+                           return parts()[static_cast<size_t>(part)].name + std::to_string(part) +
+                                  (std::get<1>(info.param) ? "_rows" : "");
+                         });
 
 // ---- Batches -------------------------------------------------------------------------------------
 
@@ -230,29 +255,40 @@ struct Case {
 std::string text_of(const Case &c, uint64_t capacity) {
   std::string table = "key_bits = " + std::to_string(c.key_bits) + "\ncapacity = " + std::to_string(capacity) +
                       "\nlayout = " + c.layout + "\nprobing = " + c.probing + "\n";
-  if (c.value_bits) table += "value_bits = " + std::to_string(c.value_bits) + "\nduplicates = replace\n";
+  if (c.value_bits)
+    table += (c.value_bits > 64 ? "value_bytes = " + std::to_string(c.value_bits / 8)
+                                : "value_bits = " + std::to_string(c.value_bits)) +
+             "\nduplicates = " + (c.value_bits % 128 == 64 ? "first" : "replace") + "\n";
   return text_of(table + c.sections, {c.part, "", {}});
 }
 
 class InBatches : public testing::TestWithParam<Case> {
 protected:
+  // Rows have the word many times.
   std::vector<uint8_t> packed(const std::vector<uint64_t> &words, uint32_t bits) const {
-    std::vector<uint8_t> result(words.size() * (bits / 8) + 1);
-    for (size_t i = 0; i < words.size(); i++) memcpy(&result[i * (bits / 8)], &words[i], bits / 8);
+    const size_t each = bits / 8, word = each < 8 ? each : 8;
+    std::vector<uint8_t> result(words.size() * each + 1);
+    for (size_t at = 0; word && at + word < result.size(); at += word) memcpy(&result[at], &words[at / each], word);
     return result;
   }
   std::vector<uint64_t> unpacked(const std::vector<uint8_t> &bytes, uint64_t n, uint32_t bits) const {
+    const size_t each = bits / 8, word = each < 8 ? each : 8;
     std::vector<uint64_t> result(n);
-    for (size_t i = 0; i < n && bits; i++) memcpy(&result[i], &bytes[i * (bits / 8)], bits / 8);
+    for (size_t i = 0; i < n && bits; i++) {
+      memcpy(&result[i], &bytes[i * each], word);
+      EXPECT_EQ(memcmp(&bytes[i * each], &bytes[i * each + word], each - word), 0) << "a row is torn";
+    }
     return result;
   }
+  uint64_t value_mask() const { return width_mask(!c_.value_bits ? 32 : std::min(c_.value_bits, 64u)); }
+  size_t room(uint64_t n) const { return n * std::max(8u, c_.value_bits / 8) + 1; }
 
   // The pairs of the table.
   std::map<uint64_t, uint64_t> pairs(tsr_table *table) const {
     uint64_t size = 0;
     tsr_error error = {};
     EXPECT_EQ(tsr_size(table, &size, &error), TSR_OK) << error.message;
-    std::vector<uint8_t> keys(size * 8 + 1), values(size * 8 + 1);
+    std::vector<uint8_t> keys(size * 8 + 1), values(room(size));
     EXPECT_EQ(tsr_export(table, size, keys.data(), c_.value_bits ? values.data() : nullptr, &size, &error), TSR_OK)
         << error.message;
     const auto all_keys = unpacked(keys, size, c_.key_bits), all_values = unpacked(values, size, c_.value_bits);
@@ -278,9 +314,9 @@ TEST_P(InBatches, EveryPairIsThereOrWasHandedBack) {
     for (uint64_t i = 0; i < n; i++) {
       const uint64_t key = random.below(4) ? random.below(40000) : random.below(500); // some of them often
       keys.push_back(key < 2 ? width_mask(c_.key_bits) - key : key * 48271);
-      values.push_back((keys.back() * 7 + batch) & width_mask(c_.value_bits ? c_.value_bits : 32));
+      values.push_back((keys.back() * 7 + batch) & value_mask());
     }
-    std::vector<uint8_t> results(n), gone(n * 8 + 1), gone_values(n * 8 + 1);
+    std::vector<uint8_t> results(n), gone(n * 8 + 1), gone_values(room(n));
     tsr_call call = {};
     call.results = results.data();
     call.unplaced_keys = gone.data();
@@ -301,7 +337,7 @@ TEST_P(InBatches, EveryPairIsThereOrWasHandedBack) {
       if (results[i] != TSR_EVICTED) continue;
       evicted++;
       balance[gone_key[i]]--;
-      const uint64_t now = (gone_key[i] * 7 + batch) & width_mask(c_.value_bits ? c_.value_bits : 32);
+      const uint64_t now = (gone_key[i] * 7 + batch) & value_mask();
       const auto old = before.find(gone_key[i]);
       if (c_.value_bits) {
         ASSERT_TRUE(gone_value[i] == now || (old != before.end() && gone_value[i] == old->second)) << gone_key[i];
@@ -332,7 +368,7 @@ TEST_P(InBatches, EveryPairIsThereOrWasHandedBack) {
 
 TEST_P(InBatches, ComesBackFromAFile) {
   const std::string path =
-      testing::TempDir() + "cache_" + std::to_string(c_.key_bits) + c_.layout + c_.probing + ".tsr";
+      testing::TempDir() + "cache_" + std::to_string(c_.key_bits + c_.value_bits) + c_.layout + c_.probing + ".tsr";
   Table table = make(text_of(c_, 500));
   std::vector<uint64_t> keys;
   for (uint64_t i = 1; i <= 3000; i++) keys.push_back(i * 48271);
@@ -358,11 +394,14 @@ const char *const walk = "[layout]\nbucket_slots = 8\ntile_lanes = 1\n[probing]\
 const char *const slots = "[layout]\nbucket_slots = 8\ntile_lanes = 1\n";
 INSTANTIATE_TEST_SUITE_P(
     All, InBatches,
-    testing::Values(Case{"packed", "double_hashing", "lru", 64, 64, walk},
-                    Case{"packed", "linear", "lfu", 32, 32, walk}, Case{"packed", "quadratic", "ttl", 32, 64, walk},
-                    Case{"packed", "cuckoo", "lru", 64, 32, slots}, Case{"packed", "two_choice", "lfu", 32, 0, slots},
-                    Case{"packed", "iceberg", "lru", 64, 0, slots}, Case{"soa", "two_choice", "lru", 64, 0, slots},
-                    Case{"aos", "cuckoo", "custom", 32, 0, slots}),
+    testing::Values(
+        Case{"packed", "double_hashing", "lru", 64, 64, walk}, Case{"packed", "linear", "lfu", 32, 32, walk},
+        Case{"packed", "quadratic", "ttl", 32, 64, walk}, Case{"packed", "cuckoo", "lru", 64, 32, slots},
+        Case{"packed", "two_choice", "lfu", 32, 0, slots}, Case{"packed", "iceberg", "lru", 64, 0, slots},
+        Case{"soa", "two_choice", "lru", 64, 0, slots}, Case{"aos", "cuckoo", "custom", 32, 0, slots},
+        Case{"packed", "double_hashing", "lru", 64, 8 * 48, walk}, Case{"packed", "quadratic", "lfu", 32, 8 * 24, walk},
+        Case{"packed", "cuckoo", "lru", 64, 8 * 272, slots}, Case{"packed", "two_choice", "ttl", 32, 8 * 16, slots},
+        Case{"packed", "iceberg", "lfu", 64, 8 * 40, slots}),
     [](const testing::TestParamInfo<Case> &info) {
       const Case &c = info.param;
       return c.layout + "_" + c.probing + "_" + c.part + std::to_string(c.key_bits) + "_" +
@@ -378,7 +417,7 @@ TEST(CacheOf, EveryCompositionKeepsEveryPair) {
   for (const std::string &layout : plugins_of(TSR_ROLE_LAYOUT))
     for (const std::string &probing : plugins_of(TSR_ROLE_PROBING))
       for (const std::string &part : plugins_of(TSR_ROLE_EVICTION))
-        for (const char *values : {"", "value_bits = 32\n", "value_bits = 64\n"})
+        for (const char *values : {"", "value_bits = 32\n", "value_bits = 64\n", "value_bytes = 16\n"})
           for (const char *walk_of : {"", "[probing]\nmax_probes = 3\n"}) {
             tsr_table *made = nullptr;
             tsr_error error = {};
@@ -397,9 +436,12 @@ TEST(CacheOf, EveryCompositionKeepsEveryPair) {
             std::vector<uint64_t> keys(n), offered(n), gone(n);
             for (uint64_t i = 0; i < n; i++) offered[i] = (keys[i] = i % 1500 * 48271) & 0xFFFFFFFFu;
             std::vector<uint32_t> narrow(offered.begin(), offered.end());
-            const void *in = !*values               ? nullptr
-                             : strstr(values, "32") ? static_cast<void *>(narrow.data())
-                                                    : offered.data();
+            std::vector<uint64_t> rows;
+            for (uint64_t word : offered) rows.insert(rows.end(), 2, word);
+            const void *in = !*values                  ? nullptr
+                             : strstr(values, "32")    ? static_cast<void *>(narrow.data())
+                             : strstr(values, "bytes") ? rows.data()
+                                                       : offered.data();
             std::vector<uint8_t> results(n);
             tsr_call call = {};
             call.results = results.data();
@@ -424,6 +466,54 @@ TEST(CacheOf, EveryCompositionKeepsEveryPair) {
 }
 
 // ---- Alone ---------------------------------------------------------------------------------------
+
+// With one part a call, the clock of the parts and the scores given for each item count.
+TEST(CacheOf, RowsComeInPartsWithTheirScores) {
+  Table table = make(text_of("key_bits = 64\nvalue_bytes = 16\ncapacity = 4096\nlayout = packed\nprobing = cuckoo\n"
+                             "duplicates = replace\n",
+                             {"custom", "", {}}));
+  const uint64_t n = 100000; // more than there are spare rows
+  std::vector<uint64_t> keys(n), rows(2 * n), gone(n), gone_rows(2 * n);
+  std::vector<uint32_t> scores(n);
+  for (uint64_t i = 0; i < n; i++) {
+    keys[i] = i * 48271 + 5;
+    rows[2 * i] = rows[2 * i + 1] = keys[i] * 3;
+    scores[i] = static_cast<uint32_t>(i % 1000);
+  }
+  std::vector<uint8_t> results(n);
+  tsr_call call = {};
+  call.scores = scores.data();
+  call.results = results.data();
+  call.unplaced_keys = gone.data();
+  call.unplaced_values = gone_rows.data();
+  tsr_error error = {};
+  ASSERT_EQ(tsr_insert(table.get(), n, keys.data(), rows.data(), &call, &error), TSR_OK) << error.message;
+  uint64_t refused = 0;
+  for (uint64_t i = 0; i < n; i++) {
+    if (results[i] == TSR_INSERTED) continue;
+    ASSERT_TRUE(results[i] == TSR_EVICTED || results[i] == TSR_NOT_PLACED) << unsigned{results[i]};
+    refused += results[i] == TSR_NOT_PLACED;
+    ASSERT_TRUE(results[i] == TSR_EVICTED || gone[i] == keys[i]);
+    ASSERT_EQ(gone_rows[2 * i], gone[i] * 3) << i;
+    ASSERT_EQ(gone_rows[2 * i + 1], gone[i] * 3) << i;
+  }
+  EXPECT_GT(refused, 10000u);
+  tsr_scored all = {};
+  all.highest = 0xFFFFFFFFu;
+  all.keys = keys.data();
+  all.scores = scores.data();
+  all.values = rows.data();
+  all.room = n;
+  uint64_t count = 0, low = 0;
+  ASSERT_EQ(tsr_export_if(table.get(), &all, &count, &error), TSR_OK) << error.message;
+  EXPECT_GE(count, 4000u);
+  for (uint64_t i = 0; i < count; i++) {
+    ASSERT_EQ(scores[i], (keys[i] - 5) / 48271 % 1000);
+    ASSERT_EQ(rows[2 * i], keys[i] * 3);
+    low += scores[i] < 800;
+  }
+  EXPECT_LT(low, count / 20);
+}
 
 TEST(CacheOf, ForgetsByScore) {
   Table table = make(text_of(one_bucket, {"ttl", "lifetime = 10\n", {}}));

@@ -101,6 +101,7 @@ const std::vector<Feature> &features() {
       {"value_bits", {{{"table.value_bits", "32"}}, {{"table.value_bits", "64"}}}},
       {"value_bits = 8 or 16", {{{"table.value_bits", "8"}, {"table.kind", "counter"}}, {{"table.value_bits", "16"}}}},
       {"value_bytes", {{{"table.value_bytes", "48"}, {"table.value_bits", ""}}}},
+      {"value_bytes above 256", {{{"table.value_bytes", "512"}, {"table.value_bits", ""}}}},
       {"duplicates", {{{"table.duplicates", "first"}}, {{"table.duplicates", "promise_unique"}}}},
       {"duplicates = replace, add, min or max", {{{"table.duplicates", "replace"}}, {{"table.duplicates", "min"}}}},
       {"duplicates = add, min or max", {{{"table.duplicates", "add"}}, {{"table.duplicates", "max"}}}},
@@ -539,6 +540,7 @@ const std::map<std::string, std::function<bool(const Settings &)>> &meanings() {
     is["value_bits"] = written("value_bits");
     is["value_bits = 8 or 16"] = word("value_bits", {"8", "16"});
     is["value_bytes"] = written("value_bytes");
+    is["value_bytes above 256"] = word("value_bytes", {"512"});
     is["duplicates"] = written("duplicates");
     is["duplicates = replace, add, min or max"] = word("duplicates", {"replace", "add", "min", "max"});
     is["duplicates = add, min or max"] = word("duplicates", {"add", "min", "max"});

@@ -44,6 +44,8 @@ constexpr Case cases[] = {
     {"packed", "cuckoo", "", 32, 24, TSR_DUPLICATES_FIRST},
     {"packed", "cuckoo", "", 64, 20, TSR_DUPLICATES_REPLACE},
     {"aos", "double_hashing", "", 64, 256, TSR_DUPLICATES_REPLACE},
+    {"packed", "double_hashing", "", 64, 1040, TSR_DUPLICATES_REPLACE},
+    {"aos", "quadratic", "", 32, 272, TSR_DUPLICATES_FIRST},
     {"packed", "robin_hood", "", 32, 48, TSR_DUPLICATES_REPLACE},
     {"packed", "two_choice", "", 32, 32, TSR_DUPLICATES_PROMISE_UNIQUE},
     {"slab", "slab_list", "slab", 32, 16, TSR_DUPLICATES_REPLACE},
@@ -213,18 +215,21 @@ TEST(WideKeys, AreKeptApartByTheirRows) {
 
 // Addresses that words of 16, 8 or 4 bytes would miss.
 TEST(WideArrays, LieAnywhere) {
-  Recipe recipe = recipe_of(cases[1]);
-  SpecPointer spec = spec_of(recipe);
-  Table table(made(spec.get()), 32, 64, 8 * 64);
-  std::vector<unsigned char> offered(64 * 20 + 16), found(64 * 20 + 16);
-  for (size_t i = 0; i < offered.size(); i++) offered[i] = static_cast<unsigned char>(i * 7 + i / 256);
-  std::vector<uint32_t> keys(20);
-  for (uint32_t i = 0; i < 20; i++) keys[i] = i + 1;
-  tsr_error error = {};
-  for (size_t by : {1, 4, 8}) {
-    ASSERT_EQ(tsr_insert(table.get(), 20, keys.data(), &offered[by], nullptr, &error), TSR_OK) << error.message;
-    ASSERT_EQ(tsr_find(table.get(), 20, keys.data(), &found[by], nullptr, &error), TSR_OK) << error.message;
-    EXPECT_EQ(memcmp(&offered[by], &found[by], 64 * 20), 0) << by;
+  for (const uint32_t bytes : {64, 272}) {
+    Recipe recipe = recipe_of(cases[1]);
+    recipe.value_bytes = bytes;
+    SpecPointer spec = spec_of(recipe);
+    Table table(made(spec.get()), 32, 64, 8 * bytes);
+    std::vector<unsigned char> offered(bytes * 20 + 16), found(bytes * 20 + 16);
+    for (size_t i = 0; i < offered.size(); i++) offered[i] = static_cast<unsigned char>(i * 7 + i / 256);
+    std::vector<uint32_t> keys(20);
+    for (uint32_t i = 0; i < 20; i++) keys[i] = i + 1;
+    tsr_error error = {};
+    for (size_t by : {1, 4, 8}) {
+      ASSERT_EQ(tsr_insert(table.get(), 20, keys.data(), &offered[by], nullptr, &error), TSR_OK) << error.message;
+      ASSERT_EQ(tsr_find(table.get(), 20, keys.data(), &found[by], nullptr, &error), TSR_OK) << error.message;
+      EXPECT_EQ(memcmp(&offered[by], &found[by], bytes * 20), 0) << by;
+    }
   }
 }
 
@@ -233,8 +238,10 @@ TEST(WideSpec, IsChecked) {
     const char *word;
     std::vector<const char *> settings;
   } refused[] = {
-      {"16 .. 256", {"table.value_bytes=15"}},
-      {"16 .. 256", {"table.value_bytes=260"}},
+      {"16 .. 4096", {"table.value_bytes=15"}},
+      {"16 .. 4096", {"table.value_bytes=4112"}},
+      {"multiple of 16", {"table.value_bytes=260"}},
+      {"use device", {"table.value_bytes=272", "table.devices=0,1"}},
       {"multiple of 4", {"table.value_bytes=18"}},
       {"added up", {"table.duplicates=add"}},
       {"compared", {"table.duplicates=min"}},

@@ -53,6 +53,9 @@ void tsr_report_composition(const tsr_job *job) {
   fprintf(out, "; capacity %" PRIu64 "%s\n", info.capacity, job->totals.capacity_note);
   fprintf(out, "backend  %s on %s (%s%s)\n", info.backend, info.device,
           *info.backend_reason ? "auto: " : "as the spec says", info.backend_reason);
+  if (tsr_batch_least(job->table) > TSR_CHUNK_KEYS)
+    fprintf(out, "batches  of %d keys; several GPUs are faster than one from %" PRIu64 " keys per call on\n",
+            TSR_CHUNK_KEYS, tsr_batch_least(job->table));
   fflush(out);
 }
 

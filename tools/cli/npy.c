@@ -20,6 +20,11 @@ enum {
   TSR_BLOCK_NUMBERS = 1 << 13
 };
 
+/* Those of the part, by their numbers in the file. */
+typedef struct rows {
+  uint64_t begin, end, next;
+} rows;
+
 struct tsr_npy {
   int file;
   const char *path;
@@ -33,9 +38,8 @@ struct tsr_npy {
   uint64_t shape[2];
   uint32_t dimensions;
   /* the numbers */
-  uint64_t begin;                /* where they do, in the file */
-  uint64_t part_begin, part_end; /* rows */
-  uint64_t done;                 /* the next row */
+  uint64_t begin; /* where they do, in the file */
+  rows rows;
   unsigned char block[TSR_BLOCK_NUMBERS * 8];
 };
 
@@ -329,19 +333,19 @@ static tsr_status convert(const tsr_npy *n, size_t i, bool is_key, void *column,
   const uint64_t over = bits == 64 ? 0 : number >> bits;
   if (is_negative && !has_sign)
     return tsr_fail(n->error, TSR_IO, "%s: the %s of row %" PRIu64 " (counted from 0) is negative: %s", n->path, what,
-                    n->done + row,
+                    n->rows.next + row,
                     n->options->signed_keys ? "values that a table counts, adds up or compares are not"
                                             : "such are read with --signed");
   if (has_sign && (is_negative ? number + half >= half : number >= half))
     return tsr_fail(n->error, TSR_IO,
                     "%s: the %s of row %" PRIu64 " (counted from 0) is beyond -2^%u and 2^%u - 1, which are the limits "
                     "with --signed",
-                    n->path, what, n->done + row, bits - 1, bits - 1);
+                    n->path, what, n->rows.next + row, bits - 1, bits - 1);
   if (over && !is_negative)
     return tsr_fail(n->error, TSR_IO,
                     "%s: the %s of row %" PRIu64 " (counted from 0) is %" PRIu64
                     ", which does not fit %s_bits = 32: choose 64",
-                    n->path, what, n->done + row, number, what);
+                    n->path, what, n->rows.next + row, number, what);
   tsr_number_put(column, bits, row, number);
   return TSR_OK;
 }
@@ -359,7 +363,7 @@ static tsr_status convert_parts(const tsr_npy *n, size_t at, size_t column_step,
       return tsr_fail(n->error, TSR_IO,
                       "%s: column %u of row %" PRIu64 " (counted from 0) is %" PRId64 ", which does not fit %c%u of "
                       "key_columns",
-                      n->path, c + 1, n->done + row, (int64_t)number, may_be ? 'i' : 'u', 8 * part->bytes);
+                      n->path, c + 1, n->rows.next + row, (int64_t)number, may_be ? 'i' : 'u', 8 * part->bytes);
   }
   tsr_key_put(keys, n->options->key_bits, row, key);
   return TSR_OK;
@@ -384,17 +388,17 @@ tsr_status tsr_npy_next(tsr_npy *npy, uint64_t room, void *keys, void *values, u
   tsr_npy *n = npy;
   const uint32_t columns = columns_of(n), keys_each = tsr_form_columns(n->options->form);
   const size_t block_rows = TSR_BLOCK_NUMBERS / (keys_each + 1);
-  const uint64_t left = n->part_end - n->done, wanted = room < left ? room : left;
+  const uint64_t left = n->rows.end - n->rows.next, wanted = room < left ? room : left;
   tsr_status status = TSR_OK;
   n->error = error;
   if (has_wide_keys(n)) {
-    n->done += *count = wanted;
+    n->rows.next += *count = wanted;
     return tsr_read_exactly(n->file, n->path, keys, wanted * 16, error);
   }
   for (uint64_t first = 0; status == TSR_OK && first < wanted; first += block_rows) {
     const size_t rows = wanted - first < block_rows ? (size_t)(wanted - first) : block_rows;
     const size_t row_step = n->is_fortran ? 1 : columns, column_step = n->is_fortran ? rows : 1;
-    status = read_rows(n, n->done + first, rows);
+    status = read_rows(n, n->rows.next + first, rows);
     for (size_t i = 0; status == TSR_OK && i < rows; i++) {
       status = has_columns(n) ? convert_parts(n, i * row_step, column_step, keys, first + i)
                               : convert(n, i * row_step, true, keys, first + i);
@@ -402,7 +406,7 @@ tsr_status tsr_npy_next(tsr_npy *npy, uint64_t room, void *keys, void *values, u
         status = convert(n, i * row_step + keys_each * column_step, false, values, first + i);
     }
   }
-  n->done += wanted;
+  n->rows.next += wanted;
   *count = wanted;
   return status;
 }
@@ -411,11 +415,11 @@ tsr_status tsr_npy_next(tsr_npy *npy, uint64_t room, void *keys, void *values, u
 static tsr_status go_to_part(tsr_npy *n) {
   const tsr_part *part = &n->options->part;
   const uint64_t rows = n->shape[0];
-  n->part_end = rows;
+  n->rows.end = rows;
   if (tsr_part_is_all(part)) return TSR_OK;
-  n->part_begin = n->done = tsr_part_begin(part, part->index, rows);
-  n->part_end = tsr_part_begin(part, part->index + 1, rows);
-  const uint64_t at = n->begin + n->part_begin * n->number_bytes * columns_of(n);
+  n->rows.begin = n->rows.next = tsr_part_begin(part, part->index, rows);
+  n->rows.end = tsr_part_begin(part, part->index + 1, rows);
+  const uint64_t at = n->begin + n->rows.begin * n->number_bytes * columns_of(n);
   if (n->is_fortran || lseek(n->file, (off_t)at, SEEK_SET) >= 0) return TSR_OK;
   return tsr_fail(n->error, TSR_IO, "%s: cannot be read: %s", n->path, strerror(errno));
 }
@@ -437,9 +441,9 @@ tsr_status tsr_npy_begin(int file, const char *path, uint64_t bytes, const tsr_d
   return status;
 }
 
-uint64_t tsr_npy_count(const tsr_npy *npy) { return npy->part_end - npy->part_begin; }
+uint64_t tsr_npy_count(const tsr_npy *npy) { return npy->rows.end - npy->rows.begin; }
 
-uint64_t tsr_npy_first(const tsr_npy *npy) { return npy->part_begin; }
+uint64_t tsr_npy_first(const tsr_npy *npy) { return npy->rows.begin; }
 
 bool tsr_npy_has_values(const tsr_npy *npy) {
   return !has_wide_keys(npy) && columns_of(npy) == tsr_form_columns(npy->options->form) + 1;

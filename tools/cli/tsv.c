@@ -42,6 +42,12 @@ typedef struct columns {
   size_t width; /* columns of every row; 0: one or two */
 } columns;
 
+/* Where the row is. */
+typedef struct place {
+  uint64_t line, lines; /* line: from where reading began */
+  uint64_t offset;      /* in the file */
+} place;
+
 struct tsr_tsv {
   tsr_text *source;
   const char *path;
@@ -52,10 +58,9 @@ struct tsr_tsv {
   uint64_t before; /* keys of earlier calls */
   bool is_at_end;
   block block;
-  size_t line_bytes;        /* of the row, without the line end; in quotes it may have several lines */
-  size_t content;           /* of these, bytes that hold fields */
-  uint64_t line, row_lines; /* from where reading began */
-  uint64_t offset;          /* of the row, in the file */
+  size_t line_bytes; /* of the row, without the line end; in quotes it may have several lines */
+  size_t content;    /* of these, bytes that hold fields */
+  place place;
   tsr_range range;
   cut cut;
   field *fields;
@@ -67,7 +72,7 @@ struct tsr_tsv {
 static char *row_of(const tsr_tsv *t) { return t->block.bytes + t->block.at; }
 
 /* The row's line, for a sentence. */
-static unsigned long long line_of(const tsr_tsv *t) { return t->line + tsr_text_lines_before(t->source); }
+static unsigned long long line_of(const tsr_tsv *t) { return t->place.line + tsr_text_lines_before(t->source); }
 
 static bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
@@ -124,10 +129,10 @@ static tsr_status find_line_end(tsr_tsv *t, size_t from) {
 static tsr_status next_row(tsr_tsv *t, bool *has_row) {
   block *b = &t->block;
   b->at += t->line_bytes;
-  if (t->row_lines && b->at < b->end) b->at++; /* the line end */
-  t->line += t->row_lines ? t->row_lines : 1;
-  t->row_lines = 1;
-  t->offset = tsr_text_at(t->source) - (b->end - b->at);
+  if (t->place.lines && b->at < b->end) b->at++; /* the line end */
+  t->place.line += t->place.lines ? t->place.lines : 1;
+  t->place.lines = 1;
+  t->place.offset = tsr_text_at(t->source) - (b->end - b->at);
   tsr_status status = find_line_end(t, 0);
   *has_row = b->at < b->end;
   for (; t->line_bytes && *row_of(t) == ' '; b->at++) t->line_bytes--; /* before a comment as well */
@@ -160,7 +165,7 @@ static void measure_content(tsr_tsv *t, char separator) {
 static tsr_status join_line(tsr_tsv *t) {
   if (t->block.at + t->line_bytes == t->block.end)
     return tsr_fail(t->error, TSR_IO, "%s:%llu: a field begins with a quote and does not end", t->path, line_of(t));
-  t->row_lines++;
+  t->place.lines++;
   return find_line_end(t, t->line_bytes + 1);
 }
 
@@ -654,10 +659,10 @@ static tsr_status add_row(tsr_tsv *t) {
 static tsr_status go_to_range(tsr_tsv *t) {
   uint64_t at = 0;
   tsr_status status = tsr_cut_rows(t->source, t->range.from, TSR_ROW_BYTES_MAX, &at, t->error);
-  if (status || at <= t->offset + t->line_bytes) return status;
+  if (status || at <= t->place.offset + t->line_bytes) return status;
   t->block.at = t->block.end = 0;
   t->block.is_last = false;
-  t->line_bytes = t->row_lines = t->line = 0;
+  t->line_bytes = t->place.lines = t->place.line = 0;
   return tsr_text_seek(t->source, at, t->error);
 }
 
@@ -676,7 +681,7 @@ static tsr_status pass_row(tsr_tsv *t) {
 static tsr_status take_row(tsr_tsv *t) {
   bool is_header = false;
   if (!t->line_bytes || is_comment(t)) return TSR_OK;
-  if (t->offset < t->range.from) return pass_row(t);
+  if (t->place.offset < t->range.from) return pass_row(t);
   tsr_status status = split(t);
   if (status || !t->field_count) return status;
   if (!t->columns.is_known) status = choose_columns(t, &is_header);
@@ -710,7 +715,7 @@ tsr_status tsr_tsv_next(tsr_tsv *tsv, uint64_t room, void *keys, void *values, u
   while (status == TSR_OK && !t->is_at_end && t->count < room) {
     bool has_row = false;
     status = next_row(t, &has_row);
-    t->is_at_end = !has_row || t->offset >= t->range.to;
+    t->is_at_end = !has_row || t->place.offset >= t->range.to;
     if (status == TSR_OK && !t->is_at_end) status = take_row(t);
   }
   t->before += t->count;
