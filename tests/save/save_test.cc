@@ -128,11 +128,11 @@ TEST(SaveFile, BackendAndDeviceAreTheLoaders) {
   EXPECT_EQ(table, nullptr);
 }
 
-// How often the file is among this process's maps.
-int maps_of(const std::string &path) {
+// How often a file of this name is among this process's maps.
+int maps_of(const std::string &name) {
   std::ifstream maps("/proc/self/maps");
   int found = 0;
-  for (std::string line; std::getline(maps, line);) found += line.find(path) != std::string::npos;
+  for (std::string line; std::getline(maps, line);) found += line.find("/" + name) != std::string::npos;
   return found;
 }
 
@@ -140,8 +140,8 @@ TEST(SaveFile, LargeRegionsAreMapped) {
   Random random(5);
   tsr_error error = {};
   const std::string path = path_of("mapped.tsr");
-  tsr_table *table = table_of("capacity=700000"), *one = nullptr, *other = nullptr;
-  const auto pairs = some_pairs(random, 500000);
+  tsr_table *table = table_of("capacity=300000"), *one = nullptr, *other = nullptr;
+  const auto pairs = some_pairs(random, 200000);
   fill(table, pairs);
   ASSERT_EQ(tsr_table_save(table, path.c_str(), &error), TSR_OK) << error.message;
   tsr_table_destroy(table);
@@ -152,7 +152,7 @@ TEST(SaveFile, LargeRegionsAreMapped) {
   options.mapped = 1;
   ASSERT_EQ(tsr_table_load(path.c_str(), &options, &one, &error), TSR_OK) << error.message;
   ASSERT_EQ(tsr_table_load(path.c_str(), &options, &other, &error), TSR_OK) << error.message;
-  EXPECT_EQ(maps_of(path), 2);
+  EXPECT_EQ(maps_of("mapped.tsr"), 2);
   expect_pairs(one, pairs);
   auto more = pairs; // what one changes is its own
   std::vector<uint32_t> keys, values;
@@ -166,13 +166,13 @@ TEST(SaveFile, LargeRegionsAreMapped) {
   expect_pairs(other, pairs);
   tsr_rehash_options larger = {};
   larger.size = sizeof larger;
-  larger.capacity = 1000000;
+  larger.capacity = 400000;
   ASSERT_EQ(tsr_rehash(one, &larger, &error), TSR_OK) << error.message; // into plain memory
-  EXPECT_EQ(maps_of(path), 1);
+  EXPECT_EQ(maps_of("mapped.tsr"), 1);
   expect_pairs(one, more);
   tsr_table_destroy(one);
   tsr_table_destroy(other);
-  EXPECT_EQ(maps_of(path), 0);
+  EXPECT_EQ(maps_of("mapped.tsr"), 0);
   EXPECT_TRUE(read_file(path) == saved);
 
   std::string broken = saved; // the checksum is looked at as well
