@@ -114,6 +114,11 @@ TSR_API tsr_status tsr_key_pack(tsr_table *table, uint64_t n, const void *const 
 TSR_API tsr_status tsr_key_unpack(tsr_table *table, uint64_t n, const void *keys, void *const *columns,
                                   const size_t *strides, void *stream, tsr_error *error);
 
+/* Makes keys of 128 bits of n texts: their XXH3 hash with this seed. Text i is the bytes offsets[i] to offsets[i + 1] - 1 of
+ * `bytes`; offsets has n + 1 numbers. Two of n different texts have one hash with a probability of about n^2 / 2^129. All arrays
+ * are in host memory. */
+TSR_API_VOID void tsr_text_keys(uint64_t seed, uint64_t n, const char *bytes, const uint64_t *offsets, void *keys);
+
 /* ---- Memory and time of the table's backend -------------------------------------------------- */
 
 /* Memory of the table's device (cpu backend: host memory), for callers without a CUDA runtime of their own. The caller frees
@@ -341,6 +346,9 @@ typedef struct tsr_resolution {
   uint32_t bucket_slots, bucket_bytes, tile_lanes;
   double load_factor;  /* capacity / slots */
   double reached_load; /* the load up to which every pair finds a slot; 1 where the facts do not determine it */
+  /* The fewest pairs that an insert into the empty table puts in the order of pages first, and keys that a find puts in that of
+   * zones; 0: none does. */
+  uint64_t page_batch, zone_batch;
 } tsr_resolution;
 /* Composes like tsr_table_create, without memory of a device, and refuses the same specs. The spec must be a table's. The
  * caller frees *resolution with tsr_resolution_free. */

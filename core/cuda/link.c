@@ -705,7 +705,8 @@ tsr_status tsr_cuda_link_steps(const tsr_composition *table, const tsr_step *con
   if (count > TSR_LINKS_MAX)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "%zu links at a time: at most %d", count, (int)TSR_LINKS_MAX);
 #ifndef TSR_PTHREADS
-#pragma omp parallel for schedule(dynamic, 1)
+  const int most = omp_get_max_threads(), threads = count < (size_t)most ? (int)count : most;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads ? threads : 1)
 #endif
   for (size_t i = 0; i < count; i++) {
     memset(&links[i], 0, sizeof links[i]);

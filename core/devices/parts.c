@@ -131,7 +131,7 @@ tsr_status tsr_memory_allocate_on(tsr_table *t, uint32_t part, uint64_t bytes, v
   return device->backend->allocate(device, bytes, memory, error);
 }
 
-/* By the model of notebook 0016: finds at 20 billion per second, and 0.15 ms of the host for each further device. */
+/* By the model of notebook 0016: finds at 20 billion per second, and 0.15 ms of the host for each further device after a pause. */
 uint64_t tsr_batch_least(const tsr_table *t) {
   const uint64_t per_device = UINT64_C(1) << 22;
   const bool is_several = t && t->shards && !t->shards->transport.group && t->shards->transport.here > 1;

@@ -32,7 +32,7 @@ typedef struct tsr_key_parts_run {
 /* A number at any address: a struct may be packed. */
 TSR_STEP_FUNCTION uint64_t tsr_packed_load(const char *at, uint32_t bytes) {
   uint64_t number = 0;
-  if ((uint64_t)(uintptr_t)at % bytes == 0) {
+  if (((uint64_t)(uintptr_t)at & (bytes - 1)) == 0) {
     switch (bytes) {
     case 8:
       return *(const uint64_t *)(const void *)at;
@@ -49,7 +49,7 @@ TSR_STEP_FUNCTION uint64_t tsr_packed_load(const char *at, uint32_t bytes) {
 }
 
 TSR_STEP_FUNCTION void tsr_packed_store(char *at, uint32_t bytes, uint64_t number) {
-  if ((uint64_t)(uintptr_t)at % bytes == 0) {
+  if (((uint64_t)(uintptr_t)at & (bytes - 1)) == 0) {
     switch (bytes) {
     case 8:
       *(uint64_t *)(void *)at = number;

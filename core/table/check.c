@@ -456,6 +456,9 @@ tsr_status tsr_spec_resolve(const tsr_spec *spec, const tsr_options *options, ts
   if (status) return status;
   const tsr_composition *t = r.composition;
   const uint32_t parts = r.shards ? r.shards : 1;
+  const uint64_t inserts =
+      t->shape.is_paged && t->settings.kind != TSR_KIND_INDEX ? tsr_plan_page_batch(t, 0) : UINT64_MAX;
+  const uint64_t finds = tsr_plan_has_zones(t, TSR_BULK_find) ? tsr_plan_zone_batch(t, 0) : UINT64_MAX;
   tsr_resolution ours = {.sm = r.sm,
                          .capacity = r.shards ? r.capacity : t->shape.capacity,
                          .slots = parts * tsr_composition_slots(t),
@@ -464,7 +467,9 @@ tsr_status tsr_spec_resolve(const tsr_spec *spec, const tsr_options *options, ts
                          .bucket_bytes = t->shape.bucket_bytes,
                          .tile_lanes = t->shape.tile_lanes,
                          .load_factor = t->settings.load_factor,
-                         .reached_load = tsr_reached_load(&t->shape)};
+                         .reached_load = tsr_reached_load(&t->shape),
+                         .page_batch = inserts == UINT64_MAX ? 0 : inserts,
+                         .zone_batch = finds == UINT64_MAX ? 0 : finds};
   size_t bytes = 0;
   FILE *out = open_memstream(&ours.text, &bytes);
   tsr_plain_numbers numbers;

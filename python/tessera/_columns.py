@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Literal, Optional, Protocol, Sequence, Set, 
 
 import numpy as np
 
-from tessera import _arrow
+from tessera import _arrow, _texts
 from tessera._arrays import HOST, ByCuda, ByDlpack, NumPyArray, adapter_of, name_of, way_out
 from tessera._arrays import Column as SomeColumn
 from tessera._arrow_out import Arrow
@@ -106,8 +106,10 @@ class Column:
             if nan.any():
                 wide[nan] = np.nan
             return wide.view(np.int32 if width < 8 else np.int64)
+        if _texts.kind_of(values, self.known) is not None:
+            return _texts.numbers((values, self.known, self.name))[0]
         if kind in "OUSTV":
-            raise _no_numbers(self.name, self.library, values)
+            raise _no_numbers(self.name, values)
         raise WrongType(f"{self.name}: is {name_of(kind, width)}: {way_out(self.name, 'keys', kind, width, 8)}")
 
     def pick(self, rows: NumPyArray) -> Any:
@@ -122,19 +124,10 @@ class Column:
         return wrap(self.values[rows], self.library)
 
 
-def _no_numbers(name: str, library: str, values: NumPyArray) -> WrongType:
-    """What a column of texts, bytes or other objects is told."""
+def _no_numbers(name: str, values: NumPyArray) -> WrongType:
+    """What a column of objects is told."""
     first = values[0] if len(values) else ""
-    what = {str: "text", bytes: "bytes"}.get(type(first)) or {"U": "text", "S": "bytes"}.get(values.dtype.kind)
-    if what is None:
-        return WrongType(f"{name}: holds objects of type {type(first).__name__}: pass a column of numbers, dates or times")
-    way = {"pandas": f"{name}.astype('category')", "polars": f"{name}.cast(polars.Categorical)"}.get(
-        library if what == "text" or library == "pandas" else "", f"numpy.unique({name}, return_inverse=True)[1]"
-    )
-    return WrongType(
-        f"{name}: holds {what}, and verbs work on numbers, dates and times: pass {way}; for isin and merge number the values of both "
-        "columns together"
-    )
+    return WrongType(f"{name}: holds objects of type {type(first).__name__}: pass a column of numbers, texts, dates or times")
 
 
 _no_columns: Set[type] = {np.ndarray, int, float, list}  # types that were looked at

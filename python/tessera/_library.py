@@ -428,6 +428,7 @@ _WITHOUT_STATUS: Dict[str, List[Any]] = {
     "tsr_key_column_free": [_P],
     "tsr_spec_free": [_P],
     "tsr_table_destroy": [_P],
+    "tsr_text_keys": [_U64, _U64, _TEXT, _P, _P],
     "tsr_table_describe": [_P, _P],
     "tsr_plugins_free": [_P, c_size_t],
     "tsr_recipes_free": [_P, c_size_t],

@@ -375,6 +375,9 @@ class Table:
         """Keys that the library has written, as the caller has them."""
         return keys
 
+    def _keep_keys(self) -> None:
+        """After keys were inserted, for tables that keep what keys are made of."""
+
     def _is_one_key(self, key: Any) -> bool:
         """Whether it is a single key that is made of other things than one number."""
         return False
@@ -655,6 +658,7 @@ class Table:
             if self._promises and check:
                 self._check_unique(handle, adapter, keys, memory)
             self._is_fresh = False
+            self._keep_keys()
             if self._adds and values_at and memory.size:
                 added = self._added(handle, adapter, keys, memory, values, wait)
                 if added is not None:
@@ -772,6 +776,7 @@ class Table:
             if self._promises and check and self._group is None:
                 self._check_unique(handle, adapter, keys, memory)
             self._is_fresh = False
+            self._keep_keys()
             if self._adds and values_at and memory.size:
                 added = self._added(handle, adapter, keys, memory, values, True)
                 if added is not None:
@@ -835,6 +840,7 @@ class Table:
         handle = self._begin()
         try:
             adapter, keys, memory = self._keys(keys)
+            self._keep_keys()
             values, values_at = self._values(values, "values", adapter, keys, memory)
             results, results_at, bits = None, 0, 0
             if self._value_width:
@@ -883,6 +889,7 @@ class Table:
         try:
             self._need_index("number")
             adapter, keys, memory = self._keys(keys)
+            self._keep_keys()
             numbers, at, _ = self._beside(out, "out", adapter, keys, memory, "ui", self._kind_of_values(memory), 4)
             made, places = self._handed_back(None, adapter, keys, memory) if wait else ((), [0, 0, 0])
             self._set_call(*places, missing=missing & 0xFFFFFFFF)
@@ -999,6 +1006,7 @@ class Table:
         try:
             self._need_index("unique")
             adapter, keys, memory = self._keys(keys)
+            self._keep_keys()
             shape = (memory.size,)
             unique, unique_at, _ = self._result(None, "keys", adapter, keys, shape, "ui", memory.kind, self._key_width)
             inverse, counts, inverse_at, counts_at = None, None, 0, 0
@@ -1257,6 +1265,7 @@ class Table:
             codes, codes_at, _ = self._beside(out_codes, "out[1]", adapter, keys, memory, "u", "u", 1)
             self._set_call(codes_at, missing=bits)
             self._is_fresh = False
+            self._keep_keys()
             if library.tsr_apply(
                 handle,
                 memory.size,
@@ -1374,6 +1383,8 @@ class Table:
     def __iter__(self) -> Iterator[int]:
         """All keys, as numbers; of a multiset or multimap once for each pair. Waits."""
         keys = self.items()[0]
+        if isinstance(keys, np.ndarray) and keys.dtype.kind == "O":
+            return iter(keys.tolist())
         if isinstance(keys, (tuple, dict)):
             return zip(*(column.tolist() for column in (keys.values() if isinstance(keys, dict) else keys)))
         return _wide_keys.to_numbers(keys) if self._key_width == _wide_keys.BYTES else iter(keys.tolist())

@@ -25,6 +25,7 @@ from tessera._arrays import (
 )
 from tessera._columns import plain
 from tessera._key_columns import KeyColumns
+from tessera._texts import TextKeys
 from tessera._library import BadArgument, WrongType, library
 from tessera._spec import flat
 from tessera._table import Code, Table, _bits
@@ -101,10 +102,12 @@ def choose(
     for_ = for_ or next(iter(needs))
     if for_ not in needs:
         raise BadArgument(f"for_ = {for_!r}: a {kind} is for {' or '.join(map(repr, needs))}")
-    form = KeyColumns.of(key)
+    form = _form_of(key)
     width = _key_type(key).itemsize if form is None else form.width
     recipe = needs[for_][0 if width == 4 else 1]
     settings: Dict[str, object] = {"table.key_bits": 8 * width} if form is None else {"table.key_columns": form.setting}
+    if isinstance(form, TextKeys):
+        settings = {"table.key_bits": 128}
     if width == _wide_keys.BYTES:
         if kind == "cache":
             raise WrongType(f"key = {key!r}: keys of a cache have at most 64 bits")
@@ -140,11 +143,16 @@ def choose(
     return Choice(recipe, settings)
 
 
+def _form_of(key: Any) -> "Union[KeyColumns, TextKeys, None]":
+    return KeyColumns.of(key) or TextKeys.of(key)
+
+
 def _key_type(key: Any) -> "np.dtype[Any]":
     dtype = _WIDE if isinstance(key, str) and key == "uuid" else _dtype(key, "key", (*_KEYS, "uuid"))
     if dtype.name not in _KEYS and dtype != _WIDE:
         raise WrongType(
-            f"key = {key!r}: keys are {', '.join(_KEYS)}, or \"uuid\" for 16 bytes: UUIDs, or several columns as one key"
+            f"key = {key!r}: keys are {', '.join(_KEYS)}, \"str\" or \"bytes\", \"uuid\" for 16 bytes, or a list or dict of "
+            "columns"
         )
     return dtype
 
@@ -185,7 +193,7 @@ class Typed(Table):
     """A table that takes arrays of its own dtypes alone, and answers in them."""
 
     _table_kind = ""
-    _form: Optional[KeyColumns] = None  # how keys are made of what callers pass; None: they are numbers
+    _form: "Union[KeyColumns, TextKeys, None]" = None  # how keys are made of what callers pass; None: they are numbers
     _sums_floats = False  # the library replaces values, and inserts add to them before
 
     def __init__(
@@ -214,7 +222,7 @@ class Typed(Table):
         self.recipe: Optional[Choice] = choice
 
     def _learn(self, key: Any, value: Any) -> None:
-        self._form = KeyColumns.of(key)
+        self._form = _form_of(key)
         self._key_type = _key_type(key) if self._form is None else _WIDTHS[self._form.width]
         self._key_kind = "u" if self._key_type == _WIDE else self._key_type.kind
         self._value_type: "Optional[np.dtype[Any]]" = None
@@ -303,6 +311,10 @@ class Typed(Table):
 
     def _answered(self, keys: Any) -> Any:
         return keys if self._form is None or keys is None else self._form.unpack(self, keys)
+
+    def _keep_keys(self) -> None:
+        if isinstance(self._form, TextKeys):
+            self._form.keep()
 
     def _is_one_key(self, key: Any) -> bool:
         return self._form is not None and self._form.is_one(key)

@@ -12,7 +12,7 @@ from typing import Any, Dict, Generic, List, Literal, Mapping, NamedTuple, Optio
 
 import numpy as np
 
-from tessera import _device
+from tessera import _device, _texts
 from tessera._arrays import NumPyArray
 from tessera._arrow import from_gpu
 from tessera._columns import (
@@ -382,6 +382,9 @@ def _common(left: Column, right: Column) -> Tuple[NumPyArray, NumPyArray]:
             raise WrongType(
                 f"{column.name}: holds categories, whose numbers differ between columns: number both columns as one first"
             )
+    if _texts.kind_of(a, left.known) is not None and (len(b) == 0 or _texts.kind_of(b, known) is not None):
+        keys, others = _texts.numbers((a, left.known, left.name), (b, known, right.name))
+        return keys, others if known is None else others[known]
     if a.dtype != b.dtype:
         if a.dtype.kind in "iub" and b.dtype.kind in "iub":
             b, known = _narrowed(b, a.dtype, known)

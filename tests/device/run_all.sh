@@ -10,7 +10,7 @@
 # SUITES         these tests, longest cases first. SUITES="shards parts whole group" are the tables of several devices.
 # LIMIT_S        the whole run ends after that many seconds (570). Cases that have not ended by then are counted.
 # LINK_SHARE     percent of LIMIT_S that linking may take (50). What is not linked by then is linked while it runs.
-# PROCESSES      at a time, of all GPUs (8 for each)
+# PROCESSES      at a time, of all GPUs (8 for each; of tables of several devices 8, each of which uses all GPUs)
 # TSR_TEST_DRAW  the seed of the covering set (1)
 # TOOLS          of compute-sanitizer (memcheck racecheck synccheck initcheck)
 # OUT            a folder for cases.txt, the milliseconds of each case, and failures.txt
@@ -49,12 +49,14 @@ if [[ $backend != cpu ]]; then
   sm=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1 | tr -d .)
 fi
 cores=$(nproc)
-processes=${PROCESSES:-$((8 * gpus))}
+processes=${PROCESSES:-}
 limit_s=${LIMIT_S:-570} end_s=$((SECONDS + ${LIMIT_S:-570}))
 link_s=$((limit_s * ${LINK_SHARE:-50} / 100))
 device_numbers=$(seq -s , 0 $((gpus - 1)))
 suites=${SUITES-endurance endurance_without_guard races races_without_guard repeats histories index fold rows device}
 [[ ! $sanitize ]] || suites=${SUITES-races device}
+[[ $devices_suites == *" ${suites%% *} "* ]] && processes=${processes:-8}
+processes=${processes:-$((8 * gpus))}
 filter=("$@")
 [[ ! $sanitize || $# -gt 0 ]] || filter=('--gtest_filter=Small*')
 export backend sm gpus device_numbers devices_suites

@@ -14,9 +14,9 @@ const tsr_devices_batch batch = {10, 2, 8, 12, 1000};
 TEST(DevicesModel, OneHost) {
   const tsr_devices_wires wires = {1000, 0}; // 1000 bytes a millisecond
   EXPECT_DOUBLE_EQ(tsr_devices_expect(&batch, &wires, {1, 1}), 10);
-  // a half of the items leaves: 4000 bytes in 4 ms, of which 0.6 come on top, and the second device takes the host 0.15 ms
-  EXPECT_DOUBLE_EQ(tsr_devices_expect(&batch, &wires, {1, 2}), 10 + 0.6 * 4 + 0.15);
-  EXPECT_DOUBLE_EQ(tsr_devices_expect(&batch, &wires, {1, 8}), 10 + 0.6 * 7 + 0.15 * 7);
+  // a half of the items leaves: 4000 bytes in 4 ms, of which 0.6 come on top, and the second device takes the host 0.06 ms
+  EXPECT_DOUBLE_EQ(tsr_devices_expect(&batch, &wires, {1, 2}), 10 + 0.6 * 4 + 0.06);
+  EXPECT_DOUBLE_EQ(tsr_devices_expect(&batch, &wires, {1, 8}), 10 + 0.6 * 7 + 0.06 * 7);
 }
 
 TEST(DevicesModel, Hosts) {

@@ -240,6 +240,17 @@ TEST(Sweep, RowsOfOtherConditionsAreNotMixedIn) {
   std::ofstream(csv) << whole;
   EXPECT_NE(sweep(path, csv, {"--n", "400", "--seed", "9"}).err.find("has rows whose seed is 1, and here it is 9"),
             std::string::npos);
+  Words compiled = {"--loads", "0.6", "--compile", "yes"};
+  EXPECT_EQ(sweep(path, csv, compiled).status, 2) << "the others go by function tables";
+  std::string fused = whole;
+  for (size_t at = 0; (at = fused.find("function tables, as there was little to do", at)) != std::string::npos;)
+    fused.replace(at, 42, "fused: insert, find");
+  std::ofstream(csv) << fused;
+  EXPECT_NE(sweep(path, csv, {"--loads", "0.6"})
+                .err.find("has rows whose code is fused: insert, find, and here it is "
+                          "function tables"),
+            std::string::npos);
+  std::ofstream(csv) << whole;
   EXPECT_EQ(sweep(path, csv, more).status, 0);
 }
 

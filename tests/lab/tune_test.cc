@@ -28,7 +28,7 @@ struct Tuned {
 
 /* seconds: 0: begins anew; else it goes on with what is there, so long. */
 Tuned tune(const std::string &name, const std::string &text, const std::string &other_space = "", double seconds = 0,
-           bool space_is_given = false) {
+           bool space_is_given = false, const char *card = nullptr) {
   const std::string path = write_file(name + ".ini", text), out = testing::TempDir() + name + ".tuned.ini",
                     csv = testing::TempDir() + name + ".csv";
   if (seconds <= 0) std::remove(out.c_str());
@@ -41,6 +41,7 @@ Tuned tune(const std::string &name, const std::string &text, const std::string &
   options.out = out.c_str();
   options.plugins = plugins;
   options.seconds = seconds;
+  options.card = card;
   tsr_error error = {TSR_OK, ""};
   char *told = nullptr;
   size_t bytes = 0;
@@ -98,6 +99,27 @@ TEST(Tune, TheWinnerIsTheFastestOfThoseMeasuredWithAllPairs) {
   EXPECT_LE(resolution.bytes, 250000u);
   tsr_resolution_free(&resolution);
   tsr_spec_free(spec);
+}
+
+// Without a GPU, but with the limits of one, the best by prediction wins, and the INI says so.
+TEST(Tune, ACardAloneIsEnoughToPredict) {
+  const std::string text = "[table]\nkind = map\nkey_bits = 32\nvalue_bits = 32\nhasher = murmur3\nlayout = packed\n"
+                           "[workload]\nn = 2^24\nfind_absent = 1\nloads = .9\n[sweep]\n"
+                           "table.probing = cuckoo, linear\nlayout.bucket_slots = 4, 8\nlayout.tile_lanes = 1..2\n";
+  const Tuned tuned = tune("card", text, "", 0, false, "specs/cards/h100.csv");
+  ASSERT_EQ(tuned.status, TSR_OK) << tuned.sentence;
+  EXPECT_NE(tuned.told.find("8 compared by predicted time (8192 pairs): 8 answered right"), std::string::npos)
+      << tuned.told;
+  EXPECT_NE(
+      tuned.ini.find("\n; Nothing was timed: there is no GPU, and this is by predicted time, by specs/cards/h100.csv."),
+      std::string::npos)
+      << tuned.ini;
+  EXPECT_NE(tuned.ini.find("\n; Compared by predicted time: 8 of 8 tables.\n"), std::string::npos) << tuned.ini;
+  EXPECT_NE(tuned.ini.find("this: bench.loads=.9 table.probing=cuckoo"), std::string::npos)
+      << "an absent key is looked for in few buckets, by linear in many: " << tuned.ini;
+  EXPECT_NE(tuned.ini.find("\nprobing = cuckoo\n"), std::string::npos) << tuned.ini;
+  for (auto &row : Outcome{0, tuned.csv, ""}.rows()) EXPECT_EQ(row[8], "-") << "nothing is timed";
+  EXPECT_EQ(tune("nocard", text, "", 0, false, "specs/none.csv").status, TSR_NOT_FOUND);
 }
 
 /* With so little time nothing is begun. */

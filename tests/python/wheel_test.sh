@@ -35,7 +35,7 @@ site=$("$python" -c 'import tessera; print(tessera.__path__[0])')
   >log 2>&1 || fail "$(cat log)"
 
 # What imports it must not find the sources of the checkout.
-for test in structs table arrays types wide_keys key_columns verbs device_verbs torch embedding docstrings; do
+for test in structs table arrays types wide_keys key_columns texts verbs device_verbs torch embedding docstrings; do
   case_of "${test}_test.py"
   "$python" "$here/tests/python/${test}_test.py" >log 2>&1 || fail "$(tail -n 60 log)"
   grep -qE '^Ran [1-9][0-9]* tests?' log || fail "runs no test"
@@ -86,7 +86,7 @@ done
 case_of "the tutorial is right"
 "$python" "$here/tests/python/tutorial_test.py" "$here/python/README.md" >log 2>&1 || fail "$(tail -n 60 log)"
 
-for example in kmers group_by join; do
+for example in kmers group_by join two_columns; do
   case_of "pandas finds that the example $example has the right answers"
   "$python" "$here/python/examples/$example.py" >log 2>&1 || fail "$(cat log)"
   grep -q 'as pandas has them$' log || fail "pandas has not checked them: $(cat log)"

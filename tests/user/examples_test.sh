@@ -33,6 +33,8 @@ agrees sessions 100
 agrees relabel 50000
 agrees relabel 64
 agrees dictionary 100000
+agrees voxels 100000
+agrees voxels 64
 
 case_of "a folder without kernels is refused with a sentence"
 "$examples/kmers_program" "$work" >"$work/out" 2>"$work/err" && fail "it succeeded"

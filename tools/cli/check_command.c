@@ -12,6 +12,7 @@
 #include "core/spec/number.h"
 #include "core/tessera_tools.h"
 #include "tools/cli/command.h"
+#include "tools/lab/forecast.h"
 #include "tools/lab/json.h"
 #include "tools/lab/outputs.h"
 
@@ -57,6 +58,8 @@ static void put_resolution(tsr_json *json, const tsr_resolution *r) {
   tsr_json_number(json, "tile_lanes", r->tile_lanes);
   tsr_json_real(json, "load_factor", r->load_factor, 6);
   tsr_json_real(json, "reached_load", r->reached_load, 6);
+  tsr_json_number(json, "page_batch", r->page_batch);
+  tsr_json_number(json, "zone_batch", r->zone_batch);
 }
 
 static void put_lines(tsr_json *json, const char *text) {
@@ -89,6 +92,19 @@ static tsr_status print_json(const char *name, const tsr_spec *spec, const tsr_o
   return TSR_OK;
 }
 
+/* After what the spec resolves to, which is not said in JSON. */
+static tsr_status print_forecast(const tsr_arguments *arguments, const tsr_spec *spec, const tsr_options *options,
+                                 tsr_error *error) {
+  const char *path = tsr_arguments_value(arguments, "--predict");
+  tsr_card card;
+  if (!path) return TSR_OK;
+  tsr_status status = tsr_card_read(path, &card, error);
+  if (status) return status;
+  status = tsr_forecast_print(stdout, spec, options->plugins, &card, error);
+  tsr_card_free(&card);
+  return status;
+}
+
 static tsr_exit run_check(const tsr_arguments *arguments) {
   tsr_spec *spec;
   tsr_error error;
@@ -99,13 +115,13 @@ static tsr_exit run_check(const tsr_arguments *arguments) {
   status = tsr_spec_check(spec, &options, &text, &error);
   const bool as_json = tsr_arguments_has(arguments, "--json"), is_sound = status == TSR_OK;
   if (is_sound && as_json) status = print_json(arguments->operands[0], spec, &options, text, &error);
+  if (status == TSR_OK && !as_json) fputs(text, stdout);
+  if (is_sound) free(text);
+  if (status == TSR_OK) status = print_forecast(arguments, spec, &options, &error);
   tsr_spec_free(spec);
-  if (is_sound && status) free(text);
   if (status) return tsr_say_error(status, &error);
   if (options.capacity)
     tsr_say("the spec has no capacity, which `run` takes from its input: sizes are those for %d", CAPACITY_ASSUMED);
-  if (!as_json) fputs(text, stdout);
-  free(text);
   return TSR_EXIT_OK;
 }
 
@@ -226,7 +242,12 @@ static tsr_exit run_link(const tsr_arguments *arguments) {
 }
 
 static const tsr_option check_options[] = {
-    {"--json", NULL, false, "Prints one JSON object."}, TSR_OPTION_SET, TSR_OPTION_PLUGINS, TSR_OPTION_END};
+    {"--json", NULL, false, "Prints one JSON object."},
+    {"--predict", "FILE", false,
+     "Also rates on a GPU, predicted from its limits: a file of `tessera roofline`, such as specs/cards/h100.csv."},
+    TSR_OPTION_SET,
+    TSR_OPTION_PLUGINS,
+    TSR_OPTION_END};
 static const tsr_option link_options[] = {
     {"--arch", "sm_NN", false,
      "The GPU to link for. Otherwise the one found here, or sm_90 without one. cpu: compiles for AVX2."},

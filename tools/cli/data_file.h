@@ -30,8 +30,11 @@ typedef enum tsr_value_rule {
 
 /* How a key is written that is no single number. */
 typedef struct tsr_key_form {
-  tsr_key_parts parts; /* count = 0: it has no columns */
+  tsr_key_parts parts;     /* count = 0: it has no columns */
+  struct tsr_texts *texts; /* texts.h; NULL: it is no text */
 } tsr_key_form;
+
+static inline struct tsr_texts *tsr_form_texts(const tsr_key_form *form) { return form ? form->texts : NULL; }
 
 /* How many columns a key has in a file. form: NULL: it is a number. */
 static inline uint32_t tsr_form_columns(const tsr_key_form *form) {

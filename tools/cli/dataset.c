@@ -144,6 +144,9 @@ static tsr_status check_kind(const tsr_input *in, tsr_error *error) {
                     "run` without --kmers and --canonical",
                     path);
   }
+  if (tsr_form_texts(options->form) && in->kind != TSR_ROWS)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: has no texts: --key-text is about rows of text (.csv, .tsv, .txt)",
+                    path);
   if (options->want_values && options->value_bits > 64 && in->kind != TSR_ROWS)
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "%s: has no values of %u bytes: with value_bytes pairs are read from lines of text, a key and %u "

@@ -21,6 +21,7 @@
 #include "tools/cli/reading.h"
 #include "tools/cli/rows.h"
 #include "tools/cli/stream.h"
+#include "tools/cli/texts.h"
 #include "tools/lab/outputs.h"
 
 enum { WAIT_MILLISECONDS = 200 };
@@ -63,6 +64,7 @@ static tsr_status read_form(join_job *job, tsr_error *error) {
   const char *said = tsr_arguments_value(job->arguments, "--key");
   uint32_t value_bits;
   tsr_status status = tsr_reading_columns(&job->reading[0], job->spec, error);
+  if (status == TSR_OK) status = tsr_reading_texts(job->arguments, job->spec, &job->form, error);
   if (status == TSR_OK) status = tsr_dataset_widths(job->spec, &job->form, &job->key_bits, &value_bits, error);
   for (size_t side = 0; side < 2; side++) {
     tsr_reading_use(&job->reading[side], &job->form);
@@ -516,6 +518,7 @@ static tsr_exit run_join(const tsr_arguments *arguments) {
   tsr_table_destroy(job.left);
   tsr_table_destroy(job.right);
   tsr_key_numbers_close(&job.numbers);
+  tsr_texts_free(job.form.texts);
   tsr_ranks_close(&job.ranks);
   tsr_spec_free(job.spec);
   free(job.columns[0]);

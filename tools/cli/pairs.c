@@ -14,6 +14,7 @@
 #include "tools/cli/console.h"
 #include "tools/cli/data_file.h"
 #include "tools/cli/sort.h"
+#include "tools/cli/texts.h"
 
 typedef struct pair {
   uint64_t key, value;
@@ -269,17 +270,10 @@ static void *in_order(const void *array, size_t bytes, const uint64_t *order, ui
   return moved;
 }
 
-static tsr_status sort_wide_pairs(tsr_pairs *p, tsr_error *error) {
-  const size_t bytes = (p->count + 1) * 2 * sizeof(uint64_t);
-  items order = {.word = malloc(bytes), .spare = malloc(bytes), .words = 2};
-  void *keys = NULL, *values = NULL;
-  if (order.word && order.spare) {
-    sort_wide(p, &order);
-    keys = in_order(p->keys, p->key_bits / 8, order.word, p->count);
-    values = p->value_bits ? in_order(p->values, p->value_bits / 8, order.word, p->count) : NULL;
-  }
-  free(order.word);
-  free(order.spare);
+/* Puts the pairs in an order of their numbers, which are second words. */
+static tsr_status take_order(tsr_pairs *p, const uint64_t *order, tsr_error *error) {
+  void *keys = in_order(p->keys, p->key_bits / 8, order, p->count);
+  void *values = p->value_bits ? in_order(p->values, p->value_bits / 8, order, p->count) : NULL;
   if (!keys || (p->value_bits && !values)) {
     free(keys);
     free(values);
@@ -292,6 +286,51 @@ static tsr_status sort_wide_pairs(tsr_pairs *p, tsr_error *error) {
   return TSR_OK;
 }
 
+static tsr_status sort_wide_pairs(tsr_pairs *p, tsr_error *error) {
+  const size_t bytes = (p->count + 1) * 2 * sizeof(uint64_t);
+  items order = {.word = malloc(bytes), .spare = malloc(bytes), .words = 2};
+  const bool has_memory = order.word && order.spare;
+  if (has_memory) sort_wide(p, &order);
+  const tsr_status status = has_memory ? take_order(p, order.word, error) : no_memory(p, "sort", error);
+  free(order.word);
+  free(order.spare);
+  return status;
+}
+
+/* ---- Keys that are texts --------------------------------------------------------------------- */
+
+typedef struct text_order {
+  const char **texts;
+  size_t *bytes;
+} text_order;
+
+/* Of numbers of pairs that are in the order of their values: the lower one comes first. */
+static int by_text(const void *left, const void *right, void *order) {
+  const text_order *o = order;
+  const uint64_t i = ((const uint64_t *)left)[1], k = ((const uint64_t *)right)[1];
+  const size_t a = o->texts[i] ? o->bytes[i] : 0, b = o->texts[k] ? o->bytes[k] : 0;
+  const int is = memcmp(o->texts[i] ? o->texts[i] : "", o->texts[k] ? o->texts[k] : "", a < b ? a : b);
+  return is ? is : a != b ? (a < b ? -1 : 1) : i < k ? -1 : i > k;
+}
+
+/* Sorts pairs, which are in the order of their keys and values, by the bytes of the texts. */
+static tsr_status sort_texts(tsr_pairs *p, tsr_error *error) {
+  text_order order = {malloc((p->count + 1) * sizeof *order.texts), malloc((p->count + 1) * sizeof *order.bytes)};
+  uint64_t *numbers = malloc((p->count + 1) * 2 * sizeof *numbers);
+  tsr_status status = order.texts && order.bytes && numbers ? TSR_OK : no_memory(p, "sort", error);
+  if (status == TSR_OK) status = tsr_texts_find(p->form->texts, p->count, p->keys, order.texts, order.bytes, error);
+  if (status == TSR_OK) {
+    for (uint64_t i = 0; i < p->count; i++) numbers[2 * i + 1] = i;
+    qsort_r(numbers, p->count, 2 * sizeof *numbers, by_text, &order);
+    tsr_texts_done(p->form->texts);
+    status = take_order(p, numbers, error);
+  }
+  free(order.texts);
+  free(order.bytes);
+  free(numbers);
+  return status;
+}
+
 tsr_status tsr_pairs_sort(tsr_pairs *pairs, tsr_error *error) {
   turn_signs(pairs);
   turn_keys(pairs, order_of);
@@ -299,7 +338,7 @@ tsr_status tsr_pairs_sort(tsr_pairs *pairs, tsr_error *error) {
   if (status) return status;
   turn_keys(pairs, key_of);
   turn_signs(pairs);
-  return TSR_OK;
+  return tsr_form_texts(pairs->form) ? sort_texts(pairs, error) : TSR_OK;
 }
 
 /* ---- Numbers with a sign --------------------------------------------------------------------- */

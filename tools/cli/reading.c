@@ -11,6 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/spec/number.h"
+#include "tools/cli/texts.h"
+
 enum { SKIPPED_SHARE = 10 }; /* one k-mer in that many may be skipped without a word */
 
 tsr_exit tsr_reading_options(const tsr_arguments *arguments, tsr_dataset_options *reading) {
@@ -53,7 +56,21 @@ tsr_status tsr_reading_columns(const tsr_dataset_options *reading, tsr_spec *spe
 void tsr_reading_use(tsr_dataset_options *reading, const tsr_key_form *form) {
   reading->form = form;
   reading->key_bits = form->parts.key_bits;
-  if (form->parts.count) reading->signed_keys = false;
+  if (form->parts.count || form->texts) reading->signed_keys = false;
+}
+
+tsr_status tsr_reading_texts(const tsr_arguments *arguments, tsr_spec *spec, tsr_key_form *form, tsr_error *error) {
+  const char *said = tsr_spec_get(spec, "table", "seed");
+  uint64_t seed = 1;
+  if (!tsr_arguments_has(arguments, "--key-text")) return TSR_OK;
+  if (tsr_spec_get(spec, "table", "key_columns"))
+    return tsr_fail(error, TSR_BAD_SPEC, "--key-text: the key is one column of text, and the spec has key_columns");
+  if (said && !tsr_parse_u64(said, &seed))
+    return tsr_fail(error, TSR_BAD_SPEC, "[table] seed = %s: must be a number", said);
+  tsr_status status = tsr_spec_set(spec, "table.key_bits=128", error);
+  if (status == TSR_OK)
+    status = tsr_texts_create(seed, tsr_arguments_value(arguments, "--plugins"), &form->texts, error);
+  return status;
 }
 
 tsr_status tsr_reading_recipe(const tsr_arguments *arguments, const tsr_dataset_options *reading,
@@ -62,7 +79,8 @@ tsr_status tsr_reading_recipe(const tsr_arguments *arguments, const tsr_dataset_
   tsr_status status = tsr_arguments_recipe(arguments, names[0], spec, error);
   if (status == TSR_OK) status = tsr_reading_columns(reading, *spec, error);
   if (status == TSR_OK) status = tsr_spec_key_parts(*spec, &parts, error);
-  if (status || parts.key_bits <= 64 || tsr_arguments_has(arguments, "--spec")) return status;
+  const bool is_wide = parts.key_bits > 64 || tsr_arguments_has(arguments, "--key-text");
+  if (status || !is_wide || tsr_arguments_has(arguments, "--spec")) return status;
   tsr_spec_free(*spec);
   *spec = NULL;
   status = tsr_arguments_recipe(arguments, names[1], spec, error);

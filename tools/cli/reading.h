@@ -19,6 +19,7 @@
    "'skip'."},                                                                                                         \
   {"--signed", NULL, false, "Reads and writes negative numbers, in two's complement. Values that a table counts, adds "\
    "up or compares must not be negative."},                                                                            \
+  {"--key-text", NULL, false, "Keys are texts. Tables have their 128-bit hash, with the seed of [table] seed, and outputs the texts."}, \
   TSR_OPTION_STRICT
 /* clang-format on */
 
@@ -31,6 +32,10 @@ TSR_MUST_CHECK tsr_status tsr_reading_columns(const tsr_dataset_options *reading
 
 /* Files are read with keys of this form. Its columns say what is signed. */
 void tsr_reading_use(tsr_dataset_options *reading, const tsr_key_form *form);
+
+/* With --key-text: form->texts, which the caller frees, and keys of 128 bits in `spec`. */
+TSR_MUST_CHECK tsr_status tsr_reading_texts(const tsr_arguments *arguments, tsr_spec *spec, tsr_key_form *form,
+                                            tsr_error *error);
 
 /* The spec of --spec, or the first of two recipes, or the second one if keys have 128 bits. The caller frees. */
 TSR_MUST_CHECK tsr_status tsr_reading_recipe(const tsr_arguments *arguments, const tsr_dataset_options *reading,

@@ -17,13 +17,15 @@
 #include "core/spec/file.h"
 #include "tools/cli/data_file.h"
 #include "tools/cli/npy.h"
+#include "tools/cli/texts.h"
 
 enum {
   /* 64 letters or the digits of 16 columns, twice a separator and 20 digits, and a line end; or a value of bytes; binary
    * numbers, of which ROW_NUMBERS are in a row */
   ROW_NUMBERS = TSR_KEY_PARTS_MAX + 5,
   TSR_ROW_BYTES_MAX = 8 * ROW_NUMBERS + 2 * 2 * TSR_VALUE_BYTES_MAX,
-  TSR_ROW_BLOCK = 1 << 16
+  TSR_ROW_BLOCK = 1 << 16,
+  TEXTS_AT_ONCE = 1 << 10
 };
 
 struct tsr_row_writer {
@@ -36,6 +38,8 @@ struct tsr_row_writer {
   int failure; /* errno of the first write that failed, or 0 */
   z_stream zip;
   size_t used;
+  const char *text; /* of the row under way; NULL: its key is no text, or one that is not known */
+  size_t text_bytes;
   char bytes[TSR_ROW_BLOCK];
   unsigned char compressed[TSR_ROW_BLOCK];
 };
@@ -114,8 +118,31 @@ static void add_parts(tsr_row_writer *w, const tsr_rows *rows, uint64_t i) {
   }
 }
 
+/* A text may be longer than the block. */
+static void add_text_byte(tsr_row_writer *w, char byte) {
+  if (w->used + TSR_ROW_BYTES_MAX >= sizeof w->bytes) flush_rows(w, Z_NO_FLUSH);
+  add_byte(w, byte);
+}
+
+/* In quotes, as of RFC 4180, where a reader would take it for something else. */
+static void add_text(tsr_row_writer *w) {
+  static const char others[] = " ,;\t\"\r\n#";
+  bool is_quoted = false;
+  for (size_t i = 0; i < w->text_bytes; i++) is_quoted = is_quoted || memchr(others, w->text[i], sizeof others - 1);
+  if (is_quoted) add_text_byte(w, '"');
+  for (size_t i = 0; i < w->text_bytes; i++) {
+    if (w->text[i] == '"') add_text_byte(w, '"');
+    add_text_byte(w, w->text[i]);
+  }
+  if (is_quoted) add_text_byte(w, '"');
+}
+
 /* As 0x and 32 digits, so that lines are in the order of their keys. */
 static void add_key(tsr_row_writer *w, const tsr_rows *rows, uint64_t i) {
+  if (w->text) {
+    add_text(w);
+    return;
+  }
   if (has_parts(rows)) {
     add_parts(w, rows, i);
     return;
@@ -188,9 +215,33 @@ static void add_numbers(tsr_row_writer *w, const tsr_rows *rows, uint64_t i, boo
   w->used += count * sizeof row[0];
 }
 
+/* Lines whose keys are texts, many at a time. */
+static void add_texts(tsr_row_writer *w, const tsr_rows *rows) {
+  const char *texts[TEXTS_AT_ONCE];
+  size_t bytes[TEXTS_AT_ONCE];
+  tsr_error error;
+  for (uint64_t first = 0; first < rows->count && !w->failure; first += TEXTS_AT_ONCE) {
+    const uint64_t left = rows->count - first, n = left < TEXTS_AT_ONCE ? left : TEXTS_AT_ONCE;
+    const void *keys = (const char *)rows->keys + first * (rows->key_bits / 8);
+    if (tsr_texts_find(rows->form->texts, n, keys, texts, bytes, &error)) {
+      w->failure = ENOMEM;
+      return;
+    }
+    for (uint64_t i = 0; i < n; i++) {
+      w->text = texts[i];
+      w->text_bytes = bytes[i];
+      if (w->used + TSR_ROW_BYTES_MAX > sizeof w->bytes) flush_rows(w, Z_NO_FLUSH);
+      add_line(w, rows, first + i, !rows->found || rows->found[first + i]);
+    }
+    tsr_texts_done(rows->form->texts);
+  }
+}
+
 void tsr_rows_add(tsr_row_writer *writer, const tsr_rows *rows) {
   tsr_row_writer *w = writer;
-  for (uint64_t i = 0; i < rows->count && !w->failure; i++) {
+  const bool has_texts = !w->is_npy && tsr_form_texts(rows->form);
+  if (has_texts) add_texts(w, rows);
+  for (uint64_t i = 0; i < rows->count && !w->failure && !has_texts; i++) {
     const bool is_found = !rows->found || rows->found[i];
     if (w->used + TSR_ROW_BYTES_MAX > sizeof w->bytes) flush_rows(w, Z_NO_FLUSH);
     if (w->is_npy)

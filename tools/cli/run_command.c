@@ -11,6 +11,7 @@
 #include "tools/cli/job_json.h"
 #include "tools/cli/job_run.h"
 #include "tools/cli/reading.h"
+#include "tools/cli/texts.h"
 #include "tools/lab/outputs.h"
 
 static const tsr_option options[] = {
@@ -224,6 +225,7 @@ static tsr_exit run_run(const tsr_arguments *arguments) {
     tsr_status status = tsr_arguments_spec(arguments, arguments->operands[0], &spec, &error);
     if (status == TSR_OK) {
       status = tsr_reading_columns(&job.reading, spec, &error);
+      if (status == TSR_OK) status = tsr_reading_texts(arguments, spec, &job.form, &error);
       if (status) tsr_spec_free(spec);
     }
     if (status) {
@@ -240,6 +242,7 @@ static tsr_exit run_run(const tsr_arguments *arguments) {
     }
   }
   tsr_job_free(&job);
+  tsr_texts_free(job.form.texts);
   tsr_ranks_close(&job.ranks);
   free(steps);
   return failed;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/spec/number.h"
+#include "tools/cli/texts.h"
 
 enum { TSR_FIELD_SHOWN = 40, TSR_BLOCK_BYTES = 1 << 16, TSR_ROW_BYTES_MAX = 1 << 20 };
 
@@ -42,11 +43,19 @@ typedef struct columns {
   size_t width; /* columns of every row; 0: one or two */
 } columns;
 
-/* Where the row is. */
+/* Where the row is, and where those begin that are read. */
 typedef struct place {
   uint64_t line, lines; /* line: from where reading began */
   uint64_t offset;      /* in the file */
+  tsr_range range;
 } place;
+
+/* The keys of a call that are texts, one behind the other. */
+typedef struct pending {
+  char *bytes;
+  uint64_t *offsets;
+  size_t used, room;
+} pending;
 
 struct tsr_tsv {
   tsr_text *source;
@@ -61,11 +70,11 @@ struct tsr_tsv {
   size_t line_bytes; /* of the row, without the line end; in quotes it may have several lines */
   size_t content;    /* of these, bytes that hold fields */
   place place;
-  tsr_range range;
   cut cut;
   field *fields;
   size_t field_count, field_room;
   columns columns;
+  pending pending;
   tsr_tsv_facts facts;
 };
 
@@ -335,22 +344,25 @@ static bool is_name(const tsr_tsv *t, field f) {
   return !is_all_of(text, "0123456789abcdefABCDEF");
 }
 
-/* A row of names has nothing else, but columns may lack one. */
-static bool has_names(const tsr_tsv *t) {
-  bool is_named = false;
-  for (size_t i = 0; i < t->field_count; i++) {
-    const bool is_empty = t->fields[i].begin == t->fields[i].end;
-    if (!is_empty && !is_name(t, t->fields[i])) return false;
-    is_named = is_named || !is_empty;
-  }
-  return is_named;
-}
-
 /* The number of a column that is not given by name; 0: it is. */
 static uint64_t number_of(const char *column) {
   const char *digits = column + (*column == '@');
   uint64_t number;
   return is_all_of(digits, "0123456789") && tsr_parse_u64(digits, &number) ? number : 0;
+}
+
+/* A row of names has nothing else, but columns may lack one. A key that is a text says nothing of that. */
+static bool has_names(const tsr_tsv *t) {
+  const uint64_t said = t->options->key_column ? number_of(t->options->key_column) : 1;
+  const size_t passed_over = tsr_form_texts(t->options->form) && said ? (size_t)said - 1 : SIZE_MAX;
+  bool is_named = false;
+  for (size_t i = 0; i < t->field_count; i++) {
+    if (i == passed_over) continue;
+    const bool is_empty = t->fields[i].begin == t->fields[i].end;
+    if (!is_empty && !is_name(t, t->fields[i])) return false;
+    is_named = is_named || !is_empty;
+  }
+  return is_named;
 }
 
 /* Finds a column by name, and then *is_named, or by number. */
@@ -620,7 +632,28 @@ static tsr_status add_value(const tsr_tsv *t, field f) {
   return TSR_OK;
 }
 
-static tsr_status parse_key(const tsr_tsv *t, tsr_any_key *key) {
+/* The keys are made of all texts of a call at once. */
+static tsr_status take_text(tsr_tsv *t, field f) {
+  pending *p = &t->pending;
+  const size_t length = f.end - f.begin;
+  if (p->room - p->used < length || !p->bytes) {
+    const size_t room = 2 * p->room + length + TSR_BLOCK_BYTES;
+    char *more = realloc(p->bytes, room);
+    if (!more) return no_memory(t);
+    p->bytes = more;
+    p->room = room;
+  }
+  memcpy(p->bytes + p->used, row_of(t) + f.begin, length);
+  p->used += length;
+  p->offsets[t->count + 1] = p->used;
+  return TSR_OK;
+}
+
+static tsr_status parse_key(tsr_tsv *t, tsr_any_key *key) {
+  if (tsr_form_texts(t->options->form)) {
+    *key = 0;
+    return take_text(t, t->fields[t->columns.key[0]]);
+  }
   const field f = t->fields[t->columns.key[0]];
   if (t->options->form && t->options->form->parts.count) return parse_parts(t, key);
   return parse_one(t, f, key) ? TSR_OK : bad_number(t, "key", f, t->options->key_bits, t->options->signed_keys);
@@ -628,6 +661,8 @@ static tsr_status parse_key(const tsr_tsv *t, tsr_any_key *key) {
 
 static bool lacks_key(const tsr_tsv *t) {
   bool lacks = false;
+  const field first = t->fields[t->columns.key[0]];
+  if (tsr_form_texts(t->options->form)) return first.begin == first.end || says(t, first, "\\N");
   for (uint32_t i = 0; i < t->columns.key_count; i++) lacks = lacks || is_null(t, t->fields[t->columns.key[i]]);
   return lacks;
 }
@@ -658,7 +693,7 @@ static tsr_status add_row(tsr_tsv *t) {
 /* Goes on near the begin of the range, once the first row has said what columns there are. */
 static tsr_status go_to_range(tsr_tsv *t) {
   uint64_t at = 0;
-  tsr_status status = tsr_cut_rows(t->source, t->range.from, TSR_ROW_BYTES_MAX, &at, t->error);
+  tsr_status status = tsr_cut_rows(t->source, t->place.range.from, TSR_ROW_BYTES_MAX, &at, t->error);
   if (status || at <= t->place.offset + t->line_bytes) return status;
   t->block.at = t->block.end = 0;
   t->block.is_last = false;
@@ -681,7 +716,7 @@ static tsr_status pass_row(tsr_tsv *t) {
 static tsr_status take_row(tsr_tsv *t) {
   bool is_header = false;
   if (!t->line_bytes || is_comment(t)) return TSR_OK;
-  if (t->place.offset < t->range.from) return pass_row(t);
+  if (t->place.offset < t->place.range.from) return pass_row(t);
   tsr_status status = split(t);
   if (status || !t->field_count) return status;
   if (!t->columns.is_known) status = choose_columns(t, &is_header);
@@ -700,8 +735,17 @@ tsr_status tsr_tsv_begin(tsr_text *text, const char *path, char separator, tsr_r
   t->cut = (cut){.separator = options->separator ? options->separator : separator,
                  .is_either = !options->separator && separator == '\t'};
   t->options = options;
-  t->range = range;
+  t->place.range = range;
   *tsv = t;
+  return TSR_OK;
+}
+
+static tsr_status begin_texts(tsr_tsv *t, uint64_t room) {
+  uint64_t *offsets = realloc(t->pending.offsets, (room + 1) * sizeof *offsets);
+  if (!offsets) return no_memory(t);
+  offsets[0] = 0;
+  t->pending.offsets = offsets;
+  t->pending.used = 0;
   return TSR_OK;
 }
 
@@ -712,12 +756,16 @@ tsr_status tsr_tsv_next(tsr_tsv *tsv, uint64_t room, void *keys, void *values, u
   t->keys = keys;
   t->values = values;
   t->count = 0;
+  tsr_texts *texts = tsr_form_texts(t->options->form);
+  if (texts) status = begin_texts(t, room);
   while (status == TSR_OK && !t->is_at_end && t->count < room) {
     bool has_row = false;
     status = next_row(t, &has_row);
-    t->is_at_end = !has_row || t->place.offset >= t->range.to;
+    t->is_at_end = !has_row || t->place.offset >= t->place.range.to;
     if (status == TSR_OK && !t->is_at_end) status = take_row(t);
   }
+  if (status == TSR_OK && texts)
+    status = tsr_texts_add(texts, t->count, t->pending.bytes, t->pending.offsets, keys, error);
   t->before += t->count;
   *count = t->count;
   return status;
@@ -729,5 +777,7 @@ void tsr_tsv_free(tsr_tsv *tsv) {
   if (!tsv) return;
   free(tsv->block.bytes);
   free(tsv->fields);
+  free(tsv->pending.bytes);
+  free(tsv->pending.offsets);
   free(tsv);
 }

@@ -19,6 +19,10 @@ static const tsr_option options[] = {
      "All measurements; an interrupted search continues from them. Otherwise NAME.tune.csv here."},
     {"--space", "FILE", false,
      "The file whose [sweep] and [variants] are searched. Otherwise the workload's file, or space.ini of the recipes."},
+    {"--card", "FILE", false,
+     "The GPU's limits, by which tables are chosen: a file of `tessera roofline`, such as specs/cards/h100.csv. "
+     "Otherwise they "
+     "are measured. Without a GPU the best by prediction wins."},
     {"--seconds", "S", false,
      "When to stop and take the best so far; the same call continues the search. No limit by default."},
     {"--link", "SM", false, "Only links what would be measured, for sm_90 and so on, without a GPU."},
@@ -68,13 +72,14 @@ static tsr_exit run(const tsr_arguments *arguments) {
                                     .csv = choose(arguments, "--csv", ".tune.csv", csv),
                                     .out = choose(arguments, "--out", ".tuned.ini", out),
                                     .plugins = tsr_arguments_value(arguments, "--plugins"),
+                                    .card = tsr_arguments_value(arguments, "--card"),
                                     .sets = sets,
                                     .set_count = set_count,
                                     .seconds = seconds,
                                     .link_sm = link_sm};
   const tsr_named_path outputs[] = {{"--out", of_tune.out}, {"--csv", of_tune.csv}};
-  const tsr_named_path inputs[] = {{"FILE", of_tune.path}, {"--space", given}};
-  status = tsr_outputs_check(outputs, 2, inputs, 2, &error);
+  const tsr_named_path inputs[] = {{"FILE", of_tune.path}, {"--space", given}, {"--card", of_tune.card}};
+  status = tsr_outputs_check(outputs, 2, inputs, 3, &error);
   if (status == TSR_OK)
     status =
         sets ? tsr_tune(stdout, &of_tune, &error) : tsr_fail(&error, TSR_NO_MEMORY, "no memory for the command line");

@@ -11,6 +11,7 @@
 #include "tools/cli/command.h"
 #include "tools/cli/reading.h"
 #include "tools/cli/rows.h"
+#include "tools/cli/texts.h"
 #include "tools/lab/outputs.h"
 
 enum { FIRST_ROOM = 1 << 20 };
@@ -34,6 +35,7 @@ typedef struct unique_job {
 static tsr_status read_spec(unique_job *job, tsr_error *error) {
   static const char *const recipes[] = {"index", "wide_keys_index"};
   tsr_status status = tsr_reading_recipe(job->arguments, &job->reading, recipes, &job->spec, error);
+  if (status == TSR_OK) status = tsr_reading_texts(job->arguments, job->spec, &job->form, error);
   if (status) return status;
   status = tsr_spec_set(job->spec, job->is_seen ? "table.numbering=first_seen" : "table.numbering=any", error);
   const char *kind = tsr_spec_get(job->spec, "table", "kind");
@@ -165,6 +167,7 @@ static tsr_exit run_unique(const tsr_arguments *arguments) {
     tsr_say("%s: %" PRIu64 " keys, %" PRIu64 " distinct", job.path, job.n, job.found);
   tsr_table_destroy(job.table);
   tsr_spec_free(job.spec);
+  tsr_texts_free(job.form.texts);
   free(job.keys);
   free(job.distinct);
   free(job.occurrences);

@@ -86,8 +86,9 @@ static tsr_status start_find(const tsr_bench_arrays *a, const tsr_contender *on,
   return find(a, on, 0, query_count(a), a->codes, error);
 }
 
-static tsr_status start_find_of(const tsr_bench_arrays *a, const tsr_contender *on, uint64_t i, tsr_error *error) {
-  return find(a, on, i, 1, a->codes, error);
+static tsr_status start_find_of(const tsr_bench_arrays *a, const tsr_contender *on, uint64_t from, uint64_t count,
+                                tsr_error *error) {
+  return find(a, on, from, count, a->codes, error);
 }
 
 static bool is_value(const tsr_bench_turn *turn, const query *q, uint64_t answer) {
@@ -167,7 +168,7 @@ tsr_status tsr_bench_check_values(tsr_bench_turn *turn, tsr_error *error) {
 #define FIND_OPERATION(ask)                                                                                            \
   {                                                                                                                    \
     .before = TSR_BENCH_ON_FILLED, .calls = TSR_PREPARE_FIND, .answers = TSR_BENCH_OUT | TSR_BENCH_RESULTS,            \
-    .limit = "read", .has_rivals = true, .prepare = (ask), .start = start_find, .start_one = start_find_of,            \
+    .limit = "read", .has_rivals = true, .prepare = (ask), .start = start_find, .start_some = start_find_of,           \
     .check = check_find                                                                                                \
   }
 const tsr_bench_operation tsr_bench_find100 = FIND_OPERATION(ask_present);

@@ -44,8 +44,9 @@ static tsr_status start_insert(const tsr_bench_arrays *a, const tsr_contender *o
   return insert_range(a, on, 0, a->model.pairs, error);
 }
 
-static tsr_status start_insert_of(const tsr_bench_arrays *a, const tsr_contender *on, uint64_t i, tsr_error *error) {
-  return insert_range(a, on, i, i + 1, error);
+static tsr_status start_insert_of(const tsr_bench_arrays *a, const tsr_contender *on, uint64_t from, uint64_t count,
+                                  tsr_error *error) {
+  return insert_range(a, on, from, from + count, error);
 }
 
 const tsr_bench_operation tsr_bench_insert = {.before = TSR_BENCH_ON_EMPTY,
@@ -54,7 +55,7 @@ const tsr_bench_operation tsr_bench_insert = {.before = TSR_BENCH_ON_EMPTY,
                                               .limit = "read+cas",
                                               .has_rivals = true,
                                               .start = start_insert,
-                                              .start_one = start_insert_of,
+                                              .start_some = start_insert_of,
                                               .check = check_all_once};
 
 static tsr_status start_incremental(const tsr_bench_arrays *a, const tsr_contender *on, tsr_error *error) {

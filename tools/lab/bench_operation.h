@@ -55,8 +55,9 @@ typedef struct tsr_bench_operation {
   tsr_status (*prepare)(tsr_bench_arrays *arrays, tsr_error *error); /* NULL = nothing to make */
   /* All that is timed. */
   tsr_status (*start)(const tsr_bench_arrays *arrays, const tsr_contender *on, tsr_error *error);
-  /* The same for item i alone, in the order of `start`, if that is a walk of its own; NULL = it is none. */
-  tsr_status (*start_one)(const tsr_bench_arrays *arrays, const tsr_contender *on, uint64_t i, tsr_error *error);
+  /* The same for `count` items from the item `from` on, whose walks can be counted one by one; NULL = they cannot. */
+  tsr_status (*start_some)(const tsr_bench_arrays *arrays, const tsr_contender *on, uint64_t from, uint64_t count,
+                           tsr_error *error);
   /* Sets result->done and complains. */
   tsr_status (*check)(tsr_bench_turn *turn, tsr_error *error);
 } tsr_bench_operation;

@@ -235,30 +235,40 @@ static int set_threads(int threads) {
 #endif
 }
 
-/* What a warp waits for whose lanes have a key each: they are asked for one by one, in their order. Only on the host, and of
- * inserts only where the table is small. */
+/* The most buckets looked at for one of the keys of a warp, which are asked for one by one. */
+static tsr_status count_warp(const tsr_bench_arrays *a, const tsr_contender *on, const tsr_bench_operation *operation,
+                             uint64_t from, uint64_t *most, tsr_error *error) {
+  tsr_status status = TSR_OK;
+  *most = 0;
+  for (uint64_t i = from; status == TSR_OK && i < from + WARP_LANES; i++) {
+    tsr_report r = {0};
+    status = tsr_table_report_reset(on->table, error);
+    if (status == TSR_OK) status = operation->start_some(a, on, i, 1, error);
+    if (status == TSR_OK) status = tsr_table_report(on->table, &r, error);
+    if (probes_of(&r) > *most) *most = probes_of(&r);
+  }
+  return status;
+}
+
+/* What a warp waits for whose lanes have a key each, on average of every eighth warp; the others' inserts only fill the table.
+ * Only on the host, and of inserts only where the table is small. */
 static tsr_status count_warps(const tsr_bench_arrays *a, const tsr_contender *on, const tsr_bench_operation *operation,
                               double *warp_probes, tsr_error *error) {
   const bool fills = operation->before == TSR_BENCH_ON_EMPTY;
   const uint64_t count = fills ? a->model.pairs : tsr_keys_query_count(&a->model, a->asked);
-  const uint64_t end = count <= WARP_KEYS ? count : fills ? 0 : WARP_KEYS;
+  const uint64_t end = count <= WARP_KEYS ? count : fills ? 0 : WARP_KEYS, others = count < 1024 ? 0 : 7 * WARP_LANES;
   tsr_table_info info = {0};
-  tsr_report r = {0};
   uint64_t sum = 0, most = 0, warps = 0;
   *warp_probes = -1;
   tsr_table_describe(on->table, &info);
-  if (!operation->start_one || strcmp(info.backend, "cpu") != 0) return TSR_OK;
+  if (!operation->start_some || strcmp(info.backend, "cpu") != 0) return TSR_OK;
   const int threads = set_threads(1);
   tsr_status status = fills ? tsr_clear(on->table, NULL, error) : TSR_OK;
-  for (uint64_t i = 0; status == TSR_OK && i < end; i++) {
-    status = tsr_table_report_reset(on->table, error);
-    if (status == TSR_OK) status = operation->start_one(a, on, i, error);
-    if (status == TSR_OK) status = tsr_table_report(on->table, &r, error);
-    if (probes_of(&r) > most) most = probes_of(&r);
-    if ((i + 1) % WARP_LANES) continue;
+  for (uint64_t i = 0; status == TSR_OK && i + others + WARP_LANES <= end; i += others + WARP_LANES) {
+    if (fills && others) status = operation->start_some(a, on, i, others, error);
+    if (status == TSR_OK) status = count_warp(a, on, operation, i + others, &most, error);
     sum += most;
     warps++;
-    most = 0;
   }
   set_threads(threads);
   if (status == TSR_OK && warps) *warp_probes = (double)sum / (double)warps;

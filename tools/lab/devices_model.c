@@ -7,10 +7,10 @@
 #include <stdlib.h>
 
 /* Kernels that split share the device with those that work, so the time in which they send comes on top, less what they
- * write to their own memory otherwise. The host enqueues for one device after the other. Both numbers are fitted to 78 rows:
+ * write to their own memory otherwise. The host enqueues for one device after the other. Both numbers are fitted:
  * ../../specs/results/notebook/0016.md */
 double tsr_devices_expect_direct(double work_ms, double travel_ms, uint32_t devices) {
-  static const double sends = 0.6, host_ms = 0.15;
+  static const double sends = 0.6, host_ms = 0.06;
   return work_ms + sends * travel_ms + host_ms * (devices - 1);
 }
 

@@ -423,6 +423,9 @@ static tsr_status resolve(tsr_point *point, tsr_error *sentence, tsr_error *erro
   point->bytes = resolution.bytes;
   point->bucket_slots = resolution.bucket_slots;
   point->bucket_bytes = resolution.bucket_bytes;
+  point->tile_lanes = resolution.tile_lanes;
+  point->page_batch = resolution.page_batch;
+  point->zone_batch = resolution.zone_batch;
   point->sm = resolution.sm;
   size_t bytes = 0;
   FILE *out = open_memstream(&session, &bytes);

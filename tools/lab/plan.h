@@ -32,8 +32,9 @@ typedef struct tsr_point {
   tsr_spec *spec;
   char *composition; /* tsr_resolution.text */
   uint64_t bytes;    /* for the pairs of [bench], at its first load */
-  uint32_t bucket_slots, bucket_bytes;
-  uint32_t sm; /* 0: the cpu backend */
+  uint32_t bucket_slots, bucket_bytes, tile_lanes;
+  uint64_t page_batch, zone_batch; /* as of tsr_resolution */
+  uint32_t sm;                     /* 0: the cpu backend */
   tsr_bench_options options;
   char *session; /* widths and options, as text: points of one text can share keys */
   char *words;   /* what options point into */

@@ -138,6 +138,16 @@ static tsr_status refuse_other(const sweep *s, const char *what, const char *the
                   s->csv, what, there, here);
 }
 
+/* Rows of as many keys by code that was compiled, where function tables are used now, or the other way round. */
+static bool is_other_code(const sweep *s, size_t row) {
+  const size_t column = tsr_results_column(&s->former, "code");
+  const tsr_bench_options *o = &s->opener->options;
+  if (column == s->former.column_count || !is_number(&s->former, row, "n", (double)o->n)) return false;
+  const char *code = tsr_results_field(&s->former, row, column);
+  return o->code.compile == TSR_BENCH_BY_TABLES ? strncmp(code, "fused", strlen("fused")) == 0
+                                                : strstr(code, "as there was little to do") != NULL;
+}
+
 /* Times of two devices, or of two versions or compilers, in one file would be compared with each other. A plan may have both
  * backends on purpose. What a row does not tell is no difference. */
 static tsr_status check_conditions(const sweep *s, tsr_error *error) {
@@ -152,6 +162,10 @@ static tsr_status check_conditions(const sweep *s, tsr_error *error) {
                     {"threads", threads},     {"driver", origin->driver},        {"seed", seed}};
   for (size_t row = 0; row < s->former.row_count; row++) {
     if (!says(&s->former, row, "backend", info->backend) || says(&s->former, row, "mops", "-")) continue;
+    if (is_other_code(s, row))
+      return refuse_other(s, "code", tsr_results_field(&s->former, row, tsr_results_column(&s->former, "code")),
+                          s->opener->options.code.compile == TSR_BENCH_BY_TABLES ? "function tables" : "compiled",
+                          error);
     for (size_t i = 0; i < sizeof conditions / sizeof conditions[0]; i++) {
       const size_t column = tsr_results_column(&s->former, conditions[i].column);
       if (column == s->former.column_count || !tsr_results_has(&s->former, row, column)) continue;

@@ -18,13 +18,18 @@
 #include "core/spec/file.h"
 #include "core/spec/number.h"
 #include "tools/lab/bench_session.h"
+#include "tools/lab/forecast.h"
 #include "tools/lab/sweep_run.h"
 
 enum { INSERT, FIND, FIND_ALL, FIND_ABSENT, ERASE, SHARES };
 static const struct {
   const char *key, *op;
-} shares[SHARES] = {
-    {"insert", "insert"}, {"find", "find100"}, {"find_all", "find_all"}, {"find_absent", "find0"}, {"erase", "erase"}};
+  tsr_bench_op which;
+} shares[SHARES] = {{"insert", "insert", TSR_BENCH_INSERT},
+                    {"find", "find100", TSR_BENCH_FIND100},
+                    {"find_all", "find_all", TSR_BENCH_FIND_ALL},
+                    {"find_absent", "find0", TSR_BENCH_FIND0},
+                    {"erase", "erase", TSR_BENCH_ERASE}};
 
 /* The model counts probes on the processors, where nothing has to be linked; a stage between has that many pairs less. So
  * many go on. until: the share of the time after which a stage begins no further table. */
@@ -35,6 +40,7 @@ typedef struct stage {
   double until;
 } stage;
 static const stage model = {"by how often its operations go to memory", "accesses", 64, 0, 2000, 1 << 13, 24, .4};
+static const stage predicted = {"by predicted time", "ns", 64, 0, 2000, 1 << 13, 24, .4}; /* in place of it, on a GPU */
 static const stage stages[] = {{"by time, with a quarter of the pairs", "ns", 4, 3, 2000, UINT64_MAX, 6, .7},
                                {"by time, with all pairs", "ns", 1, 5, 1, UINT64_MAX, 1, 1}};
 enum { STAGES = sizeof stages / sizeof stages[0] };
@@ -50,7 +56,7 @@ typedef struct workload {
 typedef struct score {
   size_t point;
   double cost;                         /* of an operation: accesses, or nanoseconds; HUGE_VAL: none */
-  double mops[SHARES], probes[SHARES]; /* of an item; probes: -1: not counted */
+  double mops[SHARES], probes[SHARES]; /* of an item; probes: -1: not counted; mops of the model: predicted */
   size_t turn;
 } score;
 
@@ -64,6 +70,13 @@ typedef struct tuner {
   size_t kept_count;
   char stages_told[512]; /* comments of the INI: how many tables each stage has compared */
   char *winner;          /* the INI by the last stage that has measured anything */
+  tsr_card card;         /* all zero: not known */
+  bool only_predicts;    /* there is no GPU to measure on */
+  struct prediction {
+    char *label;
+    double mops[SHARES];
+  } * predictions; /* of prediction_count tables */
+  size_t prediction_count;
   struct timespec began;
 } tuner;
 
@@ -221,10 +234,27 @@ static double accesses_of(const tsr_point *point, size_t share, double probes) {
          (share == INSERT || share == ERASE);
 }
 
-/* What an operation of the workload costs at a point: in accesses to memory, or in nanoseconds. A point with a wrong
- * answer, or a key without a place, has no cost. */
-static score score_of(const tuner *t, const tsr_point *point, const tsr_results *r, bool is_model) {
+/* What an operation costs by the model: accesses to memory, or predicted nanoseconds. */
+static double model_cost(const tuner *t, const tsr_point *shape, size_t share, double probes, double warp_probes) {
+  const tsr_resolution r = {.bytes = shape->bytes,
+                            .bucket_slots = shape->bucket_slots,
+                            .bucket_bytes = shape->bucket_bytes,
+                            .tile_lanes = shape->tile_lanes,
+                            .page_batch = shape->page_batch,
+                            .zone_batch = shape->zone_batch};
+  tsr_work work;
+  if (!t->card.count) return accesses_of(shape, share, probes);
+  tsr_forecast_work(shape->spec, &r, shares[share].which, t->work.n, &work); /* the nearest that the model knows */
+  work.probes = probes;
+  work.warp_probes = warp_probes > probes ? warp_probes : probes;
+  return 1 / tsr_predict(&t->card, &work);
+}
+
+/* What an operation of the workload costs at a point, as the results say: in nanoseconds, or with `shape`, the table that the
+ * point is a small one of, by the model. A point with a wrong answer, or a key without a place, has no cost. */
+static score score_of(const tuner *t, const tsr_point *point, const tsr_results *r, const tsr_point *shape) {
   score s = {.point = 0};
+  double warp_probes[SHARES] = {0};
   for (size_t k = 0; k < SHARES; k++) s.probes[k] = -1;
   for (size_t row = 0; row < r->row_count; row++) {
     if (!tsr_point_has_row(point, r, row)) continue;
@@ -233,13 +263,16 @@ static score score_of(const tuner *t, const tsr_point *point, const tsr_results 
       if (strcmp(text_of(r, row, "op"), shares[k].op) == 0) {
         s.mops[k] = number_of(r, row, "mops");
         if (strcmp(text_of(r, row, "probes"), "-") != 0) s.probes[k] = number_of(r, row, "probes");
+        warp_probes[k] = number_of(r, row, "warp_probes");
         if (k == FIND_ALL) s.probes[k] *= number_of(r, row, "distinct") / number_of(r, row, "n"); /* was of a key */
       }
   }
   for (size_t k = 0; k < SHARES; k++) {
     if (t->work.share[k] <= 0) continue;
-    if (is_model ? s.probes[k] < 0 : s.mops[k] <= 0) return (score){.point = 0};
-    s.cost += t->work.share[k] * (is_model ? accesses_of(point, k, s.probes[k]) : 1e3 / s.mops[k]);
+    if (shape ? s.probes[k] < 0 : s.mops[k] <= 0) return (score){.point = 0};
+    const double cost = shape ? model_cost(t, shape, k, s.probes[k], warp_probes[k]) : 1e3 / s.mops[k];
+    if (shape) s.mops[k] = t->card.count ? 1e3 / cost : 0;
+    s.cost += t->work.share[k] * cost;
   }
   return s;
 }
@@ -276,6 +309,13 @@ static tsr_status measure(const tuner *t, const stage *st, const tsr_plan *plan,
 
 /* ---- The winner ------------------------------------------------------------------------------ */
 
+/* 0: none was made. */
+static double predicted_mops(const tuner *t, const char *label, size_t share) {
+  for (size_t i = 0; i < t->prediction_count; i++)
+    if (strcmp(t->predictions[i].label, label) == 0) return t->predictions[i].mops[share];
+  return 0;
+}
+
 /* Lines of a spec are short: TSR_SPEC_LINE_MAX of spec.h. */
 static void print_comment(FILE *out, const tuner *t, const stage *st, const tsr_plan *plan, const score *scores,
                           size_t count) {
@@ -285,15 +325,23 @@ static void print_comment(FILE *out, const tuner *t, const stage *st, const tsr_
   for (size_t k = 0; k < SHARES; k++)
     if (t->work.share[k] > 0) fprintf(out, " %s %.3g", shares[k].key, t->work.share[k]);
   fprintf(out, ".\n");
-  if (st->part > 1) fprintf(out, "; Its time was up: this is %s.\n", st->what);
+  if (t->only_predicts)
+    fprintf(out, "; Nothing was timed: there is no GPU, and this is %s, by %s.\n", st->what, t->options->card);
+  else if (st->part > 1)
+    fprintf(out, "; Its time was up: this is %s.\n", st->what);
   fputs(t->stages_told, out);
-  fprintf(out, "; %.3f %s an operation, %.2f bytes a pair. In %s:\n", scores[0].cost, st->unit,
-          (double)best->bytes / (double)best->options.n, st->repeat ? "M/s" : "buckets");
+  const bool are_rates = st != &model;
+  fprintf(out, "; %.3f %s an operation, %.2f bytes a pair. In %s%s:\n", scores[0].cost, st->unit,
+          (double)best->bytes / (double)best->options.n, are_rates ? "M/s" : "buckets",
+          t->prediction_count && st->repeat ? ", with n pairs as predicted in brackets" : "");
   for (size_t i = 0; i < count && i < SHOWN; i++) {
     fprintf(out, ";  ");
-    for (size_t k = 0; k < SHARES; k++)
-      if (t->work.share[k] > 0)
-        fprintf(out, " %s %.1f", shares[k].op, st->repeat ? scores[i].mops[k] : scores[i].probes[k]);
+    for (size_t k = 0; k < SHARES; k++) {
+      if (t->work.share[k] <= 0) continue;
+      const double guess = st->repeat ? predicted_mops(t, plan->points[scores[i].point].label, k) : 0;
+      fprintf(out, " %s %.1f", shares[k].op, are_rates ? scores[i].mops[k] : scores[i].probes[k]);
+      if (guess > 0) fprintf(out, " [%.0f]", guess);
+    }
     fprintf(out, " %s%.90s\n", i ? "next: " : "this: ", plan->points[scores[i].point].label);
   }
 }
@@ -358,9 +406,23 @@ static tsr_status nothing_left(const tuner *t, const char *why, tsr_error *error
                   t->options->path, why);
 }
 
+/* The limits of the GPU. Where they cannot be measured, accesses are counted. */
+static tsr_status find_card(tuner *t, const tsr_plan *plan, tsr_error *error) {
+  const char *device = tsr_spec_get(plan->points[0].spec, "table", "device");
+  uint64_t number = 0, bytes = 0;
+  tsr_error why;
+  if (!plan->points[0].sm) return TSR_OK;
+  if (t->options->card) return tsr_card_read(t->options->card, &t->card, error);
+  for (size_t i = 0; i < plan->count; i++) bytes = plan->points[i].bytes > bytes ? plan->points[i].bytes : bytes;
+  if (device && !tsr_parse_u64(device, &number)) number = 0;
+  if (t->options->link_sm || tsr_card_measure((int)number, bytes, &t->card, &why)) t->card = (tsr_card){NULL, 0};
+  return TSR_OK;
+}
+
 /* Which tables there are, and which of them fit into memory. */
 static tsr_status begin(tuner *t, tsr_plan *plan, tsr_error *error) {
-  tsr_status status = read_plan(t, t->work.n, 1, t->options->link_sm ? "table.backend=cuda" : NULL, plan, error);
+  const bool is_elsewhere = t->options->link_sm || t->only_predicts;
+  tsr_status status = read_plan(t, t->work.n, 1, is_elsewhere ? "table.backend=cuda" : NULL, plan, error);
   if (status) return status;
   tsr_plan_tell(plan);
   if (plan->count == 0)
@@ -376,7 +438,7 @@ static tsr_status begin(tuner *t, tsr_plan *plan, tsr_error *error) {
     fprintf(t->to, ", of which %zu fit into %llu bytes", t->kept_count, (unsigned long long)t->work.memory);
   fprintf(t->to, "\n");
   tsr_plan_choose(plan, (const char *const *)t->kept, t->kept_count);
-  return t->kept_count ? TSR_OK : nothing_left(t, "is small enough", error);
+  return t->kept_count ? find_card(t, plan, error) : nothing_left(t, "is small enough", error);
 }
 
 static uint64_t pairs_of(const tuner *t, const stage *st) {
@@ -400,7 +462,7 @@ static void take_turns(const tsr_plan *plan, score *scores, size_t count) {
 static tsr_status judge(tuner *t, const stage *st, const tsr_plan *plan, score *scores, size_t count,
                         tsr_error *error) {
   qsort(scores, count, sizeof *scores, compare_scores);
-  if (st == &model) take_turns(plan, scores, count);
+  if (st == &model) take_turns(plan, scores, count); /* predictions know pages */
   size_t held = 0;
   while (held < count && scores[held].cost < HUGE_VAL) held++;
   if (held == 0) return TSR_OK;
@@ -409,8 +471,12 @@ static tsr_status judge(tuner *t, const stage *st, const tsr_plan *plan, score *
           count, st->what, (unsigned long long)pairs_of(t, st), held, stay, plan->points[scores[0].point].label);
   fflush(t->to);
   const size_t told = strlen(t->stages_told);
-  snprintf(t->stages_told + told, sizeof t->stages_told - told, "; Compared %s: %zu of %zu tables.\n", st->what, held,
-           count);
+  const int letters = snprintf(t->stages_told + told, sizeof t->stages_told - told,
+                               "; Compared %s: %zu of %zu tables.\n", st->what, held, count);
+  if (letters > 0 && st == &predicted && held > stay)
+    snprintf(t->stages_told + told + letters, sizeof t->stages_told - told - (size_t)letters,
+             "; Skipped: %zu. The best of them is predicted to take %.2f times as long as the best.\n", held - stay,
+             scores[stay].cost / scores[0].cost);
   free_kept(t);
   t->kept = calloc(stay + 1, sizeof *t->kept);
   tsr_status status = t->kept ? note_winner(t, st, plan, scores, held, error) : no_memory(error);
@@ -470,29 +536,46 @@ static void set_threads(int threads) { (void)threads; }
 static int few_threads(void) { return 0; }
 #endif
 
+/* What was predicted is told next to what is measured. */
+static tsr_status note_predictions(tuner *t, const tsr_plan *plan, const score *scores, size_t count,
+                                   tsr_error *error) {
+  t->predictions = calloc(count + 1, sizeof *t->predictions);
+  if (!t->predictions) return no_memory(error);
+  for (size_t i = 0; i < count; i++) {
+    struct prediction *p = &t->predictions[t->prediction_count];
+    if (scores[i].cost >= HUGE_VAL) continue;
+    if (!(p->label = strdup(plan->points[scores[i].point].label))) return no_memory(error);
+    memcpy(p->mops, scores[i].mops, sizeof p->mops);
+    t->prediction_count++;
+  }
+  return TSR_OK;
+}
+
 /* Counts the probes of all tables, with few pairs: how many buckets are looked at is the same on processors. */
 static tsr_status pass_model(tuner *t, const tsr_plan *plan, tsr_error *error) {
+  const stage *st = t->card.count ? &predicted : &model;
   tsr_plan small = {0};
   tsr_results results = {0};
   score *scores = calloc(plan->count + 1, sizeof *scores);
   char **kept = t->kept;
   t->kept = NULL; /* of the small plan all, since another label may stand for the same composition */
-  tsr_status status =
-      scores ? read_plan(t, pairs_of(t, &model), 0, "table.backend=cpu", &small, error) : no_memory(error);
+  tsr_status status = scores ? read_plan(t, pairs_of(t, st), 0, "table.backend=cpu", &small, error) : no_memory(error);
   t->kept = kept;
   if (status == TSR_OK) status = choose_partners(plan, &small, error);
   const int threads = few_threads();
-  if (status == TSR_OK) status = measure(t, &model, &small, &results, error);
+  if (status == TSR_OK) status = measure(t, st, &small, &results, error);
   set_threads(threads);
   for (size_t i = 0; status == TSR_OK && i < plan->count; i++) {
     size_t partner;
     status = find_partner(&plan->points[i], &small, &partner, error);
     scores[i] = (score){.cost = HUGE_VAL};
-    if (status == TSR_OK && partner < small.count) scores[i] = score_of(t, &small.points[partner], &results, true);
+    if (status == TSR_OK && partner < small.count)
+      scores[i] = score_of(t, &small.points[partner], &results, &plan->points[i]);
     if (scores[i].cost <= 0) scores[i].cost = HUGE_VAL;
     scores[i].point = i;
   }
-  if (status == TSR_OK) status = judge(t, &model, plan, scores, plan->count, error);
+  if (status == TSR_OK && t->card.count) status = note_predictions(t, plan, scores, plan->count, error);
+  if (status == TSR_OK) status = judge(t, st, plan, scores, plan->count, error);
   free(scores);
   tsr_results_free(&results);
   tsr_plan_free(&small);
@@ -507,7 +590,7 @@ static tsr_status pass(tuner *t, const stage *st, tsr_error *error) {
   if (status == TSR_OK && !scores) status = no_memory(error);
   if (status == TSR_OK) status = measure(t, st, &plan, &results, error);
   for (size_t i = 0; status == TSR_OK && i < plan.count; i++) {
-    scores[i] = score_of(t, &plan.points[i], &results, false);
+    scores[i] = score_of(t, &plan.points[i], &results, NULL);
     if (scores[i].cost <= 0) scores[i].cost = HUGE_VAL;
     scores[i].point = i;
   }
@@ -527,13 +610,23 @@ static tsr_status link_kept(tuner *t, tsr_error *error) {
   return status;
 }
 
+/* A card is given, and no GPU is here. */
+static bool only_predicts(const tuner *t) {
+  const char *backend = tsr_spec_get(t->file, "table", "backend");
+  tsr_device_info info = {0};
+  tsr_error why;
+  return t->options->card && !t->options->link_sm && !(backend && strcmp(backend, "cpu") == 0) &&
+         tsr_device_describe(0, &info, &why) != TSR_OK;
+}
+
 static tsr_status search(tuner *t, tsr_error *error) {
   tsr_plan plan = {0};
+  t->only_predicts = only_predicts(t);
   tsr_status status = begin(t, &plan, error);
   if (status == TSR_OK) status = pass_model(t, &plan, error);
   tsr_plan_free(&plan);
   if (status == TSR_OK && t->options->link_sm) return link_kept(t, error);
-  for (size_t i = 0; status == TSR_OK && i < STAGES; i++) status = pass(t, &stages[i], error);
+  for (size_t i = 0; status == TSR_OK && !t->only_predicts && i < STAGES; i++) status = pass(t, &stages[i], error);
   if (status == TSR_OK && !t->winner && t->options->seconds > 0)
     status =
         tsr_fail(error, TSR_INCOMPATIBLE,
@@ -552,6 +645,9 @@ tsr_status tsr_tune(FILE *to, const tsr_tune_options *options, tsr_error *error)
   if (status == TSR_OK) status = read_space(&t, error);
   if (status == TSR_OK) status = search(&t, error);
   free_kept(&t);
+  for (size_t i = 0; i < t.prediction_count; i++) free(t.predictions[i].label);
+  free(t.predictions);
+  tsr_card_free(&t.card);
   free(t.winner);
   free(t.ops);
   tsr_spec_free(t.file);

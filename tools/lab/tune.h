@@ -14,9 +14,9 @@
  *   memory = 1Gi            ; the table's most bytes; no bound
  *
  * and, if it says so itself, the space to search in: [sweep] and [variants] (plan.h). The search: tables that have more
- * bytes than `memory` are left out; small tables count probes, and those go on whose operations go to memory least
- * (a model that costs little: on the processors, where nothing is linked); they are measured with a fraction of
- * the pairs, and the fastest with all. If its time is up before, the best of what it has measured has won.
+ * bytes than `memory` are left out; small tables count probes on the processors, where nothing is linked, and those go on
+ * that are predicted to be fastest on the GPU (predict.h), or without one whose operations go to memory least; they are
+ * measured with a fraction of the pairs, and the fastest with all. If its time is up before, the best of what it has measured has won.
  * Read next: tune.c.
  */
 #ifndef TSR_TUNE_H
@@ -36,6 +36,8 @@ typedef struct tsr_tune_options {
   bool space_is_given;   /* in the place of them */
   const char *csv, *out; /* where rows go, and are gone on with; where the winner goes: no file, or a former winner */
   const char *plugins;
+  /* The GPU's limits: a file of `tessera roofline`; where there is no GPU, the best by prediction wins. NULL: measured. */
+  const char *card;
   const char *const *sets; /* set_count assignments for all tables */
   size_t set_count;
   double seconds;   /* after which the best so far has won; 0: no bound */

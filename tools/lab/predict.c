@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The model (predict.h), and the limits that it reads. How it was fitted, and how well it does: core/design/0038.
+ */
+#include "tools/lab/predict.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/lab/results.h"
+
+enum { WARP = 32, SECTOR_BYTES = 32, LOAD_BYTES = 16 };
+
+/* ---- The model ------------------------------------------------------------------------------- */
+
+/* Factors of what the card's limits say, then nanoseconds. */
+typedef struct model {
+  double memory, copied; /* of random accesses; of bytes that are read or written in order */
+  double key;            /* per key */
+  double step, load;     /* per step of a warp, and per load of 16 bytes in it */
+  double call, walk;     /* per call, and per bucket of its longest walk */
+} model;
+
+static const model finds = {0.462, 1.79, 0.0086, 0.0307, 0.0269, 8840, 123};
+static const model inserts = {0.277, 2.42, 0.0241, 0.206, 0.0456, 21200, 445};
+/* An insert in the order of pages: how often each byte of a pair is as if copied, how much more if its key is looked for, and
+ * the call. */
+static const struct { double copied, looked, call; } pages = {10.2, 1.68, 49400};
+
+/* How many steps a warp takes for its 32 keys: as many as the busiest of its 32 / lanes tiles, which work on `lanes` keys each.
+ * warp_probes is that of tiles of one lane. A sum of more keys deviates from its mean by the root of their number, and the
+ * most of fewer tiles by less. */
+static double steps_of(const tsr_work *w) {
+  const double lanes = w->lanes, beyond = fmax(w->warp_probes - w->probes, 0);
+  return lanes * w->probes + beyond * sqrt(lanes * log(WARP / lanes) / log(WARP));
+}
+
+/* Of n keys: walks are about geometric, so the most grows with the logarithm of their number. */
+static double longest_walk(const tsr_work *w) {
+  return w->warp_probes > 1 ? w->warp_probes * log(fmax((double)w->n, WARP)) / log(WARP) : 1;
+}
+
+/* Nanoseconds of memory per key, if its limit were all. */
+static double accesses(const tsr_card *card, const tsr_work *w) {
+  const double read = 1 / tsr_card_rate(card, "read", w->bucket_bytes, w->lanes, w->table_bytes);
+  const double sector = 1 / tsr_card_rate(card, "read", SECTOR_BYTES, 1, w->table_bytes);
+  if (w->kind != TSR_WORK_INSERT) return w->probes * read + (w->is_apart && w->kind == TSR_WORK_FIND ? sector : 0);
+  const double claim = 1 / tsr_card_rate(card, "read+cas", SECTOR_BYTES, 1, w->table_bytes);
+  const double value = 1 / tsr_card_rate(card, "cas", 8, 1, w->table_bytes) / 2;
+  return fmax(w->probes - 1, 0) * read + fmax(claim, read) + (w->is_apart ? value : 0);
+}
+
+double tsr_predict(const tsr_card *card, const tsr_work *w) {
+  const double n = (double)w->n, copy = tsr_card_rate(card, "copy", SECTOR_BYTES, 1, HUGE_VAL);
+  if (w->by_pages) return 1 / ((pages.copied + pages.looked * w->looks) * w->slot_bytes / copy + pages.call / n);
+  const model *m = w->kind == TSR_WORK_INSERT ? &inserts : &finds;
+  const double loads = fmax((double)w->bucket_bytes / w->lanes / LOAD_BYTES, 0);
+  const double memory = m->memory * accesses(card, w) + m->copied * (w->key_bytes + w->value_bytes) / copy;
+  const double warp = steps_of(w) / WARP * (m->step + m->load * loads);
+  return 1 / (memory + warp + m->key + (m->call + m->walk * longest_walk(w)) / n);
+}
+
+/* ---- Limits ---------------------------------------------------------------------------------- */
+
+/* Of accesses of one kind, size and number of lanes: between two footprints interpolated, beyond them the nearest. */
+static double rate_at(const tsr_card *card, const tsr_roofline_row *like, double footprint) {
+  const tsr_roofline_row *below = NULL, *above = NULL;
+  for (size_t i = 0; i < card->count; i++) {
+    const tsr_roofline_row *row = &card->rows[i];
+    if (strcmp(row->name, like->name) != 0 || row->bytes != like->bytes || row->lanes != like->lanes) continue;
+    const double at = (double)row->footprint_bytes;
+    if (at <= footprint && (!below || row->footprint_bytes > below->footprint_bytes)) below = row;
+    if (at >= footprint && (!above || row->footprint_bytes < above->footprint_bytes)) above = row;
+  }
+  if (!below || !above || below == above) return (below ? below : above)->giga_per_second;
+  const double from = (double)below->footprint_bytes, to = (double)above->footprint_bytes;
+  const double share = log(footprint / from) / log(to / from);
+  return below->giga_per_second * pow(above->giga_per_second / below->giga_per_second, share);
+}
+
+/* Fewer lanes than any that is listed take twice as long as for half of the bytes. */
+double tsr_card_rate(const tsr_card *card, const char *name, uint32_t bytes, uint32_t lanes, double footprint) {
+  const tsr_roofline_row *below = NULL, *above = NULL;
+  uint32_t size = SECTOR_BYTES;
+  if (strcmp(name, "read") != 0) size = bytes; /* of the others one size is listed */
+  while (size < bytes) size *= 2;
+  for (size_t i = 0; i < card->count; i++) {
+    const tsr_roofline_row *row = &card->rows[i];
+    if (strcmp(row->name, name) != 0 || row->bytes != size) continue;
+    if (row->lanes <= lanes && (!below || row->lanes > below->lanes)) below = row;
+    if (row->lanes >= lanes && (!above || row->lanes < above->lanes)) above = row;
+  }
+  if (!below && size > SECTOR_BYTES) return tsr_card_rate(card, name, size / 2, lanes, footprint) / 2;
+  if (!below || !above || below->lanes == above->lanes)
+    return below ? rate_at(card, below, footprint) : above ? rate_at(card, above, footprint) : 0;
+  const double share = log((double)lanes / below->lanes) / log((double)above->lanes / below->lanes);
+  return pow(rate_at(card, below, footprint), 1 - share) * pow(rate_at(card, above, footprint), share);
+}
+
+static tsr_status check_card(const char *path, const tsr_card *card, tsr_error *error) {
+  static const struct {
+    const char *name;
+    uint32_t bytes;
+  } needed[] = {{"read", 32}, {"read", 64}, {"cas", 8}, {"read+cas", 32}, {"copy", 32}};
+  for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
+    if (!(tsr_card_rate(card, needed[i].name, needed[i].bytes, 1, 1e9) > 0))
+      return tsr_fail(error, TSR_BAD_ARGUMENT,
+                      "%s: has no rate of %s: it must be what `tessera roofline --footprint 1Mi,16Mi,256Mi,1Gi` prints",
+                      path, needed[i].name);
+  return TSR_OK;
+}
+
+/* Rows of the limits in the file, whose names are those of string literals. */
+static void take_rows(const tsr_results *r, tsr_card *card) {
+  static const char *const names[] = {"read", "cas", "read+cas", "copy"};
+  static const char *const columns[] = {"bytes", "lanes", "footprint_bytes", "giga_per_second"};
+  enum { COLUMNS = sizeof columns / sizeof columns[0] };
+  const size_t name = tsr_results_column(r, "name");
+  for (size_t row = 0; name < r->column_count && row < r->row_count; row++) {
+    double numbers[COLUMNS];
+    bool is_whole = true;
+    for (size_t i = 0; i < COLUMNS; i++) {
+      const size_t column = tsr_results_column(r, columns[i]);
+      is_whole = is_whole && column < r->column_count && tsr_results_number(r, row, column, &numbers[i]);
+    }
+    for (size_t i = 0; is_whole && i < sizeof names / sizeof names[0]; i++)
+      if (strcmp(tsr_results_field(r, row, name), names[i]) == 0)
+        card->rows[card->count++] = (tsr_roofline_row){.name = names[i],
+                                                       .bytes = (uint32_t)numbers[0],
+                                                       .lanes = (uint32_t)numbers[1],
+                                                       .footprint_bytes = (uint64_t)numbers[2],
+                                                       .giga_per_second = numbers[3]};
+  }
+}
+
+tsr_status tsr_card_read(const char *path, tsr_card *card, tsr_error *error) {
+  tsr_results results = {0};
+  *card = (tsr_card){NULL, 0};
+  tsr_status status = tsr_results_read(path, &results, error);
+  if (status) return status;
+  card->rows = calloc(results.row_count + 1, sizeof *card->rows);
+  if (!card->rows) status = tsr_fail(error, TSR_NO_MEMORY, "%s: no memory to read it", path);
+  if (status == TSR_OK) take_rows(&results, card);
+  tsr_results_free(&results);
+  if (status == TSR_OK) status = check_card(path, card, error);
+  if (status) tsr_card_free(card);
+  return status;
+}
+
+tsr_status tsr_card_measure(int device, uint64_t bytes, tsr_card *card, tsr_error *error) {
+  enum { AROUND = 2, LEAST_BYTES = 1 << 20 };
+  tsr_status status = TSR_OK;
+  *card = (tsr_card){NULL, 0};
+  uint64_t footprint = LEAST_BYTES;
+  while (footprint < bytes) footprint *= 2;
+  for (int i = -AROUND; status == TSR_OK && i <= AROUND; i++) {
+    const uint64_t at = i < 0 ? footprint >> -i : footprint << i;
+    tsr_roofline_row *rows = NULL;
+    size_t count = 0;
+    if (at < LEAST_BYTES) continue;
+    status = tsr_roofline(device, at, &rows, &count, error);
+    tsr_roofline_row *longer = status ? NULL : realloc(card->rows, (card->count + count) * sizeof *longer);
+    if (status == TSR_OK && !longer) status = tsr_fail(error, TSR_NO_MEMORY, "no memory for the limits of a device");
+    if (longer) card->rows = longer;
+    for (size_t k = 0; longer && k < count; k++) card->rows[card->count++] = rows[k];
+    free(rows);
+  }
+  if (status) tsr_card_free(card);
+  return status;
+}
+
+void tsr_card_free(tsr_card *card) {
+  free(card->rows);
+  *card = (tsr_card){NULL, 0};
+}
