@@ -79,7 +79,7 @@ read -ra link <<<"$TSR_LDFLAGS"
 "$CC" -std=c11 -O1 -I. -c -o "$TSR_OBJECTS/whole_file.o" tests/unit/whole_file.c
 mapfile -t objects < <(find "$TSR_OBJECTS" -name '*.o' ! -name tools_cli_main.c.o)
 failed=0
-for test in tests/unit/{number,set,sort,spec,statistics,npy,gather,dataset}_test.cc; do
+for test in tests/unit/{number,set,sort,spec,statistics,npy,gather}_test.cc; do
   name=$(basename "$test" .cc)
   aarch64-linux-gnu-g++ -std=c++17 -Og -w -march=armv8.1-a -fopenmp -I. -isystem "$sysroot/usr/include" -o "$out/$name" "$test" \
     "${objects[@]}" "${link[@]}" -lgtest_main -lgtest -linih -lz -lbz2 -llzma -lzstd -ldl -lm -latomic
