@@ -4,8 +4,9 @@
 
     python -P bench_embedding.py [--ids 1000000] [--distinct 350000] [--dim 128] [--repeat 20] [--device cuda] > embedding.csv
 
-A row per dtype and gradient (dense, sparse) and module: milliseconds of the fastest and of the median run, and the ratio of
-the medians to those of torch.nn.Embedding, whose ids are numbers already. Ours numbers 64-bit ids on the fly. Modules:
+A row per dtype and gradient (dense, sparse) and module: milliseconds of a step in the fastest and in the median run, and the
+ratio of the medians to those of torch.nn.Embedding, whose ids are numbers already. A run is ten steps between two waits for the
+GPU, as in training; of `new` it is one. Ours numbers 64-bit ids on the fly. Modules:
 
     static      torch.nn.Embedding of `distinct` rows
     known       all ids have numbers
@@ -30,26 +31,33 @@ import tessera.torch
 Step = Callable[[int], None]
 
 
-def times_of(step: Step, repeat: int, before: Callable[[], None], device: str) -> "tuple[float, float]":
-    """Milliseconds of the fastest and of the median run."""
+def times_of(step: Step, repeat: int, before: Optional[Callable[[], None]], device: str) -> "tuple[float, float]":
+    """Milliseconds of a step, of the fastest and of the median run."""
+    steps = 1 if before else 10
     sync = torch.cuda.synchronize if device == "cuda" else lambda: None
     taken: List[float] = []
     for i in range(repeat + 3):
-        before()
+        if before:
+            before()
         sync()
         start = time.perf_counter()
-        step(i)
+        for k in range(steps):
+            step(i * steps + k)
         sync()
         if i >= 3:
-            taken.append(1000 * (time.perf_counter() - start))
+            taken.append(1000 * (time.perf_counter() - start) / steps)
     return min(taken), statistics.median(taken)
 
 
-def step_of(module: torch.nn.Module, batches: List[torch.Tensor], scale: torch.Tensor) -> Step:
+def step_of(module: torch.nn.Module, batches: List[torch.Tensor], scale: torch.Tensor, ends: Any = None) -> Step:
+    """ends: called after each step, in the place of an optimiser's."""
+
     def step(i: int) -> None:
         for parameter in module.parameters():
             parameter.grad = None
         module(batches[i % len(batches)]).backward(scale)
+        if ends:
+            ends()
 
     return step
 
@@ -77,26 +85,25 @@ def modules(arguments: Any, dtype: torch.dtype, sparse: bool) -> Any:
     place = torch.cat([torch.arange(distinct, device=device), torch.randint(distinct, (n - distinct,), device=device)])
     place = place[torch.randperm(n, device=device)]
     scale = torch.randn(n, dim, device=device, dtype=dtype)
-    nothing = lambda: None
     static = torch.nn.Embedding(distinct, dim, **options)
-    yield "static", step_of(static, [place], scale), nothing
+    yield "static", step_of(static, [place], scale), None
     if device == "cuda" and not sparse:
-        yield "static_graph", graph_of(step_of(static, [place], scale)), nothing
+        yield "static_graph", graph_of(step_of(static, [place], scale)), None
     del static
     rows = tessera.torch.Embedding(distinct, dim, **options)
-    yield "known", step_of(rows, [known[place]], scale), nothing
+    yield "known", step_of(rows, [known[place]], scale), None
     if device == "cuda" and not sparse:
-        yield "graph", graph_of(step_of(rows, [known[place]], scale)), nothing
+        yield "graph", graph_of(step_of(rows, [known[place]], scale)), None
     yield "new", step_of(rows, [known[place]], scale), rows.index.clear
     del rows
     rows = tessera.torch.Embedding(distinct, dim, init=tessera.torch.normal(), **options)
-    yield "by_id", step_of(rows, [known[place]], scale), nothing
+    yield "by_id", step_of(rows, [known[place]], scale), None
     del rows
     rows = tessera.torch.Embedding(distinct, dim, eviction="lru", **options)
     rows.attach(torch.optim.SGD(rows.parameters(), lr=0.1))
-    yield "lru", step_of(rows, [known[place]], scale), rows._end_step
+    yield "lru", step_of(rows, [known[place]], scale, rows._end_step), None
     batches = [known[place + i * (distinct // 10)] for i in range(10)]
-    yield "lru_churn", step_of(rows, batches, scale), rows._end_step
+    yield "lru_churn", step_of(rows, batches, scale, rows._end_step), None
 
 
 def main() -> None:

@@ -202,7 +202,7 @@ class Embedding(torch.nn.Module):
         if device.type == "cuda":
             settings["table.device"] = device.index or 0
         self._pending = self._pending.to(device)
-        return Index(
+        index = Index(
             "int64",
             capacity=self.capacity,
             numbering="first_seen",
@@ -210,6 +210,9 @@ class Embedding(torch.nn.Module):
             backend="cuda" if device.type == "cuda" else "cpu",
             settings=settings,
         )
+        if device.type == "cuda":
+            index.prepare("find", "find_or_insert")  # so that CUDA graphs can have them
+        return index
 
     def _fill_unused(self, start: int) -> None:
         if self.init is None:

@@ -609,8 +609,8 @@ class Index(Typed):
 class Cache(Typed):
     """A map of at most about `capacity` pairs. When it is full, a new pair takes the place of another one, which `put` hands back.
 
-    eviction: an eviction part: "lru", "lfu", "custom", "ttl", or one of your own. now: the clock of the calls that follow; 0:
-    each call is one more than the one before. Other arguments: as of `Table`.
+    key, value: as of `Map`. eviction: an eviction part: "lru", "lfu", "custom", "ttl", or one of your own. now: the clock of the
+    calls that follow; 0: each call is one more than the one before. Other arguments: as of `Table`.
 
     >>> prices = tessera.Cache("int64", "float32", capacity=8, backend="cpu", settings={"table.probing": "linear",
     ...     "probing.max_probes": 1})

@@ -18,6 +18,7 @@
 
 #include "core/tessera_tools.h"
 #include "tests/compositions/random_spec.h"
+#include "tests/oracle/cache_exercise.h"
 #include "tests/oracle/exercise.h"
 
 namespace tessera_test {
@@ -58,7 +59,7 @@ std::string folders_of_the_rooms() {
   if (given && *given) return given;
   const bool is_checkout = access("bazel-bin/layouts", F_OK) == 0;
   std::string result;
-  for (const char *room : {"layouts", "probing", "hashers", "allocators"})
+  for (const char *room : {"layouts", "probing", "hashers", "allocators", "eviction"})
     result += (result.empty() ? "" : ":") + std::string(is_checkout ? "bazel-bin/" : "") + room;
   return result;
 }
@@ -97,6 +98,7 @@ public:
     Table subject(table, spec_.key_bits(), spec_.value_bits());
     tsr_table_info info = {};
     tsr_table_describe(table, &info);
+    if (spec_.get("table", "kind") == "cache") return run_cache(&subject, info);
     Exercise::Options options;
     options.slots = std::min<uint64_t>(info.slots, 4000);
     options.operations = plan_.operations;
@@ -111,6 +113,20 @@ public:
   }
 
 private:
+  std::string run_cache(Table *subject, const tsr_table_info &info) {
+    CacheExercise::Options options = {};
+    options.key_bytes = spec_.key_bits() / 8;
+    options.value_bytes = spec_.value_bytes();
+    options.replaces = spec_.get("table", "duplicates") == "replace";
+    options.operations = plan_.operations;
+    options.batch_max = random_.chance(4) ? 1500 : 64;
+    options.distinct = 4 + (1 + random_.below(3)) * std::min<uint64_t>(info.slots, 4000);
+    options.now = spec_.get("table", "eviction") == "ttl"; // so that no pair expires
+    std::string complaint = CacheExercise(subject->get(), options, random_).run();
+    if (complaint.empty()) complaint = save_and_load(subject);
+    return complaint.empty() ? CacheExercise(subject->get(), options, random_).run() : complaint;
+  }
+
   // What leaves every pair where the oracle knows it.
   std::string change(Table *subject) {
     tsr_error error = {};

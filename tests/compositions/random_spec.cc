@@ -15,8 +15,8 @@ namespace tessera_test {
 static const char *const policies[] = {"first", "replace", "add", "min", "max", "promise_unique"};
 
 std::vector<RandomSpec::Entry> RandomSpec::optional() const {
-  static const char *const required[] = {"backend", "capacity", "hasher",  "key_bits",
-                                         "kind",    "layout",   "probing", "value_bits"};
+  static const char *const required[] = {"backend", "capacity", "hasher",     "key_bits",    "kind",
+                                         "layout",  "probing",  "value_bits", "value_bytes", "eviction"};
   std::vector<Entry> result;
   for (const auto &entry : entries_)
     if (entry.first.first != "table" ||
@@ -27,7 +27,7 @@ std::vector<RandomSpec::Entry> RandomSpec::optional() const {
 
 std::string RandomSpec::text() const {
   std::ostringstream text;
-  for (const char *section : {"table", "layout", "probing", "hasher", "allocator", "values"}) {
+  for (const char *section : {"table", "layout", "probing", "hasher", "allocator", "values", "eviction"}) {
     bool is_open = false;
     for (const auto &entry : entries_) {
       if (entry.first.first != section) continue;
@@ -101,19 +101,39 @@ void Parts::draw_part(Random &random, const std::string &role, RandomSpec *spec)
   }
 }
 
+// Its scheme, layout and hasher are drawn. Most of what else there is would be refused.
+void Parts::draw_cache(Random &random, RandomSpec *spec) const {
+  draw_part(random, "eviction", spec);
+  switch (random.below(4)) {
+  case 0:
+    break; // keys alone
+  case 1:
+    spec->set("table", "value_bytes", std::to_string(8 * (2 + random.below(31))));
+    break;
+  default:
+    spec->set("table", "value_bits", random.chance(2) ? "32" : "64");
+  }
+  if (random.chance(2) && !spec->get("table", "value_bits").empty()) spec->set("table", "duplicates", "replace");
+  if (random.chance(3)) spec->set("table", "load_factor", random.chance(2) ? "0.5" : "0.9");
+  if (random.chance(2)) spec->set("probing", "max_probes", std::to_string(1 + random.below(4)));
+  if (random.chance(2)) spec->set("table", "statistics", "yes");
+}
+
 RandomSpec Parts::draw(Random &random, const std::string &backend) const {
-  static const char *const kinds[] = {"set", "map", "multiset", "multimap", "counter"};
+  static const char *const kinds[] = {"set", "map", "multiset", "multimap", "counter", "cache"};
   RandomSpec spec;
-  const uint64_t kind = random.below(5);
+  const uint64_t kind = random.below(parts_.count("eviction") ? 6 : 5);
   const uint64_t capacity = any_size(random, 1, random.chance(8) ? 30000 : 1500);
   spec.set("table", "backend", backend);
   spec.set("table", "kind", kinds[kind]);
   spec.set("table", "key_bits", random.chance(5) ? "128" : random.chance(2) ? "32" : "64");
-  if (kind % 2) spec.set("table", "value_bits", random.chance(2) ? "32" : "64");
+  if (kind == 1 || kind == 3) spec.set("table", "value_bits", random.chance(2) ? "32" : "64");
   if (kind == 4) spec.set("table", "value_bits", std::to_string(8u << random.below(4)));
   spec.set("table", "capacity", std::to_string(capacity));
   spec.set("table", "seed", std::to_string(1 + random.next() / 2));
   for (const char *role : {"layout", "probing", "hasher"}) draw_part(random, role, &spec);
+  if (kind == 5) draw_cache(random, &spec);
+  if (kind == 5) return spec;
   auto allocators = parts_.find("allocator");
   if (allocators != parts_.end() && random.chance(3)) draw_part(random, "allocator", &spec);
   if (kind < 2 && !random.chance(3)) spec.set("table", "duplicates", policies[random.below(TSR_DUPLICATES_KEEP)]);

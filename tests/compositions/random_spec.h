@@ -41,7 +41,8 @@ public:
 
   uint32_t key_bits() const { return bits("key_bits"); }
   uint32_t value_bits() const { return bits("value_bits") % 32 ? 32 : bits("value_bits"); } // as they come and go
-  uint32_t policy() const;                                                                  // TSR_DUPLICATES_
+  uint32_t value_bytes() const { return bits("value_bytes") ? bits("value_bytes") : value_bits() / 8; }
+  uint32_t policy() const; // TSR_DUPLICATES_
 
 private:
   uint32_t bits(const char *key) const {
@@ -67,6 +68,7 @@ private:
     std::string name;
     std::vector<Parameter> parameters;
   };
+  void draw_cache(Random &random, RandomSpec *spec) const;
   void draw_part(Random &random, const std::string &role, RandomSpec *spec) const;
   std::map<std::string, std::vector<Part>> parts_; // by role
 };

@@ -76,9 +76,9 @@ class EmbeddingTest(unittest.TestCase):
                     if sparse:
                         self.assertTrue(ours_grad.is_sparse)
                         ours_grad, static_grad = ours_grad.to_dense(), static_grad.to_dense()
-                    torch.testing.assert_close(
-                        ours_grad, static_grad, rtol=1e-2 if dtype != torch.float32 else 1e-5, atol=1e-3
-                    )
+                    # sums of several rows, in any order
+                    rtol, atol = (1e-5, 1e-5) if dtype == torch.float32 else (3e-2, 3e-2)
+                    torch.testing.assert_close(ours_grad, static_grad, rtol=rtol, atol=atol)
                     self.assertEqual(int(ours.unplaced), 0)
 
     def test_ids_without_a_row(self):
@@ -87,7 +87,7 @@ class EmbeddingTest(unittest.TestCase):
             seen, new = torch.arange(50, device=device), torch.arange(50, 60, device=device)
             self.assertTrue(rows(seen).abs().sum(1).ne(0).all())
             rows.eval()
-            self.assertEqual(float(rows(new).abs().sum()), 0)
+            self.assertEqual(float(rows(new).detach().abs().sum()), 0)
             self.assertEqual(len(rows.index), 50)
             self.assertEqual(int(rows.unplaced), 0)
             rows.train()
@@ -269,6 +269,7 @@ class EmbeddingTest(unittest.TestCase):
         for device in self.each_device():
             for backend in ("aot_eager", "inductor") if device.type == "cuda" else ("aot_eager",):
                 for options in ({}, {"init": normal(1)}, {"eviction": "lru"}):
+                    torch._dynamo.reset()  # or it counts the modules as compilations of one function
                     ids = ids_of(self.rng, 300, 90, device)
                     rows = Embedding(100, 16, device=device, **options)
                     model = torch.nn.Sequential(rows, torch.nn.Linear(16, 1, device=device))

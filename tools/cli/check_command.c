@@ -2,7 +2,7 @@
  *
  * tessera check and tessera link: what a spec composes to, and its device code, both without a device.
  */
-#define _POSIX_C_SOURCE 200809L /* strndup */
+#define _POSIX_C_SOURCE 200809L /* strndup, open_memstream */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,32 +92,39 @@ static tsr_status print_json(const char *name, const tsr_spec *spec, const tsr_o
   return TSR_OK;
 }
 
-/* After what the spec resolves to, which is not said in JSON. */
-static tsr_status print_forecast(const tsr_arguments *arguments, const tsr_spec *spec, const tsr_options *options,
-                                 tsr_error *error) {
+/* What --predict asks for, which the caller frees; NULL: it does not. */
+static tsr_status make_forecast(const tsr_arguments *arguments, const tsr_spec *spec, const tsr_options *options,
+                                char **text, tsr_error *error) {
   const char *path = tsr_arguments_value(arguments, "--predict");
   tsr_card card;
+  size_t bytes = 0;
   if (!path) return TSR_OK;
   tsr_status status = tsr_card_read(path, &card, error);
   if (status) return status;
-  status = tsr_forecast_print(stdout, spec, options->plugins, &card, error);
+  FILE *out = open_memstream(text, &bytes);
+  status = out ? tsr_forecast_print(out, spec, options->plugins, &card, error)
+               : tsr_fail(error, TSR_NO_MEMORY, "no memory for a prediction");
+  if (out) fclose(out);
   tsr_card_free(&card);
   return status;
 }
 
 static tsr_exit run_check(const tsr_arguments *arguments) {
+  if (tsr_arguments_has(arguments, "--json") && tsr_arguments_has(arguments, "--predict"))
+    return tsr_say_usage("--predict prints a table, and --json one object: leave one of them out");
   tsr_spec *spec;
   tsr_error error;
-  char *text;
+  char *text, *forecast = NULL;
   tsr_status status = tsr_arguments_spec(arguments, arguments->operands[0], &spec, &error);
   if (status) return tsr_say_error(status, &error);
   tsr_options options = options_for(arguments, spec);
   status = tsr_spec_check(spec, &options, &text, &error);
   const bool as_json = tsr_arguments_has(arguments, "--json"), is_sound = status == TSR_OK;
   if (is_sound && as_json) status = print_json(arguments->operands[0], spec, &options, text, &error);
-  if (status == TSR_OK && !as_json) fputs(text, stdout);
+  if (status == TSR_OK) status = make_forecast(arguments, spec, &options, &forecast, &error);
+  if (status == TSR_OK && !as_json) printf("%s%s", text, forecast ? forecast : "");
   if (is_sound) free(text);
-  if (status == TSR_OK) status = print_forecast(arguments, spec, &options, &error);
+  free(forecast);
   tsr_spec_free(spec);
   if (status) return tsr_say_error(status, &error);
   if (options.capacity)

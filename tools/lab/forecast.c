@@ -37,8 +37,9 @@ static bool is_one_of(const char *word, const char *const *words, size_t count) 
 static bool is_known(const tsr_spec *spec) {
   static const char *const kinds[] = {"set", "map", "counter"};
   const char *kind = tsr_spec_get(spec, "table", "kind"), *values = tsr_spec_get(spec, "table", "values");
+  const char *filter = tsr_spec_get(spec, "table", "filter");
   return (!kind || is_one_of(kind, kinds, sizeof kinds / sizeof kinds[0])) && bits_of(spec, "key_bits") <= 64 &&
-         !tsr_spec_get(spec, "table", "value_bytes") && !tsr_spec_get(spec, "table", "filter") &&
+         !tsr_spec_get(spec, "table", "value_bytes") && (!filter || strcmp(filter, "none") == 0) &&
          (!values || strcmp(values, "inline") == 0);
 }
 

@@ -148,25 +148,28 @@ tsr_status tsr_card_read(const char *path, tsr_card *card, tsr_error *error) {
   return status;
 }
 
+static tsr_status add_footprint(int device, uint64_t bytes, tsr_card *card, tsr_error *error) {
+  tsr_roofline_row *rows = NULL;
+  size_t count = 0;
+  const tsr_status status = tsr_roofline(device, bytes, &rows, &count, error);
+  if (status) return status;
+  tsr_roofline_row *longer = realloc(card->rows, (card->count + count) * sizeof *longer);
+  if (longer) card->rows = longer;
+  for (size_t i = 0; longer && i < count; i++) card->rows[card->count++] = rows[i];
+  free(rows);
+  return longer ? TSR_OK : tsr_fail(error, TSR_NO_MEMORY, "no memory for the limits of a device");
+}
+
 tsr_status tsr_card_measure(int device, uint64_t bytes, tsr_card *card, tsr_error *error) {
-  enum { AROUND = 2, LEAST_BYTES = 1 << 20 };
+  enum { FOOTPRINTS = 4, LEAST_BYTES = 1 << 20 };
+  uint64_t footprint = LEAST_BYTES;
   tsr_status status = TSR_OK;
   *card = (tsr_card){NULL, 0};
-  uint64_t footprint = LEAST_BYTES;
   while (footprint < bytes) footprint *= 2;
-  for (int i = -AROUND; status == TSR_OK && i <= AROUND; i++) {
-    const uint64_t at = i < 0 ? footprint >> -i : footprint << i;
-    tsr_roofline_row *rows = NULL;
-    size_t count = 0;
-    if (at < LEAST_BYTES) continue;
-    status = tsr_roofline(device, at, &rows, &count, error);
-    tsr_roofline_row *longer = status ? NULL : realloc(card->rows, (card->count + count) * sizeof *longer);
-    if (status == TSR_OK && !longer) status = tsr_fail(error, TSR_NO_MEMORY, "no memory for the limits of a device");
-    if (longer) card->rows = longer;
-    for (size_t k = 0; longer && k < count; k++) card->rows[card->count++] = rows[k];
-    free(rows);
-  }
-  if (status) tsr_card_free(card);
+  for (uint32_t i = FOOTPRINTS; status == TSR_OK && i-- > 0;)
+    if (footprint >> i >= LEAST_BYTES) status = add_footprint(device, footprint >> i, card, error);
+  if (card->count) return TSR_OK; /* the largest may not fit, and is like the one before it */
+  tsr_card_free(card);
   return status;
 }
 

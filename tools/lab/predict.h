@@ -24,7 +24,7 @@ typedef struct tsr_card {
 
 /* A CSV file of `tessera roofline`. The caller frees *card. TSR_IO, TSR_BAD_ARGUMENT: it is none, or lacks a limit. */
 TSR_MUST_CHECK tsr_status tsr_card_read(const char *path, tsr_card *card, tsr_error *error);
-/* Measures a GPU, at footprints around `bytes`. */
+/* Measures a GPU, at footprints of `bytes` and an eighth, a quarter and half of it. */
 TSR_MUST_CHECK tsr_status tsr_card_measure(int device, uint64_t bytes, tsr_card *card, tsr_error *error);
 void tsr_card_free(tsr_card *card); /* all zero is fine */
 

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# `tessera check --predict`, and `tune --card` without a GPU.
+
+# shellcheck source-path=SCRIPTDIR source=harness.sh
+source "$(dirname "${BASH_SOURCE[0]}")/harness.sh"
+
+cd "$work" || exit 1
+card=$specs/cards/h100.csv
+export CUDA_VISIBLE_DEVICES= # predictions are for machines without a GPU
+
+# rate OPERATION LOAD: what is predicted for 2^24 pairs.
+rate() { awk -v op="$1" -v load="$2" '$1 == op && $2 == load { print $6 }' out; }
+# expect_rate OPERATION LOAD LEAST MOST
+expect_rate() {
+  awk -v rate="$(rate "$1" "$2")" -v least="$3" -v most="$4" 'BEGIN { exit !(rate >= least && rate <= most) }' ||
+    fail "$1 at $2: $(rate "$1" "$2") is not from $3 to $4"
+}
+
+case_of "rates by operation, load and size"
+run check best_find --predict "$card"
+expect_status 0
+expect_out '^predicted +10\^9 keys per second'
+(($(grep -cE '^  (insert|find100|find0) +0\.' out) == 15)) || fail "rows: $(cat out)"
+expect_rate find100 0.8 25 31 # measured: 28.3 (specs/results/best_map.csv, cuckoo_8_2_2)
+expect_rate insert 0.8 10 14  # 12.6
+expect_rate find0 0.9 17 27
+
+case_of "fuller tables are slower, and pages faster"
+awk '$1 == "find0" { if (before && $6 > before) exit 1; before = $6 }' out || fail "find0 rises: $(cat out)"
+run check best_bulk --predict "$card"
+expect_rate insert 0.8 30 50 # page by page
+[[ $(rate insert 0.95) == - ]] || fail "pages that are too full are predicted"
+
+case_of "what the model does not know is refused"
+refuses 'the model knows sets, maps and counters' check index --predict "$card"
+refuses 'the model knows sets, maps and counters' check best_absent --predict "$card"
+refuses 'prints a table, and --json one object' check best_find --json --predict "$card"
+refuses 'no-such.csv: cannot be read' check best_find --predict no-such.csv
+printf 'name,bytes,lanes,footprint_bytes,giga_per_second\nread,32,1,1048576,5\n' >short.csv
+refuses 'short.csv: has no rate of cas' check best_find --predict short.csv
+
+finish
