@@ -49,6 +49,14 @@ width_defines() {
   [[ $payload == any ]] || echo "-DTSR_PAYLOAD_BITS=$payload"
 }
 
+# The flags of the C compiler with which it swaps 16 bytes in one instruction: cmpxchg16b, or casp of ARMv8.1.
+swap_flags() {
+  case $("${CC:-gcc}" -dumpmachine) in
+    x86_64-*) echo -mcx16 ;;
+    aarch64-*) echo -march=armv8.1-a ;;
+  esac
+}
+
 # start COMMAND... runs it in the background, at most TSR_JOBS at a time; finish SENTENCE waits for all of them and
 # fails with the sentence if one has failed.
 job_pids=()

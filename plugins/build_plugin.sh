@@ -62,9 +62,9 @@ part_defines=("-DTSR_ROLE=$role" "-DTSR_NAME=$name")
 compile_host() {
   local object=$1
   shift
-  # shellcheck disable=SC2086
-  "${CC:-gcc}" -std=c11 -Wall -Wextra -Wconversion -Werror -O3 -fPIC -fvisibility=hidden -mcx16 \
-    ${TSR_CFLAGS:-} -I"$sdk_root" -I"$(dirname "$host_source")" -I"$(dirname "$device_source")" \
+  # shellcheck disable=SC2046,SC2086
+  "${CC:-gcc}" -std=c11 -Wall -Wextra -Wconversion -Werror -O3 -fPIC -fvisibility=hidden \
+    $(swap_flags) ${TSR_CFLAGS:-} -I"$sdk_root" -I"$(dirname "$host_source")" -I"$(dirname "$device_source")" \
     "${part_defines[@]}" -c -o "$object" "$@"
 }
 

@@ -548,8 +548,9 @@ TSR_INLINE uint64_t tsr_load64(const uint64_t *address, uint32_t coherent) {
 }
 
 #ifndef __CUDACC__
-/* 16 bytes on the CPU. For __atomic compilers call libatomic, so the swap is a __sync and the load is assembly; sanitizers
- * cannot see assembly, so they get the former. */
+/* 16 bytes on the CPU. For __atomic compilers call libatomic, which not every system has, and which may take a lock of which
+ * nobody else knows. So the swap is a __sync, and the load is assembly, or a swap. Sanitizers cannot see assembly: they get the
+ * former. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define TSR_IS_SANITIZED_
 #elif defined(__has_feature)
@@ -558,11 +559,30 @@ TSR_INLINE uint64_t tsr_load64(const uint64_t *address, uint32_t coherent) {
 #endif
 #endif
 
+TSR_INLINE tsr_u128 tsr_swap128_(tsr_u128 *address, tsr_u128 expected, tsr_u128 desired) {
+#if defined(__aarch64__) && !defined(TSR_IS_SANITIZED_)
+  __asm__("" : "+r"(expected), "+r"(desired)); /* gcc 12 fails where they are constants */
+#endif
+#ifdef __GCC_HAVE_SYNC_COMPARE_AND_SWAP_16
+  return __sync_val_compare_and_swap(address, expected, desired);
+#else
+  __atomic_compare_exchange_n(address, &expected, desired, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return expected;
+#endif
+}
+
 TSR_INLINE tsr_u128 tsr_load128(const tsr_u128 *address) {
-#if defined(__x86_64__) && !defined(TSR_IS_SANITIZED_)
+#ifdef TSR_IS_SANITIZED_
+  return __atomic_load_n(address, __ATOMIC_RELAXED);
+#elif defined(__ARM_FEATURE_SVE2) /* processors that have it promise that an aligned load of 16 bytes is whole */
+  uint64_t low, high;
+  __asm__ volatile("ldp %0, %1, %2" : "=r"(low), "=r"(high) : "Q"(*address));
+  return (tsr_u128)high << 64 | low;
+#else
+#ifdef __x86_64__ /* with AVX the same holds */
   typedef long long words __attribute__((vector_size(16)));
   words value;
-#ifdef __AVX__ /* processors that have it promise that an aligned load of 16 bytes is whole */
+#ifdef __AVX__
   __asm__ volatile("vmovdqa %1, %0" : "=x"(value) : "m"(*address));
   return (tsr_u128)value;
 #else
@@ -572,17 +592,9 @@ TSR_INLINE tsr_u128 tsr_load128(const tsr_u128 *address) {
   }
 #endif
 #endif
-#if !defined(__AVX__) || defined(TSR_IS_SANITIZED_)
-  return __atomic_load_n(address, __ATOMIC_RELAXED);
+#ifndef __AVX__
+  return tsr_swap128_((tsr_u128 *)address, 0, 0);
 #endif
-}
-
-TSR_INLINE tsr_u128 tsr_swap128_(tsr_u128 *address, tsr_u128 expected, tsr_u128 desired) {
-#ifdef __GCC_HAVE_SYNC_COMPARE_AND_SWAP_16
-  return __sync_val_compare_and_swap(address, expected, desired);
-#else
-  __atomic_compare_exchange_n(address, &expected, desired, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-  return expected;
 #endif
 }
 #endif

@@ -12,7 +12,7 @@
 # xxhash-devel; on Debian and Ubuntu gcc, libinih-dev, zlib1g-dev, libbz2-dev, liblzma-dev, libzstd-dev and
 # libxxhash-dev.
 # Also read: CC (gcc), TSR_CFLAGS and TSR_LDFLAGS (more flags), TSR_NVCC, the path to nvcc (none: for the cpu backend only), and TSR_JOBS
-# (compilers at a time, 2). Read next: BUILD, which says the same to Bazel.
+# (compilers at a time, 2); TSR_OBJECTS is an empty folder in which objects are kept. Read next: BUILD, which says the same to Bazel.
 
 # shellcheck source-path=SCRIPTDIR source=../plugins/build_common.sh
 source "$(dirname "$0")/../plugins/build_common.sh"
@@ -21,10 +21,10 @@ source "$(dirname "$0")/../plugins/build_common.sh"
 mkdir -p "$1"/{bin,lib/tessera,share/tessera/sdk}
 out=$(cd "$1" && pwd)
 cd "$(dirname "$0")/.." || exit
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+scratch=${TSR_OBJECTS:-$(mktemp -d)}
+[[ ${TSR_OBJECTS:-} ]] || trap 'rm -rf "$scratch"' EXIT
 
-read -ra more_flags <<<"-mcx16 ${TSR_CFLAGS:-}"
+read -ra more_flags <<<"$(swap_flags) ${TSR_CFLAGS:-}"
 read -ra link_flags <<<"${TSR_LDFLAGS:-}"
 mkdir "$scratch"/{core,tools}
 
@@ -69,9 +69,9 @@ device tsr_numbering_images none core/kernels/numbering.cu
 device tsr_zone_images key_payload core/batch/zones.cu
 finish "the program: a compiler failed"
 mkdir -p "$out/lib"
-"${CC:-gcc}" -shared -fopenmp -Wl,-z,defs -o "$out/lib/libtessera.so" "$scratch"/core/*.o "${link_flags[@]}" -linih -lzstd -ldl -lm -lpthread \
+"${CC:-gcc}" -shared -fopenmp -Wl,-z,defs -Wl,--as-needed -o "$out/lib/libtessera.so" "$scratch"/core/*.o "${link_flags[@]}" -linih -lzstd -ldl -lm -lpthread \
   -latomic || fail "the library: linking failed"
-"${CC:-gcc}" -fopenmp -rdynamic -o "$out/bin/tessera" "$scratch"/{core,tools}/*.o "${link_flags[@]}" -linih -lz -lbz2 -llzma -lzstd -ldl -lm -lpthread -latomic ||
+"${CC:-gcc}" -fopenmp -rdynamic -Wl,--as-needed -o "$out/bin/tessera" "$scratch"/{core,tools}/*.o "${link_flags[@]}" -linih -lz -lbz2 -llzma -lzstd -ldl -lm -lpthread -latomic ||
   fail "the program: linking failed"
 
 for room in layout:layouts:key_payload probing:probing:key_payload hasher:hashers:key allocator:allocators:none eviction:eviction:none; do

@@ -442,8 +442,7 @@ def _open() -> ctypes.CDLL:
     except OSError as error:
         raise ImportError(
             f"{path} cannot be loaded ({error}): where it is not there, install the wheel of `./tessera wheel`, or set "
-            "TESSERA_LIBRARY to a libtessera.so; it needs libgomp.so.1 and libatomic.so.1 (Debian: apt-get install "
-            "libgomp1 libatomic1)"
+            "TESSERA_LIBRARY to a libtessera.so; it needs libgomp.so.1 (Debian: apt-get install libgomp1)"
         ) from None
     for name, arguments in _DECLARATIONS.items():
         function = getattr(library, name)

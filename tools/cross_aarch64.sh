@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The wheel and the package for aarch64, built on x86-64 by Debian's cross compiler: for the hosts of GH200 and GB200, and any
+# processor of ARMv8.1 or newer, whose casp swaps 16 bytes.
+#
+#   tools/cross_aarch64.sh [--test] FOLDER    FOLDER gets tessera-aarch64.tar.gz and tessera_tables-*-linux_aarch64.whl
+#
+# --test: also builds unit tests, and runs them and the demo under qemu. Needs gcc-aarch64-linux-gnu and libc6-dev-arm64-cross; for
+# tests g++-aarch64-linux-gnu, qemu-user-static, bowtie-examples and bowtie2-examples. The libraries come from Debian's archive, by apt-get download.
+# TSR_NVCC, the path of nvcc, adds the code of GPUs. Read next: build_with_cc.sh, package.sh.
+
+set -euo pipefail
+
+fail() {
+  echo "cross_aarch64.sh: $*" >&2
+  exit 1
+}
+
+tests=
+[[ ${1:-} != --test ]] || { tests=1 && shift; }
+(($# == 1)) || fail "usage: cross_aarch64.sh [--test] FOLDER"
+mkdir -p "$1"
+out=$(cd "$1" && pwd)
+cd "$(dirname "$0")/.."
+type -P aarch64-linux-gnu-gcc >/dev/null || fail "no aarch64-linux-gnu-gcc: apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
+sysroot=$out/sysroot
+version=$(sed -n 's/^#define TSR_VERSION "\(.*\)"$/\1/p' core/tessera.h)
+
+# Debian's packages for arm64, without a word to the system's own lists. What is linked is static, but for what auditwheel bundles.
+get_libraries() {
+  local packages=(libinih-dev zlib1g-dev libbz2-dev liblzma-dev libzstd-dev libxxhash-dev libc6 libgcc-s1 libgomp1 libatomic1
+    libstdc++6 libgtest-dev)
+  mkdir -p "$out"/apt/{lists/partial,cache/archives/partial} "$out/debs"
+  touch "$out/apt/status"
+  cat >"$out/apt/apt.conf" <<END
+APT::Architecture "arm64";
+APT::Architectures { "arm64"; };
+Dir::State "$out/apt";
+Dir::State::lists "$out/apt/lists";
+Dir::State::status "$out/apt/status";
+Dir::Cache "$out/apt/cache";
+END
+  export APT_CONFIG=$out/apt/apt.conf
+  apt-get update -qq
+  (cd "$out/debs" && apt-get download -qq "${packages[@]}")
+  unset APT_CONFIG
+  rm -rf "$sysroot"
+  for deb in "$out"/debs/*.deb; do dpkg -x "$deb" "$sysroot"; done
+  rm -f "$sysroot"/usr/lib/aarch64-linux-gnu/*.so
+}
+
+[[ -e $sysroot/lib/ld-linux-aarch64.so.1 ]] || get_libraries
+export CC=aarch64-linux-gnu-gcc TSR_CFLAGS="-idirafter $sysroot/usr/include" TSR_OBJECTS=$out/objects
+export TSR_LDFLAGS="-L$sysroot/usr/lib/aarch64-linux-gnu -Wl,-rpath-link,$sysroot/usr/lib/aarch64-linux-gnu"
+rm -rf "$TSR_OBJECTS" "$out/built" "$out/stage"
+mkdir "$TSR_OBJECTS"
+tools/build_with_cc.sh "$out/built"
+
+# package.sh knows files by their places in a checkout.
+mkdir -p "$out"/stage/{tools/cli,core,parts}
+cp "$out/built/bin/tessera" "$out/stage/tools/cli/"
+cp "$out/built/lib/libtessera.so" "$out/stage/core/"
+cp "$out"/built/lib/tessera/*.so "$out/stage/parts/"
+files=(LICENSE README.md core/tessera*.h core/tessera.cuh docs/*.md tools/cli/completion.* specs/*.ini specs/README.md)
+for folder in examples plugins transports specs/experiments; do
+  mapfile -t -O "${#files[@]}" files < <(find "$folder" -type f | LC_ALL=C sort)
+done
+bash tools/package.sh "$out/tessera-aarch64.tar.gz" "${files[@]}" "$out"/stage/*/*/* "$out"/stage/{core,parts}/*
+python3 python/make_wheel.py "$out/tessera_tables-$version-py3-none-linux_aarch64.whl" "$out/tessera-aarch64.tar.gz" LICENSE \
+  python/README.md python/tessera/*.py python/tessera/py.typed
+[[ $tests ]] || exit 0
+
+# ---- Under qemu ------------------------------------------------------------------------------------------------------------
+
+type -P aarch64-linux-gnu-g++ qemu-aarch64-static >/dev/null || fail "--test: apt-get install g++-aarch64-linux-gnu qemu-user-static"
+qemu=(env -i HOME="$out" TESSERA_CC= qemu-aarch64-static -L "$sysroot")
+read -ra link <<<"$TSR_LDFLAGS"
+"$CC" -std=c11 -O1 -I. -c -o "$TSR_OBJECTS/whole_file.o" tests/unit/whole_file.c
+mapfile -t objects < <(find "$TSR_OBJECTS" -name '*.o' ! -name tools_cli_main.c.o)
+failed=0
+for test in tests/unit/{number,set,sort,spec,statistics,npy,gather}_test.cc; do
+  name=$(basename "$test" .cc)
+  aarch64-linux-gnu-g++ -std=c++17 -Og -w -march=armv8.1-a -fopenmp -I. -isystem "$sysroot/usr/include" -o "$out/$name" "$test" \
+    "${objects[@]}" "${link[@]}" -lgtest_main -lgtest -linih -lz -lbz2 -llzma -lzstd -ldl -lm -latomic
+  "${qemu[@]}" "$out/$name" >"$out/$name.log" 2>&1 || { failed=$((failed + 1)) && tail -n 20 "$out/$name.log"; }
+  echo "$name: $(grep -E '^\[  (PASSED|FAILED)' "$out/$name.log" | tr '\n' ' ')"
+done
+genome=$(dpkg -L bowtie-examples | grep '/NC_008253.fna.gz$') && phage=$(dpkg -L bowtie2-examples | grep '/lambda_virus.fa.gz$') ||
+  fail "--test: apt-get install bowtie-examples bowtie2-examples"
+env -i HOME="$out" TESSERA_CC= TESSERA_SPECS="$out/built/share/tessera/specs" TESSERA_DEMO_GENOME="$genome" \
+  TESSERA_DEMO_PHAGE="$phage" qemu-aarch64-static -L "$sysroot" "$out/built/bin/tessera" demo >"$out/demo.log" 2>&1 ||
+  fail "the demo: $(tail -n 5 "$out/demo.log")"
+echo "demo: $(grep -m 1 '^matches' "$out/demo.log")"
+((failed == 0)) || fail "$failed tests failed"
