@@ -147,7 +147,7 @@ class Embedding(torch.nn.Module):
     id_bits: makes one table of several: `forward(ids, tables)` takes the table of each id as well. Ids are then below
     2^id_bits, and tables below 2^(64 - id_bits). max_norm, norm_type, scale_grad_by_freq, sparse: as of torch.nn.Embedding.
 
-    Without `init` and eviction nothing waits for the GPU, so a CUDA graph can have it; call it once before.
+    Without `init` and eviction nothing waits for the GPU.
     `state_dict` has ids and rows. See docs/frameworks.md."""
 
     weight: torch.nn.Parameter
