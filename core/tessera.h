@@ -329,7 +329,8 @@ typedef struct tsr_load_options { /* all zero = as saved */
   const char *plugins; /* as in tsr_options */
   const char *backend; /* "auto", "cuda" or "cpu": a table may be loaded where it was not saved; NULL = the spec's */
   const char *device;  /* the number of a GPU, as in a spec; NULL = the spec's */
-  uint32_t mapped;     /* not 0, on the cpu backend: regions of 2 MiB or more are the file's pages, which all processes that map it
+  uint32_t
+      mapped; /* not 0, on the cpu backend: regions of 2 MiB or more are the file's pages, which all processes that map it
                         * share. What a process changes stays its own. While a table is open do not change or cut its file. */
 } tsr_load_options;
 /* Makes a table from such a file. TSR_IO: it is damaged, cut or of an unknown version. TSR_INCOMPATIBLE: today's plugins
