@@ -1000,8 +1000,8 @@ class Table:
         """Of an index, which is cleared first: (unique, inverse, counts). unique (d): the distinct keys in the order of
         their numbers, which with numbering = first_seen is that of their first items. inverse (...) int32 or uint32:
         unique[inverse] are the keys. counts (d) int64: how often each occurs. None stands for a part that is not
-        returned, which takes no memory. keep: whether the table has the keys afterwards; otherwise it is empty, and on a
-        GPU with numbering = any it needs no capacity for them. Waits."""
+        returned, which takes no memory. keep: whether the table has the keys afterwards; otherwise it is empty, and on the
+        CPU, and on a GPU with numbering = any, it needs no capacity for them. Waits."""
         handle = self._begin()
         try:
             self._need_index("unique")

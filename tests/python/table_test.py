@@ -432,8 +432,9 @@ class OperationsTest(unittest.TestCase):
                 self.assertEqual(dict(zip(unique.tolist(), counts.tolist())), expected)
             unique, inverse, counts = table.unique(np.array([], np.int64))
             self.assertEqual((len(unique), len(inverse), len(counts)), (0, 0, 0))
+            self.assertEqual(len(table.unique(np.arange(9000))[0]), 9000)  # without the table, if that need not keep them
             with self.assertRaisesRegex(tessera.Unsupported, "raise capacity"):
-                table.unique(np.arange(9000))
+                table.unique(np.arange(9000), keep=True)
 
     def test_an_index_refuses(self):
         with Table(spec(kind="index", key_bits=64, capacity=10)) as table:
