@@ -26,7 +26,7 @@ void expect_links(const tsr_steps &set, bool shuffles = false) {
   }
 }
 
-TEST(Kernels, OfAJoinLink) { expect_links(tsr_match_steps); }
+TEST(Kernels, OfAJoinLink) { expect_links(tsr_match_steps, true); }
 TEST(Kernels, OfASplitLink) { expect_links(tsr_split_steps); }
 TEST(Kernels, OfAPrefixSumLink) { expect_links(tsr_scan_steps, true); }
 TEST(Kernels, OfRowsLink) { expect_links(tsr_wide_steps); }
