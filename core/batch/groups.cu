@@ -241,7 +241,7 @@ static __device__ __forceinline__ uint32_t place_of(const uint32_t *places, uint
   return places[round / 2] >> round % 2 * 16 & 0xFFFFu;
 }
 
-/* Values of a tile are on their way to the places of their keys, behind the keys. */
+/* Begins to copy a tile's values to the places of their keys, behind the keys. */
 template <class K, bool IS_SIFTED>
 static __device__ __forceinline__ void fetch_values(const tsr_group_array &array, const tile &t,
                                                     const uint32_t *places) {
@@ -631,7 +631,7 @@ static __device__ __forceinline__ void clear_last(K *set) {
     set[at] = free_key<K>();
 }
 
-/* The values of a page are on their way into the block's memory, behind the set; each item's by the thread that has it. */
+/* Begins to copy a page's values into the block's memory, behind the set. Each thread copies those of its own items. */
 template <class K>
 static __device__ __forceinline__ void fetch_page(const tsr_group_array &array, uint64_t begin, uint32_t items) {
   char *room = (char *)group_room + TSR_GROUP_SET_BYTES(sizeof(K));

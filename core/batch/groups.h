@@ -143,7 +143,7 @@ typedef struct tsr_group_pass {
   uint16_t *places;     /* of each item, its place in the tile in the order of bins */
   tsr_group_told *told;
   tsr_group_hot hot;         /* keys NULL: there are none, or they were taken out before */
-  uint32_t room;             /* begin: of each bin, 0: bin_begins are known; tiles: items of a tile */
+  uint32_t room;             /* begin: of each bin, 0: bin_begins are known; tiles, carry, cull: items of a tile */
   uint16_t shift, bins_log2; /* a mixed key's bin: these bits of it */
   tsr_group_values values;   /* carry */
 } tsr_group_pass;

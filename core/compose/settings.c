@@ -493,7 +493,7 @@ static tsr_status check_complete(const tsr_spec *spec, const tsr_settings *read,
   return TSR_OK;
 }
 
-/* Whether --set chose what the file's entries about it are not about: they do not count. key: of [table]. */
+/* Whether --set gave this key of [table]. Then what the file says about the choice before does not count. */
 static bool is_replaced(const tsr_spec *spec, const char *key) {
   const tsr_spec_entry *entry = tsr_spec_find(spec, "table", key);
   return entry && !entry->file;

@@ -2,7 +2,7 @@
  *
  * Cubins that were linked ahead. The file linked.cubins next to the plugins has those of the recipes, so that a first call
  * needs neither a linker nor the CUDA toolkit. A cubin is found by the content of what would be linked. The file is trusted
- * as the plugins are. tools/link_recipes.c writes it. Why, and how large it is: ../design/0037-linked-ahead.md.
+ * as the plugins are. tools/ahead/link_recipes.c writes it. Why, and how large it is: ../design/0037-linked-ahead.md.
  */
 #ifndef TSR_CUDA_LINKED_H
 #define TSR_CUDA_LINKED_H

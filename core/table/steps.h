@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Which steps the calls of a table are made of: for code that is made before it is needed (prepare.c), and for code that is
- * linked ahead (tools/link_recipes.c).
+ * linked ahead (tools/ahead/link_recipes.c).
  */
 #ifndef TSR_TABLE_STEPS_H
 #define TSR_TABLE_STEPS_H
