@@ -211,9 +211,8 @@ TSR_STEP_FUNCTION uint64_t tsr_match_hash(uint64_t key) {
 /* ---- Sketch ---------------------------------------------------------------------------------- */
 
 /* 1 for the first key that comes to its bit. */
-TSR_STEP_FUNCTION uint64_t tsr_match_long_sketch_item(const tsr_match *m, uint64_t i) {
-  const uint64_t *const key = (const uint64_t *)m->index.keys.at + 2 * i;
-  const uint64_t hash = tsr_match_hash(key[0] ^ tsr_match_hash(key[1])), place = hash >> 32 & m->index.mask;
+TSR_STEP_FUNCTION uint64_t tsr_match_sketch_hash(const tsr_match *m, uint64_t i, uint64_t hash) {
+  const uint64_t place = hash >> 32 & m->index.mask;
   const uint32_t bit = 1u << place % 32;
   uint32_t *const at = &m->index.entries[place / 32];
   if (hash & m->known.sampled_mask || (m->known.results && m->known.results[i] == m->known.present)) return 0;
@@ -221,11 +220,12 @@ TSR_STEP_FUNCTION uint64_t tsr_match_long_sketch_item(const tsr_match *m, uint64
 }
 
 TSR_STEP_FUNCTION uint64_t tsr_match_sketch_item(const tsr_match *m, uint64_t i) {
-  const uint64_t hash = tsr_match_hash(tsr_match_number(&m->index.keys, i)), place = hash >> 32 & m->index.mask;
-  const uint32_t bit = 1u << place % 32;
-  uint32_t *const at = &m->index.entries[place / 32];
-  if (hash & m->known.sampled_mask || (m->known.results && m->known.results[i] == m->known.present)) return 0;
-  return !(TSR_MATCH_LOAD(at) & bit) && !(tsr_match_set_bits(at, bit) & bit);
+  return tsr_match_sketch_hash(m, i, tsr_match_hash(tsr_match_number(&m->index.keys, i)));
+}
+
+TSR_STEP_FUNCTION uint64_t tsr_match_long_sketch_item(const tsr_match *m, uint64_t i) {
+  const uint64_t *const key = (const uint64_t *)m->index.keys.at + 2 * i;
+  return tsr_match_sketch_hash(m, i, tsr_match_hash(key[0] ^ tsr_match_hash(key[1])));
 }
 
 /* ---- Groups ---------------------------------------------------------------------------------- */

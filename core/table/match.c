@@ -440,7 +440,7 @@ tsr_status tsr_joining_match(tsr_joining *j) {
   bool matched = false;
   tsr_status status = TSR_OK;
   begin_match(j);
-  if (j->right) status = match_pages_if_better(j, &matched);
+  if (j->right && !j->has_no_pages) status = match_pages_if_better(j, &matched);
   if (status) return status;
   if (!matched) {
     begin_match(j);
@@ -457,6 +457,7 @@ tsr_status tsr_joining_meet(tsr_joining *j, bool *met) {
   if (status == TSR_OK && *met) status = count_rows(j);
   if (status == TSR_OK && *met) j->right->joined = j->way;
   j->out = (tsr_match_out){.room = 0};
+  j->has_no_pages = !*met;
   return status;
 }
 

@@ -19,6 +19,7 @@ typedef struct tsr_joining {
   tsr_error *error;
   tsr_page_run run;  /* the pages that are to meet; end = 0: all */
   tsr_match_out out; /* of tsr_joining_meet */
+  bool has_no_pages; /* tsr_joining_meet found that they do not meet page by page */
   /* Of tsr_joining_match: */
   tsr_match match; /* for steps that write rows */
   uint64_t rows;

@@ -13,6 +13,7 @@
 #include "core/tessera_tools.h"
 
 extern "C" {
+#include "core/batch/match.h"
 #include "core/table/table_struct.h"
 }
 
@@ -20,11 +21,14 @@ namespace {
 
 const char *const kPlugins = "layouts:probing:hashers:allocators:eviction";
 
-uint64_t items; // of all steps since it was set
+uint64_t items;       // of all steps since it was set
+uint64_t page_passes; // steps over all pages, since it was set
 
 tsr_status count_step(tsr_device *device, tsr_program *program, const tsr_step *step, const void *argument, uint64_t n,
                       void *stream, tsr_error *error) {
   items += n;
+  for (uint32_t pages : {TSR_MATCH_pages, TSR_MATCH_wide_pages, TSR_MATCH_meet, TSR_MATCH_wide_meet})
+    page_passes += step == &tsr_match_steps.step[pages];
   return tsr_cpu_backend.step(device, program, step, argument, n, stream, error);
 }
 
@@ -133,6 +137,15 @@ TEST(JoinWork, GrowsWithRowsAndResults) {
     EXPECT_LE(work, kOfEach * rows + 100000);
     EXPECT_GE(work, c.left + c.right) << "not all is counted";
   }
+}
+
+// Pages of which one has too many pairs of a key are read once; then all keys go by an index.
+TEST(JoinWork, PagesAreTriedOnce) {
+  page_passes = 0;
+  uint64_t results = 1;
+  work_of(70000, 70000, 1, TSR_JOIN_SEMI, false, &results);
+  EXPECT_EQ(results, 70000u);
+  EXPECT_EQ(page_passes, 2u) << "once to count, once for the rows";
 }
 
 // What such a test is there for is seen by it: searches that pass all equal keys.
