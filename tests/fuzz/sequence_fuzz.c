@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   int file = memfd_create("fuzz", MFD_CLOEXEC);
   FUZZ_CHECK(file >= 0 && pwrite(file, bytes + 1, size - 1, 0) == (ssize_t)(size - 1));
   FUZZ_CHECK(!tsr_text_begin(file, "a.fa", choice & 2 ? tsr_format_by_name("gz.gz", 5) : NULL, false, &text, &error));
-  FUZZ_CHECK(!tsr_sequence_begin(text, "a.fa", &options, &sequence, &error));
+  FUZZ_CHECK(!tsr_sequence_begin(text, "a.fa", tsr_range_of_all, &options, &sequence, &error));
   tsr_status status = read_all(sequence, &options, &count, &error);
   if (status) {
     fuzz_check_sentence(&error, status, "a.fa:");
