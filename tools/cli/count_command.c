@@ -243,8 +243,8 @@ static const tsr_option options[] = {
     {"--sorted", NULL, false, "Sorts the lines of --out by the k-mers' letters. Otherwise they have no order."},
     {"--min", "N", false, "Leaves out k-mers that occur less often."},
     {"--spec", "SPEC", false,
-     "The table that counts, in place of specs/count.ini, or of specs/wide_keys_count.ini from 33 letters on. It "
-     "starts with the spec's capacity and grows."},
+     "Counts in a table of this spec, such as count, or wide_keys_count from 33 letters on. It starts with the spec's "
+     "capacity and grows. Also --set and --group make a table count, and a GPU; otherwise the CPU counts without one."},
     TSR_OPTION_STRICT,
     TSR_OPTION_GROUP,
     {"--quiet", NULL, false, "Prints errors and warnings only."},

@@ -71,7 +71,7 @@ TSR_ALWAYS_INLINE uint64_t *slot_of(const table *t, kmer key, bool is_long) {
   return slot;
 }
 
-/* An empty table for so many k-mers. */
+/* An empty table with room for that many k-mers. */
 static bool make_table(table *t, uint64_t kmers, uint32_t words) {
   uint64_t slots = SLOTS_LEAST;
   while (slots / 4 * 3 < kmers) slots *= 2;

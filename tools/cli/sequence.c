@@ -79,7 +79,7 @@ struct tsr_sequence {
   key_state keys;
   tsr_sequence_facts facts;
   uint8_t class_of[256];
-  unsigned char block[TSR_SEQUENCE_ROOM - 65]; /* a call that reads letters may begin with 64 and a break */
+  unsigned char block[TSR_SEQUENCE_BLOCK];
 };
 
 /* A line, for a sentence. */
@@ -177,7 +177,7 @@ static void keep_last(tsr_sequence *p) {
   p->kmer.last_count = (uint32_t)run;
 }
 
-/* k-mers that a run of so many letters holds. */
+/* k-mers in a run of that many letters. */
 static uint64_t kmers_of(const tsr_sequence *p, uint64_t run) {
   return run < p->kmer.length ? 0 : run - p->kmer.length + 1;
 }

@@ -21,7 +21,8 @@ extern "C" {
 typedef struct tsr_sequence tsr_sequence;
 
 enum {
-  TSR_SEQUENCE_ROOM = 1 << 18, /* k-mers or letters that a call must have room for */
+  TSR_SEQUENCE_BLOCK = 1 << 18,                /* bytes of text that are worked on at a time */
+  TSR_SEQUENCE_ROOM = TSR_SEQUENCE_BLOCK + 64, /* k-mers or letters that a call must have room for */
   TSR_LETTER_BREAK = 4
 };
 

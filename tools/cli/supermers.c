@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Super-k-mers (supermers.h). A run of letters is worked on in pieces that the first-level cache holds: the hashes of its
- * m-mers, the least hash of each k-mer, the places where that changes, and the letters packed.
+ * m-mers, the least hash of each k-mer, the places where that changes, and the letters dense.
  */
 #define _GNU_SOURCE /* madvise */
 #include "tools/cli/supermers.h"
@@ -16,7 +16,7 @@ enum {
   MINIMIZER = 9,   /* with fewer letters super-k-mers are longer and bins less equal */
   PIECE = 1 << 11, /* k-mers of a piece */
   LETTERS = PIECE + 64,
-  SLAB_BLOCKS = 1 << 9,
+  POOL_BLOCKS = 1 << 9,
   RECORD_BYTES = 1 + (TSR_SUPERMER_KMERS + 63 + 3) / 4
 };
 
@@ -27,7 +27,7 @@ typedef struct piece {
   uint32_t kmers;                /* its letters are K - 1 more */
   uint32_t hash[LETTERS + 64];   /* of the m-mer that begins at a letter; then the least one of a k-mer */
   uint32_t behind[LETTERS + 64]; /* the least hash from here to the end of its group */
-  uint8_t packed[LETTERS / 4 + 64];
+  uint8_t dense[LETTERS / 4 + 64];
 } piece;
 
 void tsr_supermers_begin(tsr_supermers *s, uint32_t kmers, bool canonical) {
@@ -36,27 +36,27 @@ void tsr_supermers_begin(tsr_supermers *s, uint32_t kmers, bool canonical) {
 
 /* ---- Blocks ---------------------------------------------------------------------------------- */
 
-static bool add_slab(tsr_supermers *s) {
-  const size_t bytes = SLAB_BLOCKS * sizeof(tsr_supermer_block);
-  tsr_supermer_block **slabs = realloc(s->slabs, (s->slab_count + 1) * sizeof *slabs);
-  void *slab = NULL;
-  if (slabs) s->slabs = slabs;
-  if (!slabs || posix_memalign(&slab, 1 << 21, bytes) != 0) return false;
-  madvise(slab, bytes, MADV_HUGEPAGE); /* may fail: it is advice */
-  s->slabs[s->slab_count++] = slab;
+static bool add_pool(tsr_supermers *s) {
+  const size_t bytes = POOL_BLOCKS * sizeof(tsr_supermer_block);
+  tsr_supermer_block **pools = realloc(s->pools, (s->pool_count + 1) * sizeof *pools);
+  void *pool = NULL;
+  if (pools) s->pools = pools;
+  if (!pools || posix_memalign(&pool, 1 << 21, bytes) != 0) return false;
+  madvise(pool, bytes, MADV_HUGEPAGE); /* may fail: it is advice */
+  s->pools[s->pool_count++] = pool;
   return true;
 }
 
 static tsr_supermer_block *next_block(tsr_supermers *s, tsr_supermer_bin *bin) {
-  if (s->block == SLAB_BLOCKS) {
-    s->slab++;
+  if (s->block == POOL_BLOCKS) {
+    s->pool++;
     s->block = 0;
   }
-  if (s->slab == s->slab_count && !add_slab(s)) {
+  if (s->pool == s->pool_count && !add_pool(s)) {
     s->has_failed = true;
     return NULL;
   }
-  tsr_supermer_block *block = &s->slabs[s->slab][s->block++];
+  tsr_supermer_block *block = &s->pools[s->pool][s->block++];
   block->before = bin->last;
   block->bytes = 0;
   bin->last = block;
@@ -64,17 +64,17 @@ static tsr_supermer_block *next_block(tsr_supermers *s, tsr_supermer_bin *bin) {
 }
 
 uint64_t tsr_supermers_bytes(const tsr_supermers *s) {
-  return (uint64_t)(s->slab * SLAB_BLOCKS + s->block) * sizeof(tsr_supermer_block);
+  return (uint64_t)(s->pool * POOL_BLOCKS + s->block) * sizeof(tsr_supermer_block);
 }
 
 void tsr_supermers_clear(tsr_supermers *s) {
   memset(s->bins, 0, sizeof s->bins);
-  s->slab = s->block = 0;
+  s->pool = s->block = 0;
 }
 
 void tsr_supermers_end(tsr_supermers *s) {
-  for (uint32_t i = 0; i < s->slab_count; i++) free(s->slabs[i]);
-  free(s->slabs);
+  for (uint32_t i = 0; i < s->pool_count; i++) free(s->pools[i]);
+  free(s->pools);
 }
 
 /* ---- Minimizers ------------------------------------------------------------------------------ */
@@ -133,7 +133,7 @@ static void pack(piece *p, uint32_t letters) {
     word = (word | word >> 6) & 0x000F000F000F000Fu;
     word = (word | word >> 12) & 0x000000FF000000FFu;
     const uint16_t both = (uint16_t)(word | word >> 24);
-    memcpy(p->packed + i / 4, &both, sizeof both);
+    memcpy(p->dense + i / 4, &both, sizeof both);
   }
 }
 
@@ -146,7 +146,7 @@ static void put_record(tsr_supermers *s, const piece *p, uint32_t first, uint32_
   uint8_t *to = block->records + block->bytes;
   *to++ = (uint8_t)(kmers - 1);
   for (uint32_t i = 0; i < bytes; i += 7) { /* as many are whole, however they are shifted */
-    const uint64_t word = load(p->packed + first / 4 + i) >> shift;
+    const uint64_t word = load(p->dense + first / 4 + i) >> shift;
     memcpy(to + i, &word, sizeof word);
   }
   block->bytes += 1 + bytes;

@@ -38,8 +38,8 @@ typedef struct tsr_supermers {
   uint32_t kmers, minimizer;  /* letters of a k-mer, of a minimizer */
   bool canonical, has_failed; /* for want of memory, as was; records are missing then */
   tsr_supermer_bin bins[TSR_BINS];
-  tsr_supermer_block **slabs;       /* arrays of blocks */
-  uint32_t slab_count, slab, block; /* slabs in use, and the next block */
+  tsr_supermer_block **pools;       /* arrays of blocks */
+  uint32_t pool_count, pool, block; /* pools in use, and the next block */
 } tsr_supermers;
 
 void tsr_supermers_begin(tsr_supermers *s, uint32_t kmers, bool canonical);
