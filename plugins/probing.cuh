@@ -182,10 +182,10 @@ enum { TSR_NO_SLOT = 32 };
     }                                                                                                                  \
   }
 
-/* Counters that place() keeps in a region of its scheme: how full a part of the table is, for example. tsr_tally returns
+/* Counters that place() keeps in a region of its scheme: how full a part of the table is, for example. tsr_counter returns
  * one, the same to all lanes; while others insert it may be old. tsr_bump adds to one, once for a tile; a difference may
  * be negative. next() reads no counter: a find after an insert would walk another way. Collective. */
-TSR_INLINE uint64_t tsr_tally(const tsr_ctx *c, const uint64_t *counter) {
+TSR_INLINE uint64_t tsr_counter(const tsr_ctx *c, const uint64_t *counter) {
   return tsr_shuffle64(c, tsr_load64(counter, 1), 0);
 }
 TSR_INLINE void tsr_bump(const tsr_ctx *c, uint64_t *counter, uint64_t difference) {

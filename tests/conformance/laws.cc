@@ -503,12 +503,13 @@ void hasher_laws(const tsr_ctx *same[2], const std::vector<tsr_ctx> &others, Fin
 
 // One in twenty from even, or what chance alone does to a small sample: a good hasher has 31 000 bits to fail at, for both
 // widths, seeds and three members, and does so once in 10^8 runs.
-void avalanche(const tsr_ctx *c, uint32_t i, uint64_t sample, Findings *findings) {
+void avalanche(const std::vector<tsr_ctx> &seeds, uint32_t i, uint64_t sample, Findings *findings) {
   const double least = std::min(0.45, (double)fewest_of(sample, 0.5, 1e-13) / (double)sample);
   std::vector<uint64_t> flips(TSR_KEY_BITS * TSR_KEY_BITS);
   Random random(i);
   for (uint64_t k = 0; k < sample; k++) {
     tsr_key key = (tsr_key)random.next();
+    const tsr_ctx *c = &seeds[k % seeds.size()];
     tsr_hash hash = hasher_hash(c, key, i);
     for (uint32_t in = 0; in < TSR_KEY_BITS; in++) {
       tsr_hash change = hash ^ hasher_hash(c, key ^ (tsr_key)1 << in, i);
@@ -587,9 +588,10 @@ void independent_members(const tsr_ctx *c, uint64_t buckets, uint64_t sample, Fi
     }
 }
 
-void mixing_laws(const tsr_ctx *c, uint64_t sample, Findings *findings) {
+void mixing_laws(const std::vector<tsr_ctx> &seeds, uint64_t sample, Findings *findings) {
+  const tsr_ctx *c = &seeds[0];
   for (uint32_t i : {0u, 1u, 3u}) {
-    avalanche(c, i, sample, findings);
+    avalanche(seeds, i, sample, findings);
     even_bits(c, i, 50 * sample, findings);
     for (uint64_t buckets : {64u, 1000u, 1021u, 1024u}) even_buckets(c, i, buckets, findings);
   }
