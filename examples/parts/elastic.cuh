@@ -95,7 +95,8 @@ TSR_INLINE uint32_t elastic_log2(uint64_t whole, uint64_t part) {
     whole /= 2;
     log += 16;
   }
-  return part ? log + (uint32_t)((whole - part) * 16 / part) : log;
+  for (; part >> 27; part /= 2) whole /= 2; /* 32 bits: a GPU divides 64 by a call */
+  return part ? log + ((uint32_t)whole - (uint32_t)part) * 16u / (uint32_t)part : log;
 }
 
 /* The paper's f: buckets to try in a level of which `room` of `slots` are free. */

@@ -33,29 +33,27 @@ enum { FUNNEL_LEVEL, FUNNEL_SIZE }; /* probe words: first bucket of this level; 
 TSR_INLINE uint64_t funnel_next_size(uint64_t blocks) { return blocks > 1 ? blocks * 3 / 4 : 1; }
 
 /* Member 0 names a page, so that the levels begin with member 1. */
-TSR_INLINE uint64_t funnel_pick(const tsr_ctx *c, tsr_key key, uint64_t i, uint64_t count) {
-  return tsr_reduce(hasher_hash(c, key, 1 + (uint32_t)i), (tsr_hash)count);
+TSR_INLINE uint64_t funnel_pick(const tsr_ctx *c, tsr_key key, uint32_t i, uint64_t count) {
+  return tsr_reduce(hasher_hash(c, key, 1 + i), (tsr_hash)count);
 }
 
-TSR_INLINE bool funnel_next_special(const tsr_ctx *c, tsr_key key, uint64_t i, tsr_probe *probe) {
-  const uint64_t tries = TSR_WORD(c, FUNNEL_TRIES), block = TSR_WORD(c, FUNNEL_PAIRED_BLOCK);
-  const uint64_t member = TSR_WORD(c, FUNNEL_LEVELS) + i, sparse = TSR_WORD(c, FUNNEL_SPARSE);
-  if (i < tries) {
-    probe->ref = sparse + funnel_pick(c, key, member, TSR_WORD(c, FUNNEL_PAIRED) - sparse);
-    return true;
-  }
+/* The i-th bucket of the special array. */
+TSR_INLINE bool funnel_next_special(const tsr_ctx *c, tsr_key key, uint32_t i, tsr_probe *probe) {
+  const uint32_t tries = (uint32_t)TSR_WORD(c, FUNNEL_TRIES), block = (uint32_t)TSR_WORD(c, FUNNEL_PAIRED_BLOCK);
+  const uint32_t levels = (uint32_t)TSR_WORD(c, FUNNEL_LEVELS);
+  const uint64_t sparse = TSR_WORD(c, FUNNEL_SPARSE), paired = TSR_WORD(c, FUNNEL_PAIRED);
   if (i >= tries + 2 * block) return false;
-  const uint64_t which = (i - tries) / block, within = (i - tries) % block;
-  const uint64_t picked =
-      funnel_pick(c, key, TSR_WORD(c, FUNNEL_LEVELS) + tries + which, TSR_WORD(c, FUNNEL_PAIRED_BLOCKS));
-  probe->ref = TSR_WORD(c, FUNNEL_PAIRED) + picked * block + within;
+  const uint32_t second = i >= tries + block; /* of the two blocks */
+  const uint64_t picked = funnel_pick(c, key, levels + tries + second, TSR_WORD(c, FUNNEL_PAIRED_BLOCKS));
+  probe->ref = i < tries ? sparse + funnel_pick(c, key, levels + i, paired - sparse)
+                         : paired + picked * block + (i - tries - second * block);
   return true;
 }
 
 TSR_DEVICE bool TSR_PART(next)(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
   const uint32_t block = (uint32_t)TSR_WORD(c, FUNNEL_BLOCK), level = probe->visited / block;
-  if (level >= TSR_WORD(c, FUNNEL_LEVELS))
-    return funnel_next_special(c, key, probe->visited - TSR_WORD(c, FUNNEL_LEVELS) * block, probe);
+  const uint32_t levels = (uint32_t)TSR_WORD(c, FUNNEL_LEVELS);
+  if (level >= levels) return funnel_next_special(c, key, probe->visited - levels * block, probe);
   if (probe->visited % block != 0) {
     probe->ref++;
     return true;

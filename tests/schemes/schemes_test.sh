@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The schemes of this folder keep the contract, and each does what it is for. Read next: hopscotch.cuh,
-# flagged_cuckoo.cuh.
+# The schemes of this folder and of examples/parts keep the contract, and each does what it is for. Read next:
+# hopscotch.cuh, flagged_cuckoo.cuh, ../../examples/parts/README.md.
 
 # shellcheck source-path=SCRIPTDIR source=../cli/harness.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../cli/harness.sh"
 
 top=$PWD
 export TESSERA_CONFORM=$top/tests/conformance/conformance
-export TESSERA_PLUGINS=$plugin_folders:$top/tests/schemes
+export TESSERA_PLUGINS=$plugin_folders:$top/tests/schemes:$top/examples/parts
 
-for file in "$top"/tests/schemes/probing_*.so; do
+for file in "$top"/{tests/schemes,examples/parts}/probing_*.so; do
   case_of "$(basename "$file" .so) keeps the contract"
   GTEST_FILTER='-*P22_P26_*:*InFull*:*UnderStress*' run conform "$file"
   expect_status 0
