@@ -29,7 +29,7 @@ enum {
 };
 enum { FUNNEL_LEVEL, FUNNEL_SIZE }; /* probe words: first bucket of this level; blocks in it */
 
-/* Blocks of the level after one of so many. */
+/* Blocks of the level after one of that many. */
 TSR_INLINE uint64_t funnel_next_size(uint64_t blocks) { return blocks > 1 ? blocks * 3 / 4 : 1; }
 
 /* Member 0 names a page, so that the levels begin with member 1. */
