@@ -18,7 +18,8 @@ for file in "$top"/{tests/schemes,examples/parts}/probing_*.so; do
   TSR_CONFORM_WIDTHS=$widths GTEST_FILTER='-*P22_P26_*:*InFull*:*UnderStress*' run conform "$file"
   expect_status 0
   expect_out 'keeps the contract$'
-  TSR_CONFORM_WIDTHS=32:32 GTEST_FILTER='*P22_P26_*' run conform "$file" # one pair: linking takes long
+  [[ $file != *_funnel.so ]] || continue # linking takes long: one pair, and of examples/parts the scheme with collectives
+  TSR_CONFORM_WIDTHS=32:32 GTEST_FILTER='*P22_P26_*' run conform "$file"
   expect_status 0
 done
 
