@@ -11,6 +11,7 @@
 #include "core/kernels/bulk.h"
 #include "core/kernels/scan.h"
 #include "core/sized.h"
+#include "core/table/hold.h"
 #include "core/table/launch.h"
 #include "core/table/single.h"
 #include "core/table/steps.h"
@@ -33,6 +34,7 @@ static tsr_status prepare_sets(tsr_table *t, const tsr_call_row *c, tsr_error *e
 }
 
 tsr_status tsr_table_prepare(tsr_table *t, uint32_t wanted, tsr_error *error) {
+  TSR_WRITES(t);
   if (!t) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_prepare: the table is NULL");
   if (wanted >> TSR_CALL_ROWS)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_prepare: calls = %u: a sum of TSR_PREPARE_ is at most %u",
