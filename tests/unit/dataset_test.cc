@@ -485,7 +485,7 @@ Numbers oracle(const std::string &bases, uint32_t k, bool canonical) {
 }
 
 // Where the second block of a file ends whose first line is long.
-const size_t kFirstBlocks = TSR_TEXT_HEAD_BYTES + TSR_SEQUENCE_ROOM;
+const size_t kFirstBlocks = TSR_TEXT_HEAD_BYTES + TSR_SEQUENCE_BLOCK;
 
 TEST(SequenceFormat, IsNamedByTheEnding) {
   const auto is_named = [](const std::string &name) { return tsr_sequence_is_named(name.data(), name.size()); };
