@@ -27,7 +27,7 @@ Version: {version}
 Summary: GPU hash tables, composed at run time from plugins that an INI file names
 License: Apache-2.0
 Requires-Python: >=3.9
-Requires-Dist: numpy
+Requires-Dist: numpy>=1.22
 Keywords: hash table,GPU,CUDA,group by,join,unique,NumPy,PyTorch,CuPy,JAX
 Classifier: Development Status :: 4 - Beta
 Classifier: Environment :: GPU :: NVIDIA CUDA

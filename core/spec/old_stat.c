@@ -2,7 +2,7 @@
  *
  * stat and its kin by the functions that every glibc has. The names stat, fstat, lstat and fstatat are symbols of glibc only
  * from 2.33 on, so a program that is linked on a newer system would not start on an older one. The functions here are
- * hidden: they serve the library's own calls alone. Read next: python/older_libc.py.
+ * hidden: they serve the library's own calls alone. Read next: python/repair_wheel.py.
  */
 #define _POSIX_C_SOURCE 200809L /* AT_FDCWD */
 

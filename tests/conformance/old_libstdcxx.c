@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a C++ program takes from newer libraries and an older glibc or libstdc++ lacks, by what these have. So the kit in a wheel
- * runs on systems older than the one that built it. Read next: python/older_libc.py, tools/cli/old_start.c.
+ * runs on systems older than the one that built it. Read next: python/repair_wheel.py, tools/cli/old_start.c.
  */
 #include <limits.h> /* __GLIBC__ */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Starts a program that was linked with a new glibc on an older one as well. Read next: python/older_libc.py.
+ * Starts a program that was linked with a new glibc on an older one as well. Read next: python/repair_wheel.py.
  */
 #include <limits.h> /* __GLIBC__ */
 

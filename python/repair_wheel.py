@@ -1,16 +1,18 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a wheel run on a C library that is older than the one its files were linked with, and tags it so:
+"""Makes a wheel that installs on other systems, and prints its path:
 
-    older_libc.py [--libc FOLDER] IN.whl FOLDER     prints the path of the wheel that it makes in the second FOLDER
+    repair_wheel.py [--libraries FOLDER:FOLDER] IN.whl FOLDER
 
-glibc keeps the old versions of a symbol: its pthread_create of 2.34 is also there as that of 2.2.5. A linker takes the newest
-one. This program takes the newest one up to 2.28, for each symbol that a file of the wheel uses. A symbol that 2.28 does not
-have is refused: the sources must do without it, as core/spec/old_stat.c, tools/cli/old_start.c and
-tests/conformance/old_libstdcxx.c do. Before 2.34 threads and dlopen had libraries of their own, so a changed file names these.
+First auditwheel copies libraries into the wheel that other systems may lack. Then the files are made to run on glibc 2.28,
+although they were linked with a newer one: glibc keeps the old versions of its symbols, so that pthread_create of 2.34 is
+also there as that of 2.2.5. A linker takes the newest one. This program takes the newest one up to 2.28, for each symbol that a
+file uses. A symbol that 2.28 does not have is refused: the sources must do without it, as core/spec/old_stat.c,
+tools/cli/old_start.c and tests/conformance/old_libstdcxx.c do. Before 2.34 threads and dlopen had libraries of their own, so a
+changed file names these. Last, auditwheel must agree with the tag.
 
---libc: the folder of the libc.so.6 and libm.so.6 whose versions are read; otherwise those of gcc. IN.whl is what auditwheel has
-repaired. Needs patchelf. Read next: make_wheel.py, ../tessera.
+--libraries: where glibc and the libraries to copy are, for a wheel of another machine; otherwise this system's. Needs auditwheel and
+patchelf. Read next: make_wheel.py, ../tessera, ../tools/cross_aarch64.sh.
 """
 
 import os
@@ -35,7 +37,7 @@ Versions = Dict[str, Set[str]]  # of each symbol
 
 
 def fail(text: str) -> None:
-    sys.exit(f"older_libc.py: {text}")
+    sys.exit(f"repair_wheel.py: {text}")
 
 
 def number(version: str) -> Tuple[int, ...]:
@@ -53,8 +55,19 @@ def elf_hash(name: str) -> int:
     return value
 
 
+def run(program: str, options: List[str], **environment: str) -> str:
+    """What a program prints; it must succeed."""
+    done = subprocess.run(
+        [program, *options], env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+    )
+    said = done.stdout.decode()
+    if done.returncode:
+        fail(f"{program}: {(said.strip().splitlines() or ['failed'])[-1]}")
+    return said
+
+
 class Need:
-    """A version that the file needs of a library: an Elf64_Vernaux at `at`, which `before` points to, if not 0."""
+    """A version that the file needs of a library: an Elf64_Vernaux at `at`."""
 
     def __init__(self, library: str, version: str, index: int, at: int) -> None:
         self.library, self.version, self.index, self.at = library, version, index, at
@@ -169,12 +182,6 @@ def replacements(name: str, elf: Elf, known: Versions) -> Dict[int, Tuple[Need, 
     return found
 
 
-def run_patchelf(path: str, options: List[str]) -> None:
-    done = subprocess.run(["patchelf", *options, path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-    if done.returncode:
-        fail(f"patchelf {' '.join(options)}: {done.stdout.decode().strip()}")
-
-
 def with_strings(data: bytes, versions: Set[str]) -> bytes:
     """The file, naming the libraries that 2.34 took into libc, and with these versions among its strings: patchelf keeps
     the name of a library that is removed again."""
@@ -183,9 +190,9 @@ def with_strings(data: bytes, versions: Set[str]) -> bytes:
         with open(path, "wb") as file:
             file.write(data)
         added = BEFORE_2_34 + sorted(versions)
-        run_patchelf(path, [option for library in added for option in ("--add-needed", library)])
+        run("patchelf", [*(option for library in added for option in ("--add-needed", library)), path])
         for version in sorted(versions):
-            run_patchelf(path, ["--remove-needed", version])
+            run("patchelf", ["--remove-needed", version, path])
         with open(path, "rb") as file:
             return file.read()
 
@@ -217,10 +224,11 @@ def older(name: str, data: bytes, known: Versions) -> bytes:
     return bytes(elf.data)
 
 
-def read_versions(folder: str) -> Versions:
+def read_versions(folders: str) -> Versions:
     known: Versions = {}
     for library in ("libc.so.6", "libm.so.6"):
-        with open(os.path.join(folder, library), "rb") as file:
+        places = [os.path.join(folder, library) for folder in folders.split(":")]
+        with open(next((place for place in places if os.path.exists(place)), places[0]), "rb") as file:
             for symbol, versions in Elf(file.read()).defined().items():
                 known.setdefault(symbol, set()).update(versions)
     return known
@@ -250,16 +258,23 @@ def make_older(path: str, folder: str, known: Versions) -> str:
     return made
 
 
-def libc_folder() -> str:
+def system_libraries() -> str:
     asked = subprocess.run(["gcc", "-print-file-name=libc.so.6"], stdout=subprocess.PIPE, check=True).stdout
     return os.path.dirname(os.path.realpath(asked.decode().strip()))
 
 
 def main() -> None:
     arguments = sys.argv[1:]
-    libc = arguments[1] if arguments[:1] == ["--libc"] else ""
-    path, folder = arguments[2:] if libc else arguments
-    print(make_older(path, folder, read_versions(libc or libc_folder())))
+    libraries = arguments[1] if arguments[:1] == ["--libraries"] else ""
+    wheel, folder = arguments[2:] if libraries else arguments
+    with tempfile.TemporaryDirectory() as scratch:
+        run("auditwheel", ["repair", "--wheel-dir", scratch, wheel], AUDITWHEEL_LD_LIBRARY_PATH=libraries)
+        repaired, = os.listdir(scratch)
+        made = make_older(os.path.join(scratch, repaired), folder, read_versions(libraries or system_libraries()))
+    judged = re.search(r'platform\s+tag:\s+"manylinux_([0-9]+)_([0-9]+)_', run("auditwheel", ["show", made]))
+    if not judged or tuple(map(int, judged.groups())) > NEWEST:
+        fail(f"{made}: auditwheel does not take it for what it is called: see auditwheel show")
+    print(made)
 
 
 if __name__ == "__main__":
