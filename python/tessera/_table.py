@@ -366,6 +366,11 @@ class Table:
             widths += f", {8 * self._value_width}-bit values"
         return f"<tessera.Table: {self._kind}, {widths}, {self._place()}>"
 
+    def _type_names(self) -> Tuple[str, str]:
+        """What keys and values are, in words; no values: nothing."""
+        values = f"{self._row} bytes" if self._row else f"{8 * self._value_width} bits" if self._value_width else ""
+        return f"{8 * self._key_width} bits", values
+
     def _place(self) -> str:
         if self._devices is None:
             return "all GPUs"
@@ -1375,10 +1380,15 @@ class Table:
         self._need_all(keys, self.contains(keys))
         self.erase(keys)
 
-    def pop(self, keys: Any, missing: Union[int, float, None] = None) -> Any:
-        """The values of these keys, which are then removed: as `table[keys]`, or with `missing` as `get`. Waits."""
+    def pop(self, keys: Any, missing: Any = ...) -> Any:
+        """The values of these keys, which are then removed: as `table[keys]`, or with `missing` as `get`; None only for one key.
+        Waits."""
+        if missing is None:
+            if keys not in self:
+                return None
+            missing = ...
         keys = keys if isinstance(keys, int) else self._array(keys)
-        values = self[keys] if missing is None else self.get(keys, missing)
+        values = self[keys] if missing is ... else self.get(keys, missing)
         self.erase(keys)
         return values
 
@@ -1757,19 +1767,20 @@ class Table:
     def _repr_html_(self) -> str:
         """The table's facts, for notebooks. Does not wait."""
         if self._handle is None:
-            return "<code>tessera.Table, closed</code>"
+            return f"<code>tessera.{type(self).__name__}, closed</code>"
         info = self.info
+        keys, values = self._type_names()
         rows = {
             "kind": self._kind,
-            "keys": f"{info['key_bits']} bits",
-            "values": f"{self._value_width} bytes" if self._value_width else "none",
+            "keys": keys,
+            "values": values or "none",
             "capacity": f"{info['capacity']:,} keys",
             "memory": f"{info['bytes']:,} bytes",
             "on": self._place(),
             **{part: self._setting(part, "") for part in ("layout", "probing", "hasher", "duplicates")},
         }
         lines = "".join(f"<tr><th>{html.escape(k)}</th><td>{html.escape(v)}</td></tr>" for k, v in rows.items() if v)
-        return f"<table><caption>tessera.Table</caption>{lines}</table>"
+        return f"<table><caption>tessera.{type(self).__name__}</caption>{lines}</table>"
 
     def usage(self) -> Dict[str, Any]:
         """How the memory is used: pairs, tombstones, units, slots, utilization. Waits."""

@@ -9,7 +9,8 @@
 source "$(dirname "${BASH_SOURCE[0]}")/harness.sh"
 
 here=$PWD/tests/cli
-cpu=(--set table.backend=cpu --set table.capacity=1000)
+cpu=(--set table.backend=cpu)
+table=("${cpu[@]}" --set table.capacity=1000) # which asks for a table; without, bins count
 cd "$work" || exit 1
 
 # random_fasta SEED LETTERS RECORDS LINES: records of pieces of one random sequence, in lines of any length, with small
@@ -67,7 +68,7 @@ for k in 1 5 16 17 31 32 33 47 63 64; do
     cmp counts.tsv expected.tsv || fail "other counts than awk's"
     expect_err "^tessera: 30 records, .* $(wc -l <expected.tsv) distinct; "
     # shellcheck disable=SC2086
-    run count random.fq --kmers "$k" $turn --quiet "${cpu[@]}"
+    run count random.fq --kmers "$k" $turn --quiet "${table[@]}"
     expect_status 0
     cmp out expected.histogram || fail "another histogram of the FASTQ file than awk's of the FASTA file"
     ! grep -v 'were skipped for other letters' err || fail "--quiet says: $(cat err)" # of long ones one in ten
@@ -110,6 +111,8 @@ for file in many.fa many.fq; do
   for k in 16 21 31 33 47 63; do
     run count "$file" --kmers "$k" --quiet "${cpu[@]}"
     cmp out "$here/histograms/$k.txt" || fail "$file, k = $k"
+    run count "$file" --kmers "$k" --canonical --quiet "${table[@]}"
+    cmp out "$here/histograms/${k}_canonical.txt" || fail "$file, k = $k, canonical, in a table"
     run count "$file" --kmers "$k" --canonical --quiet "${cpu[@]}"
     cmp out "$here/histograms/${k}_canonical.txt" || fail "$file, k = $k, canonical"
   done

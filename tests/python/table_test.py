@@ -1161,6 +1161,9 @@ class VerbsTest(unittest.TestCase):
             self.assertEqual(sorted(table), [2, 3, 4])
             self.assertEqual((table.pop(2), table.pop([3, 9], 7).tolist(), table.pop(9, missing=5)), (20, [33, 7], 5))
             self.assertIsInstance(table.pop(99, 1), int)
+            self.assertIsNone(table.pop(99, None))
+            with self.assertRaisesRegex(tessera.WrongType, "one whole number"):
+                table.pop([4, 9], None)
             with self.assertRaises(KeyError):
                 table.pop([4, 9])
             self.assertEqual(list(table), [4])

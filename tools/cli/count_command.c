@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tessera count: how often each k-mer occurs in sequence files. A counter gets the k-mers in batches, while a thread
- * reads on. Memory holds the table and a few chunks of k-mers, and in the end all pairs once more. Read next: stream.h,
- * pairs.h.
+ * tessera count: how often each k-mer occurs in sequence files, which a thread reads meanwhile. On a GPU, for a group of
+ * processes or with a spec, a table gets the k-mers in batches; memory holds it, and in the end all pairs once more.
+ * Otherwise the k-mers are counted in bins by all cores. Read next: stream.h, kmer_counter.h, pairs.h.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,6 +12,7 @@
 #include "core/tessera_tools.h"
 #include "tools/cli/advice.h"
 #include "tools/cli/command.h"
+#include "tools/cli/kmer_counter.h"
 #include "tools/cli/pairs.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/ranks.h"
@@ -20,6 +21,12 @@
 #include "tools/lab/outputs.h"
 
 enum { LETTERS_MAX = 64, WAIT_MILLISECONDS = 200 };
+
+typedef struct counted {
+  uint64_t distinct, overflows; /* keys; additions past the largest count */
+  tsr_input_facts facts;
+  double seconds;
+} counted;
 
 typedef struct count_job {
   const tsr_arguments *arguments;
@@ -33,21 +40,37 @@ typedef struct count_job {
   size_t file_count;
   tsr_stream *stream;
   tsr_ranks ranks;
+  bool has_table; /* otherwise the counter counts */
   tsr_table *table;
-  uint64_t distinct, overflows; /* keys; additions past the largest count */
-  tsr_input_facts facts;
-  double seconds;
+  tsr_kmer_counter *counter;
+  tsr_pairs pairs; /* in the end */
+  counted counted;
 } count_job;
 
 /* ---- Counting -------------------------------------------------------------------------------- */
 
+static uint32_t key_bits_of(uint64_t letters) { return letters <= 16 ? 32 : letters <= 32 ? 64 : 128; }
+
+/* A table counts on a GPU, for a group, and where the command line says more of it than its backend. */
+static bool needs_table(const count_job *job) {
+  tsr_device_info device = {.size = sizeof device};
+  const char *backend = tsr_spec_get(job->spec, "table", "backend");
+  bool is_set = job->ranks.group || tsr_arguments_has(job->arguments, "--spec");
+  for (size_t i = 0; i < job->arguments->given_count; i++) {
+    const tsr_given *given = &job->arguments->given[i];
+    is_set = is_set || (strcmp(given->name, "--set") == 0 && strncmp(given->value, "table.backend=", 14) != 0);
+  }
+  if (is_set || (backend && strcmp(backend, "cpu") == 0)) return is_set;
+  return (backend && strcmp(backend, "cuda") == 0) || tsr_device_describe(0, &device, NULL) == TSR_OK;
+}
+
 /* Refuses a wrong spec before any file is opened. */
 static tsr_status read_spec(count_job *job, tsr_error *error) {
   char key_bits[32];
-  const char *const recipe = job->options.key_bits > 64 ? "wide_keys_count" : "count";
+  const char *const recipe = job->letters > 32 ? "wide_keys_count" : "count";
   tsr_status status = tsr_arguments_recipe(job->arguments, recipe, &job->spec, error);
   if (status) return status;
-  snprintf(key_bits, sizeof key_bits, "table.key_bits=%u", job->options.key_bits);
+  snprintf(key_bits, sizeof key_bits, "table.key_bits=%u", key_bits_of(job->letters));
   status = tsr_spec_set(job->spec, key_bits, error);
   const char *kind = tsr_spec_get(job->spec, "table", "kind");
   if (status == TSR_OK && (!kind || strcmp(kind, "counter") != 0))
@@ -57,6 +80,8 @@ static tsr_status read_spec(count_job *job, tsr_error *error) {
 
 /* No table needs more room than there can be k-mers, whatever its spec says. */
 static tsr_status make_table(count_job *job, tsr_error *error) {
+  if (!job->has_table)
+    return tsr_kmer_counter_new((uint32_t)job->letters, job->options.canonical, &job->counter, error);
   const uint64_t possible = tsr_kmers_possible(job->options.kmers, job->options.canonical);
   const char *said = tsr_spec_get(job->spec, "table", "capacity");
   char capacity[48];
@@ -85,7 +110,7 @@ static tsr_status check_report(count_job *job, tsr_error *error) {
   tsr_status status = tsr_table_report(job->table, &report, error);
   uint64_t sums[] = {report.overflows, report.not_placed};
   if (status == TSR_OK) status = tsr_ranks_add_up(&job->ranks, 2, sums, error);
-  job->overflows = sums[0];
+  job->counted.overflows = sums[0];
   if (status == TSR_OK && sums[1])
     status = tsr_fail(error, TSR_NO_MEMORY,
                       "%" PRIu64 " k-mers found no room in the table, so that counts would be wrong: %s", sums[1],
@@ -120,7 +145,7 @@ static tsr_status sum_facts(count_job *job, tsr_error *error) {
   for (size_t i = 0; status == TSR_OK && i < job->file_count; i++) {
     job->read[i] = tsr_stream_describe(job->stream, i);
     status = tsr_ranks_add_facts(&job->ranks, job->files[i].path, &job->options, &job->read[i], error);
-    add_facts(&job->facts, &job->read[i]);
+    add_facts(&job->counted.facts, &job->read[i]);
   }
   return status;
 }
@@ -132,6 +157,8 @@ static tsr_status open_files(count_job *job, tsr_error *error) {
   job->files = calloc(job->file_count, sizeof *job->files);
   job->read = calloc(job->file_count, sizeof *job->read);
   if (!job->files || !job->read) return tsr_fail(error, TSR_NO_MEMORY, "no memory for the names of files");
+  job->has_table = needs_table(job);
+  if (!job->has_table) job->options.key_bits = TSR_LETTER_BITS;
   for (size_t i = 0; i < job->file_count; i++) {
     job->files[i] = (tsr_stream_file){job->arguments->operands[i], job->options, true};
     job->files[i].options.part = tsr_ranks_part(&job->ranks, i);
@@ -142,48 +169,57 @@ static tsr_status open_files(count_job *job, tsr_error *error) {
   return status;
 }
 
+static tsr_status count_chunk(count_job *job, const tsr_chunk *chunk, tsr_error *error) {
+  const bool has_turn = chunk->count || job->ranks.group; /* all have, while one reads */
+  if (!has_turn) return TSR_OK;
+  if (!job->has_table) return tsr_kmer_counter_add(job->counter, chunk->keys, chunk->count, error);
+  const tsr_status status = tsr_insert(job->table, chunk->count, chunk->keys, NULL, NULL, error);
+  return status == TSR_OK ? check_report(job, error) : status;
+}
+
+static tsr_status take_result(count_job *job, tsr_error *error) {
+  if (job->has_table) return tsr_size(job->table, &job->counted.distinct, error);
+  const tsr_status status = tsr_kmer_counter_take(job->counter, key_bits_of(job->letters), &job->pairs, error);
+  job->counted.distinct = job->pairs.count;
+  return status;
+}
+
 static tsr_status count_all(count_job *job, tsr_error *error) {
   tsr_progress progress;
   tsr_chunk chunk = {.count = 0};
   uint64_t done = 0;
   bool is_at_end = false;
   tsr_status status = TSR_OK;
-  tsr_progress_begin(&progress, "counting", "k-mers", job->is_quiet);
+  tsr_progress_begin(&progress, "counting", job->has_table ? "k-mers" : "letters", job->is_quiet);
   while (status == TSR_OK && !is_at_end) {
     status = tsr_stream_next(job->stream, WAIT_MILLISECONDS, &chunk, error);
     is_at_end = chunk.file >= job->file_count;
     status = tsr_ranks_agree(&job->ranks, status, &is_at_end, error);
-    const bool has_turn = chunk.count || job->ranks.group; /* all have, while one reads */
-    if (status == TSR_OK && has_turn) status = tsr_insert(job->table, chunk.count, chunk.keys, NULL, NULL, error);
-    if (status == TSR_OK && has_turn) status = check_report(job, error);
+    if (status == TSR_OK) status = count_chunk(job, &chunk, error);
     done += chunk.count;
     show_progress(job, &progress, done);
   }
-  job->seconds = tsr_progress_end(&progress);
-  if (status == TSR_OK) status = sum_facts(job, error);
-  return status == TSR_OK ? tsr_size(job->table, &job->distinct, error) : status;
+  if (status == TSR_OK) status = take_result(job, error);
+  job->counted.seconds = tsr_progress_end(&progress);
+  return status == TSR_OK ? sum_facts(job, error) : status;
 }
 
 /* ---- What was counted ------------------------------------------------------------------------ */
 
-static tsr_status put_out(const count_job *job, tsr_error *error) {
-  tsr_pairs pairs = {.count = 0};
-  tsr_status status = tsr_pairs_export(job->table, &pairs, error);
-  if (status || job->ranks.rank) {
-    tsr_pairs_free(&pairs);
-    return status;
-  }
-  if (status == TSR_OK && job->overflows) tsr_say_stopped("", job->table, &pairs);
-  if (status == TSR_OK) tsr_pairs_keep(&pairs, job->least);
-  if (status == TSR_OK && job->is_sorted) status = tsr_pairs_sort(&pairs, error);
-  if (status == TSR_OK && job->out) status = tsr_pairs_write(&pairs, (uint32_t)job->letters, job->out, error);
-  if (status == TSR_OK && job->has_histogram) status = tsr_pairs_histogram(&pairs, true, error);
-  tsr_pairs_free(&pairs);
+static tsr_status put_out(count_job *job, tsr_error *error) {
+  tsr_pairs *pairs = &job->pairs;
+  tsr_status status = job->has_table ? tsr_pairs_export(job->table, pairs, error) : TSR_OK;
+  if (status || job->ranks.rank) return status;
+  if (job->counted.overflows) tsr_say_stopped("", job->table, pairs);
+  if (job->least > 1) tsr_pairs_keep(pairs, job->least);
+  if (job->is_sorted) status = tsr_pairs_sort(pairs, error);
+  if (status == TSR_OK && job->out) status = tsr_pairs_write(pairs, (uint32_t)job->letters, job->out, error);
+  if (status == TSR_OK && job->has_histogram) status = tsr_pairs_histogram(pairs, true, error);
   return status;
 }
 
 static void say_counted(const count_job *job) {
-  const tsr_input_facts *f = &job->facts;
+  const tsr_input_facts *f = &job->counted.facts;
   if (job->ranks.rank) return; /* the first one speaks for all */
   for (size_t i = 0; i < job->file_count; i++)
     tsr_say_what_was_read(job->files[i].path, &job->options, &job->read[i], job->is_quiet);
@@ -191,7 +227,7 @@ static void say_counted(const count_job *job) {
   tsr_say("%" PRIu64 " record%s, %" PRIu64 " letters: %" PRIu64 " %" PRIu64 "-mers, %" PRIu64
           " skipped for other letters than ACGTU; %" PRIu64 " distinct; %.1f s",
           f->sequences.records, f->sequences.records == 1 ? "" : "s", f->sequences.bases, f->keys, job->letters,
-          f->sequences.kmers_skipped, job->distinct, job->seconds);
+          f->sequences.kmers_skipped, job->counted.distinct, job->counted.seconds);
 }
 
 /* ---- The command ----------------------------------------------------------------------------- */
@@ -207,8 +243,8 @@ static const tsr_option options[] = {
     {"--sorted", NULL, false, "Sorts the lines of --out by the k-mers' letters. Otherwise they have no order."},
     {"--min", "N", false, "Leaves out k-mers that occur less often."},
     {"--spec", "SPEC", false,
-     "The table that counts, in place of specs/count.ini, or of specs/wide_keys_count.ini from 33 letters on. It "
-     "starts with the spec's capacity and grows."},
+     "Counts in a table of this spec, such as count, or wide_keys_count from 33 letters on. It starts with the spec's "
+     "capacity and grows. Also --set and --group make a table count, and a GPU; otherwise the CPU counts without one."},
     TSR_OPTION_STRICT,
     TSR_OPTION_GROUP,
     {"--quiet", NULL, false, "Prints errors and warnings only."},
@@ -234,9 +270,7 @@ static tsr_exit read_arguments(const tsr_arguments *arguments, count_job *job) {
   if (job->is_sorted && !job->out) return tsr_say_usage("--sorted is about the lines of --out: give --out FILE");
   if (job->has_histogram && job->out && strcmp(job->out, "-") == 0)
     return tsr_say_usage("--histogram and --out -: both would go to standard output: give --out a file");
-  job->options = (tsr_dataset_options){.key_bits = job->letters <= 16   ? 32
-                                                   : job->letters <= 32 ? 64
-                                                                        : 128,
+  job->options = (tsr_dataset_options){.key_bits = key_bits_of(job->letters),
                                        .kmers = (uint32_t)job->letters,
                                        .canonical = tsr_arguments_has(arguments, "--canonical"),
                                        .is_strict = tsr_arguments_has(arguments, "--strict"),
@@ -282,6 +316,8 @@ static tsr_exit run_count(const tsr_arguments *arguments) {
   free(job.read);
   tsr_spec_free(job.spec);
   tsr_table_destroy(job.table);
+  tsr_kmer_counter_free(job.counter);
+  tsr_pairs_free(&job.pairs);
   tsr_ranks_close(&job.ranks);
   if (status == TSR_OK) return TSR_EXIT_OK;
   return tsr_ranks_say_error(&job.ranks, status, &error);

@@ -59,7 +59,7 @@ static inline uint64_t tsr_part_begin(const tsr_part *part, uint32_t index, uint
 
 typedef struct tsr_dataset_options {
   tsr_part part;
-  uint32_t key_bits; /* 32, 64 or 128 */
+  uint32_t key_bits; /* 32, 64 or 128; or TSR_LETTER_BITS, for the letters of sequences in place of their k-mers */
   uint32_t
       value_bits;   /* 0, 32 or 64; 0 only if want_values is false. Or more: a value is that many bits in whole bytes,
                                 which a line has as two hexadecimal digits each, the first byte first */
@@ -80,7 +80,7 @@ typedef struct tsr_dataset_options {
   bool is_strict;           /* a file without any key is refused */
 } tsr_dataset_options;
 
-enum { TSR_VALUE_BYTES_MAX = 256 };
+enum { TSR_VALUE_BYTES_MAX = 256, TSR_LETTER_BITS = 8 };
 
 /* What the first row of a file calls its columns; "" where there is no such row, or not this column. */
 enum { TSR_NAME_BYTES = 64 };

@@ -74,7 +74,8 @@ tsr_status tsr_dataset_widths(const tsr_spec *spec, tsr_key_form *form, uint32_t
 /* ---- What a file is -------------------------------------------------------------------------- */
 
 static tsr_status check_widths(const tsr_dataset_options *options, tsr_error *error) {
-  if (options->key_bits != 32 && options->key_bits != 64 && options->key_bits != 128)
+  const bool has_letters = options->key_bits == TSR_LETTER_BITS && options->kmers;
+  if (!has_letters && options->key_bits != 32 && options->key_bits != 64 && options->key_bits != 128)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_input_open: key_bits = %u: allowed are 32, 64, 128",
                     options->key_bits);
   if (options->key_bits > 64 && options->signed_keys)
@@ -161,9 +162,10 @@ static tsr_status check_kind(const tsr_input *in, tsr_error *error) {
                     "%s: is a sequence file: `tessera run` and `count` read it with --kmers K, the letters of a key",
                     path);
   }
-  if (in->kind == TSR_KMERS && options->kmers > options->key_bits / 2) {
+  const uint32_t most = options->key_bits == TSR_LETTER_BITS ? 64 : options->key_bits / 2;
+  if (in->kind == TSR_KMERS && options->kmers > most) {
     return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: --kmers %u does not fit key_bits = %u: allowed are 1 to %u", path,
-                    options->kmers, options->key_bits, options->key_bits / 2);
+                    options->kmers, options->key_bits, most);
   }
   return TSR_OK;
 }
@@ -358,6 +360,7 @@ tsr_input_facts tsr_input_describe(const tsr_input *input) {
   else if (facts.keys_known)
     facts.bytes_read = (uint64_t)((double)facts.bytes * (double)facts.keys / (double)facts.keys_known);
   if (input->sequence) facts.sequences = tsr_sequence_describe(input->sequence);
+  if (input->options.key_bits == TSR_LETTER_BITS) facts.keys = facts.sequences.kmers;
   if (input->tsv) {
     const tsr_tsv_facts of_rows = tsr_tsv_describe(input->tsv);
     const bool has_begin = input->options.part.index == 0;

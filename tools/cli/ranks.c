@@ -74,7 +74,7 @@ tsr_status tsr_ranks_add_facts(const tsr_ranks *ranks, const char *path, const t
                     path, f->file_bytes);
   f->keys = words[0];
   f->rows_skipped = words[1];
-  f->sequences = (tsr_sequence_facts){words[2], words[3], words[4]};
+  f->sequences = (tsr_sequence_facts){words[2], words[3], words[4], f->sequences.kmers};
   f->keys_alone = words[5] != 0;
   f->lacks_end = words[6] != 0;
   memcpy(&f->names, words + NUMBERS, sizeof f->names);

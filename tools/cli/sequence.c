@@ -17,8 +17,8 @@
 #define TSR_ALWAYS_INLINE static inline
 #endif
 
-/* Classes of a byte in a line of bases: TSR_LETTER_BASE + 0..3 are A C G T. */
-enum { TSR_LETTER_BAD = 0, TSR_LETTER_OTHER = 1, TSR_LETTER_BASE = 4 };
+/* Classes of a byte in a line of bases: 0 to 3 are A C G T. */
+enum { TSR_LETTER_OTHER = TSR_LETTER_BREAK, TSR_LETTER_BAD = 2 * TSR_LETTER_BREAK };
 
 typedef enum tsr_line_kind {
   TSR_LINE_BLANK,
@@ -52,6 +52,8 @@ typedef struct kmer_state {
   uint64_t forward, reverse;              /* the last K letters, and their reverse complement */
   tsr_any_key long_forward, long_reverse; /* the same of more than 32 */
   uint64_t run;                           /* letters since the last break */
+  uint8_t last[64];                       /* of the letters of the last call, if letters are read */
+  uint32_t last_count;
 } kmer_state;
 
 typedef struct key_state {
@@ -77,7 +79,7 @@ struct tsr_sequence {
   key_state keys;
   tsr_sequence_facts facts;
   uint8_t class_of[256];
-  unsigned char block[TSR_SEQUENCE_ROOM];
+  unsigned char block[TSR_SEQUENCE_BLOCK];
 };
 
 /* A line, for a sentence. */
@@ -102,16 +104,16 @@ TSR_ALWAYS_INLINE size_t roll(tsr_sequence *p, const unsigned char *text, size_t
   size_t i = 0;
   for (; i < bytes; i++) {
     uint64_t class = p->class_of[text[i]];
-    if (class < TSR_LETTER_BASE) {
+    if (class >= TSR_LETTER_OTHER) {
       if (class == TSR_LETTER_BAD) {
         break;
       }
       run = 0;
       continue;
     }
-    forward = (forward << 2 | (class - TSR_LETTER_BASE)) & mask;
+    forward = (forward << 2 | class) & mask;
     if (canonical) {
-      reverse = reverse >> 2 | (3 - (class - TSR_LETTER_BASE)) << top;
+      reverse = reverse >> 2 | (3 - class) << top;
     }
     if (++run >= length) {
       uint64_t key = canonical && reverse < forward ? reverse : forward;
@@ -139,13 +141,12 @@ TSR_ALWAYS_INLINE size_t roll_long(tsr_sequence *p, const unsigned char *text, s
   for (; i < bytes; i++) {
     const uint64_t class = p->class_of[text[i]];
     if (class == TSR_LETTER_BAD) break;
-    if (class < TSR_LETTER_BASE) {
+    if (class == TSR_LETTER_OTHER) {
       run = 0;
       continue;
     }
-    const uint64_t letter = class - TSR_LETTER_BASE;
-    forward = (forward << 2 | letter) & mask;
-    if (canonical) reverse = reverse >> 2 | (tsr_any_key)(3 - letter) << top;
+    forward = (forward << 2 | class) & mask;
+    if (canonical) reverse = reverse >> 2 | (tsr_any_key)(3 - class) << top;
     if (++run < length) continue;
     const tsr_any_key key = canonical && reverse < forward ? reverse : forward;
     memcpy(&keys[count++], &key, sizeof key);
@@ -157,9 +158,57 @@ TSR_ALWAYS_INLINE size_t roll_long(tsr_sequence *p, const unsigned char *text, s
   return i;
 }
 
+/* Begins the letters of a call, or a record: nothing is joined to what is before. A call begins with the letters that its
+ * first k-mer shares with the one before it. */
+static void break_letters(tsr_sequence *p) {
+  uint8_t *const letters = p->keys.items;
+  const bool is_first = p->keys.count == 0;
+  letters[p->keys.count++] = TSR_LETTER_BREAK;
+  if (!is_first) return;
+  memcpy(letters + 1, p->kmer.last, p->kmer.last_count);
+  p->keys.count += p->kmer.last_count;
+}
+
+/* Keeps the letters that the next call begins with. */
+static void keep_last(tsr_sequence *p) {
+  const uint64_t most = p->kmer.length - 1, run = p->kmer.run < most ? p->kmer.run : most;
+  if (p->keys.count == 0) return;
+  memcpy(p->kmer.last, (const uint8_t *)p->keys.items + p->keys.count - run, run);
+  p->kmer.last_count = (uint32_t)run;
+}
+
+/* k-mers in a run of that many letters. */
+static uint64_t kmers_of(const tsr_sequence *p, uint64_t run) {
+  return run < p->kmer.length ? 0 : run - p->kmer.length + 1;
+}
+
+/* The letters themselves, as classes, and how many of them were legal. Most pieces hold the four letters alone. */
+static size_t copy_letters(tsr_sequence *p, const unsigned char *text, size_t bytes) {
+  if (p->keys.count == 0) break_letters(p);
+  uint8_t *const to = (uint8_t *)p->keys.items + p->keys.count;
+  uint8_t any = 0;
+  size_t i = 0;
+  for (; i < bytes; i++) any |= to[i] = p->class_of[text[i]];
+  uint64_t run = p->kmer.run, kmers = kmers_of(p, run + bytes) - kmers_of(p, run);
+  if (any < TSR_LETTER_OTHER) {
+    run += bytes;
+  } else {
+    for (i = kmers = 0; i < bytes && to[i] != TSR_LETTER_BAD; i++) {
+      run = to[i] == TSR_LETTER_OTHER ? 0 : run + 1;
+      kmers += run >= p->kmer.length;
+    }
+  }
+  p->kmer.run = run;
+  p->facts.kmers += kmers;
+  p->keys.count += i;
+  return i;
+}
+
 static tsr_status add_bases(tsr_sequence *p, const unsigned char *text, size_t bytes) {
   size_t legal;
-  if (p->keys.bits > 64) {
+  if (p->keys.bits == TSR_LETTER_BITS) {
+    legal = copy_letters(p, text, bytes);
+  } else if (p->keys.bits > 64) {
     legal = p->kmer.canonical ? roll_long(p, text, bytes, true) : roll_long(p, text, bytes, false);
   } else if (p->keys.bits == 64) {
     legal = p->kmer.canonical ? roll(p, text, bytes, true, true) : roll(p, text, bytes, false, true);
@@ -178,19 +227,27 @@ static tsr_status add_bases(tsr_sequence *p, const unsigned char *text, size_t b
 
 /* ---- The records and lines ------------------------------------------------------------------- */
 
+static uint64_t kmers_so_far(const tsr_sequence *p) {
+  return p->keys.bits == TSR_LETTER_BITS ? p->facts.kmers : p->keys.before + p->keys.count;
+}
+
 static void begin_record(tsr_sequence *p) {
   p->record.is_open = true;
   p->record.line = p->line.number;
   p->record.bases = 0;
   p->record.scores = 0;
-  p->record.first = p->keys.before + p->keys.count;
+  p->record.first = kmers_so_far(p);
   p->kmer.run = 0;
+  if (p->keys.count == 0)
+    p->kmer.last_count = 0;
+  else if (p->keys.bits == TSR_LETTER_BITS)
+    break_letters(p);
 }
 
 static void end_record(tsr_sequence *p) {
   if (p->record.is_open) {
     uint64_t windows = p->record.bases < p->kmer.length ? 0 : p->record.bases - p->kmer.length + 1;
-    p->facts.kmers_skipped += windows - (p->keys.before + p->keys.count - p->record.first);
+    p->facts.kmers_skipped += windows - (kmers_so_far(p) - p->record.first);
     p->facts.bases += p->record.bases;
     p->facts.records++;
     p->record.is_open = false;
@@ -274,12 +331,12 @@ static tsr_status add_piece(tsr_sequence *p, const unsigned char *text, size_t b
     return add_bases(p, text, bytes);
   }
   if (p->line.kind == TSR_LINE_QUALITY) {
-    for (size_t i = 0; i < bytes; i++) {
-      if (text[i] < '!' || text[i] > '~') {
+    bool has_bad = false; /* without a way out, so that many are compared at once */
+    for (size_t i = 0; i < bytes; i++) has_bad |= text[i] < '!' || text[i] > '~';
+    for (size_t i = 0; has_bad && i < bytes; i++)
+      if (text[i] < '!' || text[i] > '~')
         return tsr_fail(p->error, TSR_IO, "%s:%llu: byte 0x%02x is no quality letter: allowed are '!' to '~'", p->path,
                         line_of(p, p->line.number), text[i]);
-      }
-    }
     p->record.scores += bytes;
   }
   return TSR_OK;
@@ -319,7 +376,7 @@ static tsr_status finish(tsr_sequence *p, uint64_t end_at) {
   end_record(p);
   p->is_at_end = true;
   status = check_end(p, end_at);
-  if (status == TSR_OK && p->is_strict && p->keys.before + p->keys.count == 0) {
+  if (status == TSR_OK && p->is_strict && kmers_so_far(p) == 0) {
     return tsr_fail(p->error, TSR_IO,
                     "%s: holds no k-mer of %u letters A, C, G or T (%llu record%s, %llu bases): use a "
                     "smaller --kmers or another file",
@@ -374,8 +431,7 @@ static void classify_letters(uint8_t *class_of) {
     class_of[(unsigned char)others[i]] = TSR_LETTER_OTHER;
   }
   for (uint8_t i = 0; i < 4; i++) {
-    class_of[(unsigned char)bases[i]] = (uint8_t)(TSR_LETTER_BASE + i);
-    class_of[(unsigned char)bases[i] | 0x20] = (uint8_t)(TSR_LETTER_BASE + i); /* lower case */
+    class_of[(unsigned char)bases[i]] = class_of[(unsigned char)bases[i] | 0x20] = i; /* and lower case */
   }
   class_of['U'] = class_of['u'] = class_of['T'];
 }
@@ -474,9 +530,10 @@ tsr_status tsr_sequence_next(tsr_sequence *sequence, void *keys, uint64_t room, 
   while (status == TSR_OK && !p->is_at_end && room - p->keys.count >= TSR_SEQUENCE_ROOM) {
     size_t bytes = 0;
     p->block_at = tsr_text_at(p->text);
-    status = tsr_text_read(p->text, p->block, TSR_SEQUENCE_ROOM, &bytes, error);
+    status = tsr_text_read(p->text, p->block, sizeof p->block, &bytes, error);
     if (status == TSR_OK) status = bytes > 0 ? add_block(p, p->block, bytes) : finish(p, p->block_at);
   }
+  if (p->keys.bits == TSR_LETTER_BITS) keep_last(p);
   p->keys.before += p->keys.count;
   *count = p->keys.count;
   return status;

@@ -20,12 +20,17 @@ extern "C" {
 
 typedef struct tsr_sequence tsr_sequence;
 
-enum { TSR_SEQUENCE_ROOM = 1 << 18 }; /* k-mers that a call must have room for */
+enum {
+  TSR_SEQUENCE_BLOCK = 1 << 18,                /* bytes of text that are worked on at a time */
+  TSR_SEQUENCE_ROOM = TSR_SEQUENCE_BLOCK + 64, /* k-mers or letters that a call must have room for */
+  TSR_LETTER_BREAK = 4
+};
 
 typedef struct tsr_sequence_facts { /* of the records that have ended */
   uint64_t records;
   uint64_t bases;         /* their letters, N included */
   uint64_t kmers_skipped; /* windows of K letters that hold another letter than A, C, G or T */
+  uint64_t kmers;         /* where letters are read: those that they hold, of the open record too */
 } tsr_sequence_facts;
 
 /* Whether the ending of a name, of which `length` bytes count, is one of a sequence file. */
@@ -45,7 +50,9 @@ TSR_MUST_CHECK tsr_status tsr_sequence_begin(tsr_text *text, const char *path, t
                                              const tsr_dataset_options *options, tsr_sequence **sequence,
                                              tsr_error *error);
 
-/* Writes further k-mers to keys[room], in their order, by the options' key_bits; *count = 0 only at the end.
+/* Writes further k-mers to keys[room], in their order, by the options' key_bits; *count = 0 only at the end. With
+ * TSR_LETTER_BITS it writes the letters instead, 0 to 3 and TSR_LETTER_BREAK between those that no k-mer may span; what one
+ * call writes holds k-mers of its own, so a call begins with up to K - 1 letters of the call before.
  * Status: TSR_IO, TSR_NO_MEMORY. pre: room >= TSR_SEQUENCE_ROOM. */
 TSR_MUST_CHECK tsr_status tsr_sequence_next(tsr_sequence *sequence, void *keys, uint64_t room, uint64_t *count,
                                             tsr_error *error);

@@ -3,72 +3,54 @@
  * Radix sort (sort.h). Each thread has a block of the items. For a digit it counts how many of its items have each value;
  * then it knows where its items of each value go, behind those of the threads before it.
  */
-#define _GNU_SOURCE /* sched_getaffinity */
 #include "tools/cli/sort.h"
 
-#include <pthread.h>
-#include <sched.h>
-#include <stdbool.h>
 #include <string.h>
 
-enum { DIGIT_BITS = 8, VALUES = 1 << DIGIT_BITS, THREADS_MAX = 128, ITEMS_OF_THREAD = 1 << 16 };
+#include "tools/cli/team.h"
 
-typedef struct sorting sorting;
+enum { DIGIT_BITS = 8, VALUES = 1 << DIGIT_BITS, ITEMS_OF_THREAD = 1 << 16 };
 
 typedef struct block {
-  const sorting *sorting;
   uint64_t first, end;
   uint64_t varying;    /* the bits in which its items are not like the first of all */
   uint64_t at[VALUES]; /* how many items have a value of the digit; then where the next one goes */
 } block;
 
-struct sorting {
+typedef struct sorting {
   const uint64_t *from;
   uint64_t *to;
   uint64_t n;
   uint32_t words, shift, blocks;
-  block block[THREADS_MAX];
-};
+  block block[TSR_TEAM_MAX];
+} sorting;
 
 static uint32_t digit_of(const sorting *s, uint64_t i) {
   return (uint32_t)(s->from[i * s->words] >> s->shift) & (VALUES - 1);
 }
 
-static void *find_varying(void *argument) {
-  block *b = argument;
-  const sorting *s = b->sorting;
+static void find_varying(void *argument, uint32_t member) {
+  sorting *const s = argument;
+  block *const b = &s->block[member];
   b->varying = 0;
   for (uint64_t i = b->first; i < b->end; i++) b->varying |= s->from[i * s->words] ^ s->from[0];
-  return NULL;
 }
 
-static void *count(void *argument) {
-  block *b = argument;
+static void count(void *argument, uint32_t member) {
+  sorting *const s = argument;
+  block *const b = &s->block[member];
   memset(b->at, 0, sizeof b->at);
-  for (uint64_t i = b->first; i < b->end; i++) b->at[digit_of(b->sorting, i)]++;
-  return NULL;
+  for (uint64_t i = b->first; i < b->end; i++) b->at[digit_of(s, i)]++;
 }
 
-static void *move(void *argument) {
-  block *b = argument;
-  const sorting *s = b->sorting;
+static void move(void *argument, uint32_t member) {
+  sorting *const s = argument;
+  block *const b = &s->block[member];
   for (uint64_t i = b->first; i < b->end; i++) {
     const uint64_t to = b->at[digit_of(s, i)]++;
     s->to[to * s->words] = s->from[i * s->words];
     if (s->words == 2) s->to[2 * to + 1] = s->from[2 * i + 1];
   }
-  return NULL;
-}
-
-/* Does the work of each block, by a thread of its own where one can be started. */
-static void for_blocks(sorting *s, void *(*work)(void *block)) {
-  pthread_t threads[THREADS_MAX];
-  bool started[THREADS_MAX] = {false};
-  for (uint32_t i = 1; i < s->blocks; i++) started[i] = pthread_create(&threads[i], NULL, work, &s->block[i]) == 0;
-  for (uint32_t i = 0; i < s->blocks; i++)
-    if (!started[i]) work(&s->block[i]);
-  for (uint32_t i = 1; i < s->blocks; i++)
-    if (started[i]) pthread_join(threads[i], NULL);
 }
 
 static void sum_up(sorting *s) {
@@ -82,9 +64,7 @@ static void sum_up(sorting *s) {
 }
 
 static uint32_t blocks_for(uint64_t n) {
-  cpu_set_t cores;
-  const int mine = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
-  const uint64_t most = n / ITEMS_OF_THREAD + 1, threads = mine < THREADS_MAX ? (uint64_t)mine : THREADS_MAX;
+  const uint64_t most = n / ITEMS_OF_THREAD + 1, threads = tsr_team_size();
   return (uint32_t)(threads < most ? threads : most);
 }
 
@@ -92,17 +72,16 @@ uint64_t *tsr_sort(uint64_t *items, uint64_t *spare, uint64_t n, uint32_t words,
   sorting s = {.from = items, .to = spare, .n = n, .words = words, .shift = low_bits, .blocks = blocks_for(n)};
   uint64_t varying = 0;
   for (uint32_t i = 0; i < s.blocks; i++) {
-    s.block[i].sorting = &s;
     s.block[i].first = n / s.blocks * i;
     s.block[i].end = i + 1 < s.blocks ? n / s.blocks * (i + 1) : n;
   }
-  for_blocks(&s, find_varying);
+  tsr_team_run(s.blocks, find_varying, &s);
   for (uint32_t i = 0; i < s.blocks; i++) varying |= s.block[i].varying;
   for (; s.shift < 64; s.shift += DIGIT_BITS) {
     if ((varying >> s.shift & (VALUES - 1)) == 0) continue; /* all have the same digit */
-    for_blocks(&s, count);
+    tsr_team_run(s.blocks, count, &s);
     sum_up(&s);
-    for_blocks(&s, move);
+    tsr_team_run(s.blocks, move, &s);
     uint64_t *const sorted = s.to;
     s.to = sorted == items ? spare : items;
     s.from = sorted;

@@ -125,7 +125,7 @@ static tsr_status allocate(tsr_stream *s, tsr_error *error) {
   s->known = calloc(s->file_count, sizeof *s->known);
   bool is_all = s->known != NULL;
   for (size_t i = 0; i < TSR_STREAM_CHUNKS; i++) {
-    s->buffers[i].keys = malloc((size_t)TSR_CHUNK_KEYS * (key_bits / 8));
+    s->buffers[i].keys = malloc((size_t)TSR_CHUNK_KEYS * (key_bits / 8) + TSR_CHUNK_SPARE);
     s->buffers[i].values = malloc((size_t)TSR_CHUNK_KEYS * (value_bits / 8) + 1);
     is_all = is_all && s->buffers[i].keys && s->buffers[i].values;
   }

@@ -9,7 +9,7 @@
 
 #include "tools/cli/dataset.h"
 
-enum { TSR_STREAM_CHUNKS = 3, TSR_CHUNK_KEYS = 1 << 21, TSR_CAPACITY_EXPECTED = 1 << 26 };
+enum { TSR_STREAM_CHUNKS = 3, TSR_CHUNK_KEYS = 1 << 21, TSR_CHUNK_SPARE = 8, TSR_CAPACITY_EXPECTED = 1 << 26 };
 
 typedef struct tsr_stream tsr_stream;
 
@@ -21,7 +21,7 @@ typedef struct tsr_stream_file {
 
 typedef struct tsr_chunk {
   size_t file;        /* all of a chunk is of one file: its index; at the end the number of files */
-  const void *keys;   /* by its key_bits */
+  const void *keys;   /* by its key_bits; TSR_CHUNK_SPARE bytes behind them can be read */
   const void *values; /* by its value_bits; NULL where they are not wanted */
   uint64_t count;     /* 0: none in time, or the end */
 } tsr_chunk;
