@@ -27,7 +27,7 @@ sources_of() {
     spec) echo core/spec/*.c ;;
     number) echo core/spec/number.c ;;
     sequence | npy | tsv | csv)
-      echo tools/cli/{cut,data_file,dataset,decoder,npy,sequence,text,texts,tsv}.c core/spec/*.c tests/unit/whole_file.c tests/fuzz/file.c
+      echo tools/cli/{bgzf,cut,data_file,dataset,decoder,npy,sequence,team,text,texts,tsv}.c core/spec/*.c tests/unit/whole_file.c tests/fuzz/file.c
       ;;
     calls | save)
       ls core/{spec,compose,batch,table,devices,cpu,cuda,kernels,user}/*.c | grep -v '^core/cpu/bulk.c$'

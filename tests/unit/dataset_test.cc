@@ -584,6 +584,39 @@ TEST_F(Dataset, BgzipEndsWithAnEmptyBlock) {
   EXPECT_FALSE(lacks_end(gzip(">r\nACGT\n"))) << "gzip itself ends so";
 }
 
+/* A block of bgzip: a stream of gzip that says its size. */
+std::string block_of(const std::string &text) {
+  const std::string stream = gzip(text);
+  const size_t last = stream.size() + 8 - 1;
+  const std::string size = {(char)(last & 255), (char)(last >> 8)};
+  return stream.substr(0, 3) + '\4' + stream.substr(4, 6) + std::string("\6\0BC\2\0", 6) + size + stream.substr(10);
+}
+
+TEST_F(Dataset, BlocksOfBgzipAreOneText) {
+  std::string text = ">r\n", blocks, first_blocks;
+  for (uint64_t i = 0, state = 7; i < 400000; i++) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    text += "ACGT"[state >> 62];
+    if (i % 70 == 69) text += '\n';
+  }
+  const size_t piece = 7001;
+  for (size_t at = 0; at < text.size(); at += piece) {
+    blocks += block_of(text.substr(at, piece));
+    if (at == 20 * piece) first_blocks = blocks + gzip(text.substr(at + piece)); // gzip alone goes on
+    if (at == 30 * piece) blocks += block_of("");
+  }
+  const std::vector<uint64_t> keys = reads(write("t.fa", text), kmers(21, 64)).keys;
+  EXPECT_EQ(reads(write("t.fa.gz", blocks), kmers(21, 64)).keys, keys);
+  EXPECT_EQ(reads(write("t.fa.gz", first_blocks), kmers(21, 64)).keys, keys);
+  EXPECT_EQ(fails(write("t.fa.gz", blocks.substr(0, blocks.size() - 1)), kmers(21, 64)),
+            "t.fa.gz: ends in the middle of its gzip data, behind byte " + std::to_string(text.size()) +
+                " of its text: get it again");
+  blocks[blocks.size() - 5] ^= 1; // the checksum of the last block
+  EXPECT_EQ(fails(write("t.fa.gz", blocks), kmers(21, 64)), "t.fa.gz: is not gzip or is damaged behind byte " +
+                                                                std::to_string(text.size()) +
+                                                                " of its text: compress it again");
+}
+
 TEST_F(Dataset, FastaPacksLettersFirstMostSignificant) {
   Read read = reads(write("t.fa", ">r\nACGT\n"), kmers(4));
   EXPECT_EQ(read.keys, Numbers{0x1b}); // 00 01 10 11

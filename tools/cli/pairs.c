@@ -420,12 +420,43 @@ static uint64_t count_equal(uint64_t *numbers, uint64_t count) {
   return different;
 }
 
-/* The numbers of which a histogram is made: values, or how many pairs each key has. *count: of them. False: no memory. */
-static bool take_numbers(tsr_pairs *p, bool is_counted, items *all, uint64_t *count) {
-  for (uint64_t i = 0; i < p->count && (is_counted || p->key_bits <= 64); i++)
-    all->word[i] = is_counted ? tsr_number_at(p->values, p->value_bits, i) : tsr_number_at(p->keys, p->key_bits, i);
-  if (is_counted) return true;
+static void print_runs(const uint64_t *sorted, uint64_t count) {
+  for (uint64_t i = 0, end; i < count; i = end) {
+    end = end_of_run(sorted, count, i);
+    printf("%" PRIu64 " %" PRIu64 "\n", sorted[i], end - i);
+  }
+}
+
+/* Values: most are small and are tallied, the others are sorted. */
+static bool print_values(const tsr_pairs *p) {
+  enum { TALLIED = 1 << 16 };
+  uint64_t *tally = calloc(TALLIED, sizeof *tally), large = 0;
+  for (uint64_t i = 0; tally && i < p->count; i++) {
+    const uint64_t value = tsr_number_at(p->values, p->value_bits, i);
+    large += value >= TALLIED;
+    if (value < TALLIED) tally[value]++;
+  }
+  items all = {
+      .word = malloc((large + 1) * sizeof *all.word), .spare = malloc((large + 1) * sizeof *all.word), .words = 1};
+  const bool has_memory = tally && all.word && all.spare;
+  for (uint64_t value = 0; has_memory && value < TALLIED; value++)
+    if (tally[value]) printf("%" PRIu64 " %" PRIu64 "\n", value, tally[value]);
+  for (uint64_t i = 0, at = 0; has_memory && large && i < p->count; i++) {
+    const uint64_t value = tsr_number_at(p->values, p->value_bits, i);
+    if (value >= TALLIED) all.word[at++] = value;
+  }
+  if (has_memory) sort_items(&all, large, 0);
+  if (has_memory) print_runs(all.word, large);
+  free(tally);
+  free(all.word);
+  free(all.spare);
+  return has_memory;
+}
+
+/* How many pairs each key has. *count: of keys. False: no memory. */
+static bool take_numbers(tsr_pairs *p, items *all, uint64_t *count) {
   if (p->key_bits <= 64) {
+    for (uint64_t i = 0; i < p->count; i++) all->word[i] = tsr_number_at(p->keys, p->key_bits, i);
     sort_items(all, *count, 0);
     *count = count_equal(all->word, *count);
     return true;
@@ -441,19 +472,20 @@ static bool take_numbers(tsr_pairs *p, bool is_counted, items *all, uint64_t *co
   return true;
 }
 
-tsr_status tsr_pairs_histogram(tsr_pairs *pairs, bool is_counted, tsr_error *error) {
-  uint64_t count = pairs->count;
+static bool print_pairs_of_keys(tsr_pairs *p) {
+  uint64_t count = p->count;
   items all = {
       .word = malloc((count + 1) * sizeof *all.word), .spare = malloc((count + 1) * sizeof *all.word), .words = 1};
-  const bool has_memory = all.word && all.spare && take_numbers(pairs, is_counted, &all, &count);
+  const bool has_memory = all.word && all.spare && take_numbers(p, &all, &count);
   if (has_memory) sort_items(&all, count, 0);
-  const uint64_t *const counts = all.word;
-  for (uint64_t i = 0, end; has_memory && i < count; i = end) {
-    end = end_of_run(counts, count, i);
-    printf("%" PRIu64 " %" PRIu64 "\n", counts[i], end - i);
-  }
+  if (has_memory) print_runs(all.word, count);
   free(all.word);
   free(all.spare);
+  return has_memory;
+}
+
+tsr_status tsr_pairs_histogram(tsr_pairs *pairs, bool is_counted, tsr_error *error) {
+  const bool has_memory = is_counted ? print_values(pairs) : print_pairs_of_keys(pairs);
   return has_memory ? TSR_OK : no_memory(pairs, "count", error);
 }
 

@@ -34,10 +34,13 @@ void tsr_team_run(uint32_t members, void (*work)(void *argument, uint32_t member
   pthread_t threads[TSR_TEAM_MAX];
   member all[TSR_TEAM_MAX];
   bool started[TSR_TEAM_MAX] = {false};
+  int former;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &former); /* what the others work on is the caller's */
   for (uint32_t i = 0; i < members; i++) all[i] = (member){work, argument, i};
   for (uint32_t i = 1; i < members; i++) started[i] = pthread_create(&threads[i], NULL, run_member, &all[i]) == 0;
   for (uint32_t i = 0; i < members; i++)
     if (!started[i]) work(argument, i);
   for (uint32_t i = 1; i < members; i++)
     if (started[i]) pthread_join(threads[i], NULL);
+  pthread_setcancelstate(former, NULL);
 }

@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { TSR_RAW_BYTES = 1 << 16, TSR_BGZF_END_BYTES = 28 };
+#include "tools/cli/bgzf.h"
+
+enum { TSR_RAW_BYTES = 1 << 18, TSR_BGZF_END_BYTES = 28 };
 
 /* What some editors and spreadsheets begin a file of UTF-8 with. */
 #define BYTE_ORDER_MARK "\xEF\xBB\xBF"
@@ -28,9 +30,9 @@ struct tsr_text {
   uint64_t start;         /* where reading began: 0, or the offset that was sought last */
   size_t raw_at, raw_end; /* bytes of `raw` that were not used yet */
   tsr_decoder *decoder;
-  bool is_in_stream; /* a compressed stream has begun and not ended */
-  bool has_stream;   /* one has ended */
-  bool is_bgzf;
+  bool is_in_stream;                      /* a compressed stream has begun and not ended */
+  bool has_stream;                        /* one has ended */
+  tsr_bgzf *bgzf;                         /* NULL: it is none */
   unsigned char tail[TSR_BGZF_END_BYTES]; /* the last bytes of the file, as they are stored */
   bool is_begun;                          /* `head` is known */
   size_t head_at, head_end;
@@ -62,6 +64,7 @@ tsr_status tsr_text_begin(int file, const char *path, const tsr_format *format, 
 
 void tsr_text_free(tsr_text *text) {
   if (text) tsr_decoder_free(text->decoder);
+  if (text) tsr_bgzf_free(text->bgzf);
   free(text);
 }
 
@@ -91,7 +94,7 @@ tsr_status tsr_text_peek(const tsr_text *text, uint64_t offset, void *to, size_t
 }
 
 uint64_t tsr_text_lines_before(const tsr_text *text) {
-  char block[TSR_RAW_BYTES];
+  char block[1 << 16];
   uint64_t lines = 0;
   tsr_error useless;
   size_t got = 0;
@@ -114,7 +117,7 @@ static void note_tail(tsr_text *t, const unsigned char *bytes, size_t count) {
 }
 
 bool tsr_text_lacks_end(const tsr_text *text) {
-  return text->is_bgzf && memcmp(text->tail, bgzf_end, sizeof text->tail) != 0;
+  return text->bgzf && memcmp(text->tail, bgzf_end, sizeof text->tail) != 0;
 }
 
 static tsr_status read_some(tsr_text *t, unsigned char *to, size_t room, size_t *bytes, tsr_error *error) {
@@ -124,8 +127,9 @@ static tsr_status read_some(tsr_text *t, unsigned char *to, size_t room, size_t 
   } while (got < 0 && errno == EINTR);
   if (got < 0) return tsr_fail(error, TSR_IO, "%s: cannot be read: %s", t->path, strerror(errno));
   *bytes = (size_t)got;
-  if (t->consumed == 0 && got > 13) t->is_bgzf = memcmp(to, bgzf_end, 4) == 0 && memcmp(to + 12, "BC", 2) == 0;
-  if (t->is_bgzf) note_tail(t, to, (size_t)got);
+  if (t->consumed == 0 && tsr_bgzf_begins(to, (size_t)got) && !(t->bgzf = tsr_bgzf_new()))
+    return tsr_fail(error, TSR_NO_MEMORY, "%s: no memory to decompress", t->path);
+  if (t->bgzf) note_tail(t, to, (size_t)got);
   t->consumed += (uint64_t)got;
   return TSR_OK;
 }
@@ -166,11 +170,34 @@ static tsr_status decode_raw(tsr_text *t, tsr_pieces *to, tsr_error *error) {
                   t->format->name, (unsigned long long)(t->produced + room - to->out_bytes));
 }
 
+/* Decodes whole blocks of bgzip, if what comes next are some; further ones may have to be read for that. */
+static tsr_status decode_blocks(tsr_text *t, tsr_error *error) {
+  size_t used = 0, got = 1;
+  tsr_status status = TSR_OK;
+  while (status == TSR_OK && got && !(used = tsr_bgzf_decode(t->bgzf, t->raw + t->raw_at, t->raw_end - t->raw_at))) {
+    memmove(t->raw, t->raw + t->raw_at, t->raw_end - t->raw_at);
+    t->raw_end -= t->raw_at;
+    t->raw_at = 0;
+    status = read_some(t, t->raw + t->raw_end, TSR_RAW_BYTES - t->raw_end, &got, error);
+    t->raw_end += status == TSR_OK ? got : 0;
+  }
+  t->raw_at += used;
+  t->has_stream = t->has_stream || used;
+  return status;
+}
+
 static tsr_status read_compressed(tsr_text *t, unsigned char *to, size_t room, size_t *bytes, tsr_error *error) {
   tsr_pieces pieces = {.out = to, .out_bytes = room};
   tsr_status status = TSR_OK;
   bool is_at_end = false;
   while (status == TSR_OK && !is_at_end && pieces.out_bytes == room) {
+    if (t->bgzf && !t->is_in_stream) {
+      *bytes = tsr_bgzf_take(t->bgzf, to, room);
+      if (*bytes) return TSR_OK;
+      status = decode_blocks(t, error);
+      if (status == TSR_OK) *bytes = tsr_bgzf_take(t->bgzf, to, room);
+      if (status || *bytes) return status;
+    }
     if (t->raw_at == t->raw_end) status = refill(t, error);
     is_at_end = t->raw_end == 0;
     if (status == TSR_OK && !is_at_end) status = decode_raw(t, &pieces, error);
