@@ -27,7 +27,7 @@ Version: {version}
 Summary: GPU hash tables, composed at run time from plugins that an INI file names
 License: Apache-2.0
 Requires-Python: >=3.9
-Requires-Dist: numpy
+Requires-Dist: numpy>=1.22
 Keywords: hash table,GPU,CUDA,group by,join,unique,NumPy,PyTorch,CuPy,JAX
 Classifier: Development Status :: 4 - Beta
 Classifier: Environment :: GPU :: NVIDIA CUDA
@@ -84,6 +84,18 @@ def record(files: Dict[str, Tuple[bytes, int]], own: str) -> bytes:
     return "".join(lines + [f"{own},,\n"]).encode()
 
 
+def write(out: str, files: Dict[str, Tuple[bytes, int]], info: str) -> None:
+    """The files and their RECORD, as a wheel; info: the folder of what pip reads, which is last in it."""
+    files[f"{info}/RECORD"] = record(files, f"{info}/RECORD"), 0o644
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as wheel:
+        for place, (content, mode) in sorted(files.items(), key=lambda file: (file[0].startswith(info), file[0])):
+            entry = zipfile.ZipInfo(place, (1980, 1, 1, 0, 0, 0))
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.create_system = 3  # Unix, whose modes follow
+            entry.external_attr = (0o100000 | mode) << 16
+            wheel.writestr(entry, content)
+
+
 def metadata(version: str, tutorial: str) -> str:
     """What the distribution says of itself; tutorial: the path of its description."""
     with open(tutorial, encoding="utf-8") as file:
@@ -109,14 +121,7 @@ def make(out: str, dist: str, sources: List[str]) -> None:
         ("entry_points.txt", ENTRY_POINTS),
     ):
         files[f"{info}/{place}"] = text.encode(), 0o644
-    files[f"{info}/RECORD"] = record(files, f"{info}/RECORD"), 0o644
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as wheel:
-        for place, (content, mode) in sorted(files.items(), key=lambda file: (file[0].startswith(info), file[0])):
-            entry = zipfile.ZipInfo(place, (1980, 1, 1, 0, 0, 0))
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.create_system = 3  # Unix, whose modes follow
-            entry.external_attr = (0o100000 | mode) << 16
-            wheel.writestr(entry, content)
+    write(out, files, info)
 
 
 def main() -> None:

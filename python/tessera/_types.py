@@ -294,10 +294,14 @@ class Typed(Table):
     def __repr__(self) -> str:
         if self._handle is None:
             return f"<tessera.{type(self).__name__}, closed>"
-        types = _name_of_key(self._key_type) if self._form is None else self._form.label()
-        if self._value_type is not None:
-            types += " -> " + (f"{self._row_items} {self._value_type.name}" if self._row else self._value_type.name)
+        types = " -> ".join(name for name in self._type_names() if name)
         return f"<tessera.{type(self).__name__}: {types}, {self._place()}>"
+
+    def _type_names(self) -> Tuple[str, str]:
+        key = _name_of_key(self._key_type) if self._form is None else self._form.label()
+        if self._value_type is None:
+            return key, ""
+        return key, f"{self._row_items} {self._value_type.name}" if self._row else self._value_type.name
 
     # ---- Keys and values as arrays -----------------------------------------------------------------------------------
 
@@ -305,7 +309,8 @@ class Typed(Table):
         if self._form is not None and name != "numbers":
             return self._form.pack(self, keys, name)
         keys = plain(keys, name) if self._key_width <= 8 else keys
-        if adapter_of(keys) is None and not hasattr(keys, "__array__") and not hasattr(keys, "columns") and self._key_width <= 8:
+        is_array = hasattr(keys, "__array__") and not isinstance(keys, np.generic)
+        if adapter_of(keys) is None and not is_array and not hasattr(keys, "columns") and self._key_width <= 8:
             keys = _converted(keys, name, self._key_type)
         return super()._keys_array(keys, name)
 
@@ -683,7 +688,7 @@ class Cache(Typed):
         handle = self._begin()
         try:
             erased = c_uint64()
-            if library.tsr_erase_if(handle, byref(self._scored(lowest, highest)), byref(erased), self._error_at):
+            if library.tsr_erase_if(handle, byref(self._scored(lowest, highest)), byref(erased), self._at.error_at):
                 self._fail()
             return erased.value
         finally:
@@ -694,11 +699,11 @@ class Cache(Typed):
         handle = self._begin()
         try:
             count, asked = c_uint64(), self._scored(lowest, highest)
-            if library.tsr_export_if(handle, byref(asked), byref(count), self._error_at):
+            if library.tsr_export_if(handle, byref(asked), byref(count), self._at.error_at):
                 self._fail()
             keys, scores = np.empty(count.value, self._key_type), np.empty(count.value, np.uint32)
             asked.keys, asked.scores, asked.room = keys.ctypes.data, scores.ctypes.data, count.value
-            if count.value and library.tsr_export_if(handle, byref(asked), byref(count), self._error_at):
+            if count.value and library.tsr_export_if(handle, byref(asked), byref(count), self._at.error_at):
                 self._fail()
             return keys, scores
         finally:

@@ -39,15 +39,17 @@ from tessera._library import BadArgument, KeyColumnArrays, KeyColumnPairs, Overf
 How = Literal["inner", "left", "right", "outer", "semi", "anti"]
 Order = Literal["seen", "any"]
 
+_KEYS, _COUNTS, _NUMBERS = range(3)  # TSR_KEY_COLUMN_KEYS and so on
+
+
 class _Numbered:
     """The keys of a column, numbered in order of first appearance, by the library (tsr_key_column_create). It reads the keys until
-    it is closed."""
+    it is closed. detail: what can be asked of it."""
 
-    def __init__(self, keys: NumPyArray) -> None:
+    def __init__(self, keys: NumPyArray, detail: int) -> None:
         self.keys, self._handle, distinct = keys, ctypes.c_void_p(), ctypes.c_uint64()
-        self._call(
-            "tsr_key_column_create", 8 * keys.dtype.itemsize, len(keys), keys.ctypes.data, byref(self._handle), byref(distinct)
-        )
+        bits = 8 * keys.dtype.itemsize
+        self._call("tsr_key_column_create", bits, detail, len(keys), keys.ctypes.data, byref(self._handle), byref(distinct))
         self.number = distinct.value
 
     @staticmethod
@@ -118,7 +120,7 @@ class Groups(NamedTuple):
 
 
 def _groups(keys: NumPyArray) -> Groups:
-    with _Numbered(keys) as numbered:
+    with _Numbered(keys, _NUMBERS) as numbered:
         return numbered.groups()
 
 
@@ -241,7 +243,7 @@ def unique(
         return _device.unique(ops, x, return_inverse, return_counts, order)
     column = Column(x, "x")
     kept = _kept(column, nulls)
-    with _Numbered(kept.keys) as numbered:
+    with _Numbered(kept.keys, _NUMBERS if return_inverse else _COUNTS if return_counts else _KEYS) as numbered:
         answer = []
         if return_inverse:
             groups = numbered.groups()
@@ -331,7 +333,7 @@ def value_counts(x: Any, *, sort: bool = False, order: Order = "seen", nulls: Nu
         return _device.value_counts(ops, x, sort, order)
     column = Column(x, "x")
     kept = _kept(column, nulls)
-    with _Numbered(kept.keys) as numbered:
+    with _Numbered(kept.keys, _COUNTS) as numbered:
         firsts, counts = numbered.firsts(), numbered.counts()
     if sort:
         falling = np.argsort(-counts, kind="stable")
@@ -362,7 +364,7 @@ def isin(x: Any, values: Any, *, invert: bool = False) -> Any:
         return _device.isin(ops, x, from_gpu(values, "values"), invert)
     column, among = Column(x, "x"), Column(values if not isinstance(values, (set, frozenset)) else list(values), "values")
     keys, others = _common(column, among)
-    with _Numbered(others) as numbered:
+    with _Numbered(others, _KEYS) as numbered:
         mask = numbered.contains(keys)
     if column.known is not None:
         mask &= column.known
@@ -773,7 +775,7 @@ class _Sides(NamedTuple):
 
 def _sides_of(left: Column, right: Column) -> _Sides:
     keys, others = _common(left, right)
-    numbered = _Numbered(others)
+    numbered = _Numbered(others, _NUMBERS)
     codes = numbered.find(keys)
     if left.known is not None:
         codes[~left.known] = -1

@@ -151,16 +151,17 @@ expect_status 0
 expect_err 'no auditwheel, and it could not be installed'
 [[ $(cat "$work/out") == "$(readlink -f "$bin")/tessera_tables-9-py3-none-any.whl" ]] || fail "prints $(cat "$work/out")"
 tail -n 1 "$work/builds" | grep -q '//:wheel$' || fail "built $(tail -n 1 "$work/builds")"
-printf '#!/bin/sh\n[ "$1" = repair ] && cp "$4" "$3/repaired.whl"\n' >"$work/path/auditwheel"
-printf '#!/bin/sh\n' >"$work/path/patchelf"
+printf '#!/bin/sh\n' | tee "$work/path/auditwheel" >"$work/path/patchelf"
 chmod +x "$work/path"/{auditwheel,patchelf}
+printf '#!/bin/sh\nshift && echo "$2/repaired of ${1##*/}"\n' >"$work/path/python3" # python3 repair_wheel.py WHEEL FOLDER
 run wheel
 expect_status 0
-[[ $(cat "$work/out") == "$(readlink -f "$checkout")/.built/wheel/repaired.whl" ]] || fail "prints $(cat "$work/out")"
-printf '#!/bin/sh\necho no patch\nexit 1\n' >"$work/path/auditwheel"
+[[ $(cat "$work/out") == "$(readlink -f "$checkout")/.built/wheel/repaired of tessera_tables-9-py3-none-any.whl" ]] ||
+  fail "prints $(cat "$work/out")"
+printf '#!/bin/sh\necho no patch >&2\nexit 1\n' >"$work/path/python3"
 run wheel
 expect_status 1
-expect_err 'auditwheel: no patch'
+expect_err '^no patch'
 rm "$work/path"/{auditwheel,patchelf,python3}
 run wheel now
 expect_status 2

@@ -183,10 +183,18 @@ class MapTest(unittest.TestCase):
         table.update({5: 1.0})
         self.assertEqual(dict(zip(*(a.tolist() for a in table.items()))), {1: -0.25, -1: 2.5, 5: 1.0})
         self.assertEqual(table.pop(5), 1.0)
+        for one in np.array([1]), np.array([1], np.uint8):  # NumPy's scalars are numbers of any width
+            key = one[0]
+            table[key] = np.float64(-0.25)
+            self.assertEqual((table[key], table.get(key), key in table, table.find(key)[0].item()), (-0.25, -0.25, True, -0.25))
+            self.assertEqual(table.pop(key), -0.25)
+            table[1] = -0.25
         self.assertEqual((len(table), -1 in table, 5 in table), (2, True, False))
         table.insert(np.arange(10, dtype=np.int32), 0.5)
         self.assertEqual(table.get([3, 9]).tolist(), [0.5, 0.5])
         self.assertRegex(repr(table), r"^<tessera.Map: int32 -> float32, the CPU>$")
+        for part in ("<caption>tessera.Map<", "<td>int32<", "<td>float32<"):
+            self.assertIn(part, table._repr_html_())
         table.close()
 
     def test_it_grows_without_a_capacity_and_is_full_with_one(self):

@@ -4,6 +4,7 @@
 # Which tables a release carries the code of, for GPUs (link_recipes.sh) and CPUs (../fuse_recipes.sh): sourced by both.
 #
 # list_tables RECIPE.ini... prints a table a line: [?] SPEC [SECTION.KEY=VALUE...]. What is behind a question mark may be refused.
+# TSR_ONLY, names of recipes with commas between, leaves out the tables of the others.
 
 # tables_of SPEC KEY_BITS VALUE_BITS [POLICY...]: every combination. Widths are lists with commas; - leaves an entry as it is.
 tables_of() {
@@ -22,7 +23,7 @@ tables_of() {
 
 # What programs use most: all recipes as they are; each policy of the maps that users begin with; the widths that Python
 # chooses (python/tessera/_types.py).
-list_tables() {
+all_tables() {
   local in=${1%/*} recipe policies=(first replace add min max promise_unique)
   printf '%s\n' "$@"
   for recipe in quickstart best_build best_bulk best_find best_find_first best_absent; do
@@ -42,4 +43,13 @@ list_tables() {
   for recipe in best_multi join cache warpcore_buckets; do tables_of "$in/$recipe.ini" 32,64 32,64 -; done
   tables_of "$in/best_count.ini" 32,64 64 -
   for recipe in index filter; do tables_of "$in/$recipe.ini" 32,64 - -; done
+}
+
+list_tables() {
+  local name wanted=
+  for name in ${TSR_ONLY:+${TSR_ONLY//,/ }}; do
+    [[ " $* " == *"/$name.ini "* ]] || { echo "${BASH_SOURCE[0]##*/}: there is no recipe $name" >&2 && return 1; }
+    wanted+=${wanted:+|}$name
+  done
+  all_tables "$@" | grep -E "/(${wanted:-.*})\.ini( |$)"
 }
