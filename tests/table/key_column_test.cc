@@ -16,9 +16,10 @@ struct Column {
   uint64_t distinct = 0;
   tsr_error error;
   template <typename Key>
-  explicit Column(const std::vector<Key> &keys, uint32_t detail = TSR_KEY_COLUMN_NUMBERS) {
-    EXPECT_EQ(tsr_key_column_create(8 * sizeof(Key), detail, keys.size(), keys.data(), &column, &distinct, &error),
-              TSR_OK);
+  explicit Column(const std::vector<Key> &keys, uint32_t detail = TSR_KEY_COLUMN_NUMBERS, int64_t *numbers = nullptr) {
+    EXPECT_EQ(
+        tsr_key_column_create(8 * sizeof(Key), detail, keys.size(), keys.data(), numbers, &column, &distinct, &error),
+        TSR_OK);
   }
   ~Column() { tsr_key_column_free(column); }
 };
@@ -80,6 +81,14 @@ void expect_right(const std::vector<Key> &keys, uint32_t detail) {
   for (Key k = 1; k < 3000; k++) asked.push_back(k);
   std::vector<int64_t> found(asked.size());
   std::vector<uint8_t> present(asked.size());
+  if (arrays.numbers) {
+    std::vector<int64_t> written(keys.size() + 1, -1);
+    Column other(keys, detail, written.data());
+    written.pop_back();
+    EXPECT_EQ(written, expected);
+    ASSERT_EQ(tsr_key_column_tell(other.column, &arrays, &c.error), TSR_OK);
+    EXPECT_EQ(told, expected);
+  }
   int64_t *const wanted = detail == TSR_KEY_COLUMN_KEYS ? nullptr : found.data();
   ASSERT_EQ(tsr_key_column_find(c.column, asked.size(), asked.data(), wanted, present.data(), &c.error), TSR_OK);
   for (size_t i = 0; i < asked.size(); i++) {
@@ -135,16 +144,19 @@ TEST(KeyColumn, RefusesWhatItCannotDo) {
   uint64_t distinct = 0;
   tsr_error error;
   const uint64_t key = 7;
-  EXPECT_EQ(tsr_key_column_create(16, 0, 1, &key, &column, &distinct, &error), TSR_BAD_ARGUMENT);
-  EXPECT_EQ(tsr_key_column_create(64, 0, 1, nullptr, &column, &distinct, &error), TSR_BAD_ARGUMENT);
-  EXPECT_EQ(tsr_key_column_create(64, TSR_KEY_COLUMN_NUMBERS + 1, 1, &key, &column, &distinct, &error),
+  EXPECT_EQ(tsr_key_column_create(16, 0, 1, &key, nullptr, &column, &distinct, &error), TSR_BAD_ARGUMENT);
+  EXPECT_EQ(tsr_key_column_create(64, 0, 1, nullptr, nullptr, &column, &distinct, &error), TSR_BAD_ARGUMENT);
+  EXPECT_EQ(tsr_key_column_create(64, TSR_KEY_COLUMN_NUMBERS + 1, 1, &key, nullptr, &column, &distinct, &error),
             TSR_BAD_ARGUMENT);
-  EXPECT_EQ(tsr_key_column_create(64, 0, TSR_KEY_COLUMN_MOST + 1, &key, &column, &distinct, &error), TSR_UNSUPPORTED);
+  EXPECT_EQ(tsr_key_column_create(64, 0, TSR_KEY_COLUMN_MOST + 1, &key, nullptr, &column, &distinct, &error),
+            TSR_UNSUPPORTED);
+  int64_t number = 0;
+  EXPECT_EQ(tsr_key_column_create(64, TSR_KEY_COLUMN_COUNTS, 1, &key, &number, &column, &distinct, &error),
+            TSR_BAD_ARGUMENT);
   EXPECT_EQ(column, nullptr);
   const std::vector<uint64_t> two = {7, 5};
   Column keys(two, TSR_KEY_COLUMN_KEYS), counts(two, TSR_KEY_COLUMN_COUNTS);
   uint64_t count = 0;
-  int64_t number = 0;
   tsr_key_column_arrays arrays = {};
   arrays.size = sizeof arrays;
   arrays.counts = &count;
