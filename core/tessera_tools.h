@@ -374,11 +374,11 @@ typedef struct tsr_code_cost {
  * cache, where tables find it. Needs no GPU. Several threads may do so at once. cost may be NULL. TSR_LINK_FAILED. */
 TSR_API tsr_status tsr_spec_prepare(const tsr_spec *spec, const tsr_options *options, uint32_t sm, uint32_t calls,
                                     tsr_code_cost *cost, tsr_error *error);
-/* Compiles the code of these calls, as far as the table has them, for the cpu backend: by the system's C compiler, for
- * processors with AVX2, into files of FOLDER/fused, which it makes. If the folder is one of TESSERA_PLUGINS, or "tessera"
- * next to the library, such tables need no compiler. */
-TSR_API tsr_status tsr_spec_fuse(const tsr_spec *spec, const tsr_options *options, uint32_t calls, const char *folder,
-                                 tsr_error *error);
+/* Compiles the code of these calls, as far as the table has them, for the cpu backend: by the system's C compiler, into files
+ * of FOLDER/fused, which it makes. level: 3 for processors with AVX2 (x86-64-v3), 2 for older ones (x86-64-v2), 0 for most.
+ * If the folder is one of TESSERA_PLUGINS, or "tessera" next to the library, such tables need no compiler. */
+TSR_API tsr_status tsr_spec_fuse(const tsr_spec *spec, const tsr_options *options, uint32_t calls, uint32_t level,
+                                 const char *folder, tsr_error *error);
 /* Starts the slow work of making a first table on a GPU on other threads, while the caller reads its input, for example:
  * opens the device of the spec, and links these calls like tsr_spec_prepare. tsr_table_create then has less to do, and
  * reports errors of this work. Returns NULL if there is nothing to do ahead, which tsr_ahead_end accepts. Spec and options

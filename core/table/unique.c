@@ -10,6 +10,7 @@
 #include "core/sized.h"
 #include "core/table/call.h"
 #include "core/table/filter.h"
+#include "core/table/hold.h"
 #include "core/table/numbering.h"
 #include "core/table/operate.h"
 #include "core/table/order.h"
@@ -262,6 +263,7 @@ static tsr_status check(tsr_table *t, uint64_t n, const void *keys, const tsr_un
 
 tsr_status tsr_unique(tsr_table *t, uint64_t n, const void *keys, const tsr_unique_arrays *arrays, uint64_t *count,
                       tsr_error *error) {
+  TSR_WRITES(t);
   tsr_unique_arrays known;
   tsr_status status = tsr_take_over("tsr_unique", &known, arrays, sizeof known, error);
   if (status == TSR_OK) status = check(t, n, keys, &known, count, error);
