@@ -40,6 +40,7 @@ How = Literal["inner", "left", "right", "outer", "semi", "anti"]
 Order = Literal["seen", "any"]
 
 _KEYS, _COUNTS, _NUMBERS = range(3)  # TSR_KEY_COLUMN_KEYS and so on
+_ADDS_FLOATS_FASTER = np.lib.NumpyVersion(np.__version__) < "1.25.0"  # since then `add.at` is fast
 
 
 class _Numbered:
@@ -653,10 +654,13 @@ class _Values:
         values = self.values
         if values.dtype.kind == "f" or not len(values):
             return np.bincount(self.codes, weights=values, minlength=self.number)
+        largest = max(abs(int(values.min())), abs(int(values.max())))
+        if _ADDS_FLOATS_FASTER and largest * len(values) < 1 << 53:  # every partial sum is exact
+            return np.bincount(self.codes, weights=values, minlength=self.number)
         wide = values.astype(self._sum_type(), copy=False)
         sums: NumPyArray = np.zeros(self.number, wide.dtype)
         np.add.at(sums, self.codes, wide)
-        largest, limit = max(abs(int(values.min())), abs(int(values.max()))), 64 if wide.dtype.kind == "u" else 63
+        limit = 64 if wide.dtype.kind == "u" else 63
         if largest * len(values) >= 1 << limit:
             self._near = np.bincount(self.codes, weights=values, minlength=self.number)
             self._passed = int((np.abs(self._near - sums.astype(np.float64)) > 2.0 ** (limit - 2)).sum())
