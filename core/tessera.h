@@ -14,7 +14,11 @@
  * Ownership: the caller owns all arrays. What a call makes is freed by the _free or _destroy function next to it.
  * Errors: a call that can fail returns a tsr_status, and writes one sentence to *error unless error is NULL. It writes its
  * outputs on success only. The library never prints, exits or changes signal handlers.
- * Threads: one thread at a time may use a tsr_spec or a tsr_table. Different threads may use different ones at once.
+ * Threads: any number of threads may call functions on one tsr_table. On the CPU, tsr_find, tsr_contains, tsr_count_all and
+ * tsr_find_all of several threads run at once; not in a cache or a table of several devices. Every other call has the table
+ * alone, and waits until it does; waiting calls go before later finds. On CUDA the calls take turns on the host, and their
+ * work on the device overlaps as far as their streams and the table's order allow. A tsr_spec, a kernel or a group is for
+ * one thread at a time. Destroy a table when no other thread uses it.
  * Streams: `stream` is a CUstream or cudaStream_t, passed as void *; NULL is the default stream. On CUDA an operation
  * enqueues its work and returns. The table orders operations that must not overlap, on whatever streams they are, without
  * waiting on the host. Three kinds of calls wait: those whose comment says so, those with host arrays (tsr_call), and
@@ -107,7 +111,7 @@ typedef struct tsr_table_info {
   bool makes_lists;      /* each insert makes all bulk lists anew: insert in few large batches */
   tsr_code_counts code_counts;
 } tsr_table_info;
-/* Fills *info. Does not wait. Its strings live as long as the table. */
+/* Fills *info. Does not wait for a GPU. Its strings live as long as the table. */
 TSR_API_VOID void tsr_table_describe(const tsr_table *table, tsr_table_info *info);
 
 /* ---- Operations ------------------------------------------------------------------------------ */

@@ -291,10 +291,17 @@ TSR_API const char *tsr_join_way(const tsr_table *right);
  * tsr_key_column_free. One thread at a time uses a column. */
 typedef struct tsr_key_column tsr_key_column;
 #define TSR_KEY_COLUMN_MOST ((1ull << 32) - 2) /* rows */
-/* key_bits: 32 or 64. Writes how many distinct keys there are to *distinct. Takes 8 to 12 bytes per row and up to 90 per
- * distinct key. TSR_NO_MEMORY, TSR_UNSUPPORTED for too many rows. */
-TSR_API tsr_status tsr_key_column_create(uint32_t key_bits, uint64_t n, const void *keys, tsr_key_column **column,
-                                         uint64_t *distinct, tsr_error *error);
+enum {                                         /* what a column can tell; each has those before it, and takes longer */
+       TSR_KEY_COLUMN_KEYS = 0,    /* the distinct keys, their first rows, and whether other keys are among them */
+       TSR_KEY_COLUMN_COUNTS = 1,  /* counts, and the numbers of other keys */
+       TSR_KEY_COLUMN_NUMBERS = 2, /* the numbers of rows, and pairs */
+};
+/* key_bits: 32 or 64. detail: of those above. numbers: NULL, or where the numbers of rows are written at once; they must stay as the
+ * keys do. Writes how many distinct keys there are to *distinct. Takes 4 bytes per row for numbers that nobody else keeps, and up
+ * to 80 per distinct key, with several threads up to twice as many. TSR_NO_MEMORY, TSR_UNSUPPORTED for too many rows. */
+TSR_API tsr_status tsr_key_column_create(uint32_t key_bits, uint32_t detail, uint64_t n, const void *keys,
+                                         int64_t *numbers, tsr_key_column **column, uint64_t *distinct,
+                                         tsr_error *error);
 TSR_API_VOID void tsr_key_column_free(tsr_key_column *column); /* NULL is allowed */
 
 typedef struct tsr_key_column_arrays { /* in host memory; NULL = not wanted */
@@ -305,10 +312,11 @@ typedef struct tsr_key_column_arrays { /* in host memory; NULL = not wanted */
   uint64_t *counts;        /* ... how many rows have it, */
   void *keys;              /* ... and the key */
 } tsr_key_column_arrays;
+/* TSR_BAD_ARGUMENT for what the column cannot tell. */
 TSR_API tsr_status tsr_key_column_tell(tsr_key_column *column, const tsr_key_column_arrays *arrays, tsr_error *error);
 
 /* For each of n other keys of the same width: its number in the column, or -1; and whether it is there, 1 or 0. NULL = not
- * wanted. Presence alone is faster. */
+ * wanted. TSR_BAD_ARGUMENT for numbers that the column cannot tell. */
 TSR_API tsr_status tsr_key_column_find(tsr_key_column *column, uint64_t n, const void *keys, int64_t *numbers,
                                        uint8_t *present, tsr_error *error);
 
@@ -366,11 +374,11 @@ typedef struct tsr_code_cost {
  * cache, where tables find it. Needs no GPU. Several threads may do so at once. cost may be NULL. TSR_LINK_FAILED. */
 TSR_API tsr_status tsr_spec_prepare(const tsr_spec *spec, const tsr_options *options, uint32_t sm, uint32_t calls,
                                     tsr_code_cost *cost, tsr_error *error);
-/* Compiles the code of these calls, as far as the table has them, for the cpu backend: by the system's C compiler, for
- * processors with AVX2, into files of FOLDER/fused, which it makes. If the folder is one of TESSERA_PLUGINS, or "tessera"
- * next to the library, such tables need no compiler. */
-TSR_API tsr_status tsr_spec_fuse(const tsr_spec *spec, const tsr_options *options, uint32_t calls, const char *folder,
-                                 tsr_error *error);
+/* Compiles the code of these calls, as far as the table has them, for the cpu backend: by the system's C compiler, into files
+ * of FOLDER/fused, which it makes. level: 3 for processors with AVX2 (x86-64-v3), 2 for older ones (x86-64-v2), 0 for most.
+ * If the folder is one of TESSERA_PLUGINS, or "tessera" next to the library, such tables need no compiler. */
+TSR_API tsr_status tsr_spec_fuse(const tsr_spec *spec, const tsr_options *options, uint32_t calls, uint32_t level,
+                                 const char *folder, tsr_error *error);
 /* Starts the slow work of making a first table on a GPU on other threads, while the caller reads its input, for example:
  * opens the device of the spec, and links these calls like tsr_spec_prepare. tsr_table_create then has less to do, and
  * reports errors of this work. Returns NULL if there is nothing to do ahead, which tsr_ahead_end accepts. Spec and options

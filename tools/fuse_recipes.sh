@@ -5,7 +5,8 @@
 #
 #   fuse_recipes.sh [--quick | --release] OUT.tar FILE...      FILE: the program, recipes and plugins
 #
-# --quick: optimised less, which takes two thirds of the time. --release: also the usual policies and widths (ahead/tables.sh).
+# --quick: optimised less, which takes two thirds of the time. --release: also the usual policies and widths (ahead/tables.sh),
+# all operations, and processors without AVX2.
 
 set -euo pipefail
 
@@ -19,7 +20,11 @@ out=$1
 shift
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-export SCRATCH=$scratch TESSERA='' TESSERA_PLUGINS=''
+export SCRATCH=$scratch TESSERA='' TESSERA_PLUGINS='' ARCHITECTURES=cpu ALL=
+if [[ $release ]]; then
+  ALL=--all
+  [[ $(uname -m) != x86_64 ]] || ARCHITECTURES='cpu cpu-v2'
+fi
 mkdir "$scratch/fused"
 if [[ $quick ]]; then
   printf '#!/bin/bash\nexec cc "${@/#-O3/-O1}"\n' >"$scratch/cc"
@@ -37,12 +42,14 @@ for file in "$@"; do
 done
 # fuse TABLE: a line of list_tables.
 fuse() {
-  local words may_be_refused='' entries=() entry
+  local words may_be_refused='' entries=() entry arch
   read -ra words <<<"$1"
   [[ ${words[0]} != '?' ]] || { may_be_refused=1 && words=("${words[@]:1}"); }
   for entry in "${words[@]:1}"; do entries+=(--set "$entry"); done
-  "$TESSERA" link "${words[0]}" "${entries[@]}" --arch cpu -o "$SCRATCH" 2>"$SCRATCH/said.$$" && return
-  [[ $may_be_refused ]] || { cat "$SCRATCH/said.$$" && return 1; }
+  for arch in $ARCHITECTURES; do
+    "$TESSERA" link "${words[0]}" "${entries[@]}" --arch "$arch" $ALL -o "$SCRATCH" 2>"$SCRATCH/said.$$" && continue
+    [[ $may_be_refused ]] || { cat "$SCRATCH/said.$$" && return 1; }
+  done
 }
 export -f fuse
 if [[ $release ]]; then list_tables "${recipes[@]}"; else printf '%s\n' "${recipes[@]}"; fi |

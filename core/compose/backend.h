@@ -3,7 +3,7 @@
  * What a backend is: memory, streams and the bulk operations of a composition on one device. There are two, cpu/ and
  * cuda/; table/ is written once over this header. Streams and events are opaque. "Enqueues" means that the cuda
  * backend returns before the work is done and the cpu backend after. All calls for one tsr_device are made by one
- * thread at a time.
+ * thread at a time, except that several may be inside `step`, `allocate_in` and `free_in` where events are_immediate.
  */
 #ifndef TSR_BACKEND_H
 #define TSR_BACKEND_H
@@ -67,6 +67,8 @@ typedef struct tsr_events {
   tsr_status (*finish)(tsr_device *device, tsr_event *event, tsr_error *error); /* the host waits */
   /* pre: both tell the time. */
   tsr_status (*between)(tsr_device *device, tsr_event *from, tsr_event *to, double *milliseconds, tsr_error *error);
+  /* All work is done when a function returns: events order nothing, and finds of a table may overlap. */
+  bool are_immediate;
 } tsr_events;
 
 enum {

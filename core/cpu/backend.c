@@ -8,6 +8,7 @@
 #include "core/compose/backend.h"
 
 #include <malloc.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -29,6 +30,7 @@ struct tsr_program {
   bool is_sought[TSR_BULKS];     /* whether it was compiled before was looked up */
   bool is_refused;               /* fusing has failed: not again */
   tsr_error why;                 /* of that */
+  pthread_mutex_t guard;         /* of the above, because finds of several threads launch */
   char words[sizeof(tsr_error)];
 };
 
@@ -42,7 +44,7 @@ enum { MAPS_MAX = 16 };
 
 typedef struct cpu_device {
   tsr_device base;
-  uint64_t allocated; /* bytes; needs no lock, because a table, and so its device, is used by one thread at a time */
+  uint64_t allocated; /* bytes; atomic, because finds of several threads allocate */
   void *mapped[MAPS_MAX];
   uint64_t mapped_bytes[MAPS_MAX];
 } cpu_device;
@@ -70,13 +72,14 @@ enum { HUGE_PAGE = 1 << 21 };
  * sentence, what cannot fit in addition to the memory that the device has given out already. */
 static tsr_status cpu_allocate(tsr_device *device, uint64_t bytes, void **memory, tsr_error *error) {
   cpu_device *d = (cpu_device *)device;
-  const uint64_t all = device->info.memory_bytes, left = all > d->allocated ? all - d->allocated : 0;
+  const uint64_t used = __atomic_load_n(&d->allocated, __ATOMIC_RELAXED); /* it orders nothing */
+  const uint64_t all = device->info.memory_bytes, left = all > used ? all - used : 0;
   const size_t page = bytes < HUGE_PAGE ? 256 : HUGE_PAGE;
   if (bytes > left || posix_memalign(memory, page, bytes ? bytes : 1) != 0)
     return tsr_fail(error, TSR_NO_MEMORY,
                     "the cpu backend cannot allocate %llu bytes of this machine's %llu, beside %llu that are in use",
-                    (unsigned long long)bytes, (unsigned long long)all, (unsigned long long)d->allocated);
-  d->allocated += malloc_usable_size(*memory);
+                    (unsigned long long)bytes, (unsigned long long)all, (unsigned long long)used);
+  __atomic_fetch_add(&d->allocated, malloc_usable_size(*memory), __ATOMIC_RELAXED);
   if (bytes >= HUGE_PAGE) madvise(*memory, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE); /* may fail: it is advice */
   return TSR_OK;
 }
@@ -113,9 +116,10 @@ static void unmap(cpu_device *d, void *memory) {
 }
 
 static void cpu_free(tsr_device *device, void *memory) {
+  cpu_device *d = (cpu_device *)device;
   if (memory) {
-    unmap((cpu_device *)device, memory);
-    ((cpu_device *)device)->allocated -= malloc_usable_size(memory);
+    unmap(d, memory);
+    __atomic_fetch_sub(&d->allocated, malloc_usable_size(memory), __ATOMIC_RELAXED);
   }
   free(memory);
 }
@@ -196,6 +200,7 @@ static tsr_status cpu_program_create(tsr_device *device, const tsr_composition *
   created->composition = composition;
   created->bulk = tsr_cpu_bulk_for(composition->shape.key_bits, composition->shape.payload_bits);
   created->cpu = tsr_cpu_of(composition);
+  pthread_mutex_init(&created->guard, NULL);
   *program = created;
   return TSR_OK;
 }
@@ -205,6 +210,7 @@ static void cpu_program_destroy(tsr_program *program) {
     tsr_fuse_leave(program->fusing[op]);
     tsr_fused_free(&program->fused[op]);
   }
+  if (program) pthread_mutex_destroy(&program->guard);
   free(program);
 }
 
@@ -268,9 +274,9 @@ static void take_ready(tsr_program *program, uint32_t op) {
   tsr_fuse_find(program->composition, op, &program->fused[op]);
 }
 
-/* Compiles operations when the tables would take about as long for the n items to come, or have taken it: all at once,
+/* pre: the guard is held, as of all functions above. Compiles operations when the tables would take about as long for the n items to come, or have taken it: all at once,
  * each by a compiler of its own. So users of small tables do not load the machine with compilers. */
-static void cpu_expect(tsr_program *program, const uint32_t *ops, uint32_t count, uint64_t n) {
+static void expect(tsr_program *program, const uint32_t *ops, uint32_t count, uint64_t n) {
   const uint64_t least = tsr_fuse_items(), ready = least / TSR_FUSE_READY;
   for (uint32_t i = 0; i < count; i++) {
     const uint64_t items = (program->items[ops[i]] + n) / tsr_parallel_threads();
@@ -280,23 +286,32 @@ static void cpu_expect(tsr_program *program, const uint32_t *ops, uint32_t count
   for (uint32_t i = 0; least == 0 && i < count; i++) take_fused(program, ops[i], true);
 }
 
+static void cpu_expect(tsr_program *program, const uint32_t *ops, uint32_t count, uint64_t n) {
+  pthread_mutex_lock(&program->guard);
+  expect(program, ops, count, n);
+  pthread_mutex_unlock(&program->guard);
+}
+
 /* Where there is no compiler the function tables are ready. */
 static tsr_status cpu_prepare(tsr_device *device, tsr_program *program, const tsr_step *const *steps, uint32_t count,
                               tsr_error *error) {
   (void)device;
   (void)error;
+  pthread_mutex_lock(&program->guard);
   for (uint32_t i = 0; i < count; i++)
     if (steps[i]->set == &tsr_bulk_steps) fuse(program, (uint32_t)(steps[i] - tsr_bulk_steps.step));
   for (uint32_t i = 0; i < count; i++)
     if (steps[i]->set == &tsr_bulk_steps) take_fused(program, (uint32_t)(steps[i] - tsr_bulk_steps.step), true);
+  pthread_mutex_unlock(&program->guard);
   return TSR_OK;
 }
 
 typedef struct launch_job {
   const tsr_program *program;
   const tsr_bulk *bulk;
+  tsr_cpu_range *range;
   uint64_t first; /* of the items at hand */
-  uint32_t op, alone;
+  uint32_t alone;
 } launch_job;
 
 /* The loop ends, because the value only rises: an exchange fails when another thread has raised it. Relaxed: nothing is
@@ -311,9 +326,7 @@ static void launch_range(void *argument, uint64_t begin, uint64_t end) {
   tsr_tally own = {.hits = 0};
   uint64_t *all = (uint64_t *)job->bulk->tally;
   const uint64_t *words = (const uint64_t *)&own;
-  const tsr_program *program = job->program;
-  tsr_cpu_range *range = program->fused[job->op].range ? program->fused[job->op].range : program->bulk->range[job->op];
-  range(&program->cpu, job->bulk, job->alone, job->first + begin, job->first + end, &own);
+  job->range(&job->program->cpu, job->bulk, job->alone, job->first + begin, job->first + end, &own);
   /* Relaxed, because nothing is read because of these counts before the team has joined, which orders them. */
   for (uint32_t i = 0; i < TSR_TALLY_WORDS; i++)
     if (tsr_tally_is_most(i))
@@ -322,17 +335,27 @@ static void launch_range(void *argument, uint64_t begin, uint64_t end) {
       __atomic_fetch_add(&all[i], words[i], __ATOMIC_RELAXED);
 }
 
-/* While a compiler works on the operation the tables take some items at a time, so that its code is used as soon as it
- * is there. */
-static void cpu_launch(tsr_program *program, uint32_t op, const tsr_bulk *bulk) {
+/* Chooses the code for the next of `left` items, and returns how many it takes. While a compiler works on the operation the tables
+ * take some at a time, so that its code is used as soon as it is there. */
+static uint64_t choose(tsr_program *program, uint32_t op, uint64_t left, tsr_cpu_range **range) {
   enum { ITEMS = 1 << 16 }; /* of a thread: 20 to 50 ms */
-  launch_job job = {program, bulk, 0, op, tsr_parallel_threads() == 1};
-  cpu_expect(program, &op, 1, bulk->n);
+  const uint64_t some = ITEMS * tsr_parallel_threads();
+  pthread_mutex_lock(&program->guard);
+  take_fused(program, op, false);
+  *range = program->fused[op].range ? program->fused[op].range : program->bulk->range[op];
+  const uint64_t items = program->fusing[op] && some < left ? some : left;
+  pthread_mutex_unlock(&program->guard);
+  return items;
+}
+
+static void cpu_launch(tsr_program *program, uint32_t op, const tsr_bulk *bulk) {
+  launch_job job = {.program = program, .bulk = bulk, .alone = tsr_parallel_threads() == 1};
+  pthread_mutex_lock(&program->guard);
+  expect(program, &op, 1, bulk->n);
   program->items[op] += bulk->n;
+  pthread_mutex_unlock(&program->guard);
   while (job.first < bulk->n) {
-    const uint64_t left = bulk->n - job.first, some = ITEMS * tsr_parallel_threads();
-    take_fused(program, op, false);
-    const uint64_t items = program->fusing[op] && some < left ? some : left;
+    const uint64_t items = choose(program, op, bulk->n - job.first, &job.range);
     tsr_parallel_for(items, launch_range, &job);
     job.first += items;
   }
@@ -435,8 +458,8 @@ static tsr_status cpu_event_between(tsr_device *device, tsr_event *from, tsr_eve
 }
 
 static const tsr_user_kernels user_kernels = {tsr_cpu_user_create, tsr_cpu_user_destroy, tsr_cpu_user_launch};
-static const tsr_events events = {cpu_event_create, cpu_event_destroy, cpu_event_record,
-                                  cpu_event_wait,   cpu_event_finish,  cpu_event_between};
+static const tsr_events events = {
+    cpu_event_create, cpu_event_destroy, cpu_event_record, cpu_event_wait, cpu_event_finish, cpu_event_between, true};
 
 const tsr_backend tsr_cpu_backend = {
     .name = "cpu",

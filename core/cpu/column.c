@@ -24,30 +24,26 @@ static tsr_status check_rows(const char *call, uint64_t n, const void *keys, tsr
 
 /* ---- A column -------------------------------------------------------------------------------- */
 
-/* Memory for the numbers that the first write gives. */
-static bool make_numbers(tsr_key_column *c) {
-  if (!c->parts.keys) return true;
-  c->bases = calloc(c->set_count + 1, sizeof *c->bases);
-  c->numbers = tsr_key_column_memory(c->size * sizeof *c->numbers);
-  c->firsts = tsr_key_column_memory(c->size * sizeof *c->firsts);
-  for (uint32_t p = 0; c->bases && p < c->set_count; p++) c->bases[p + 1] = c->bases[p] + c->sets[p].size;
-  return c->bases && c->numbers && c->firsts;
-}
-
-tsr_status tsr_key_column_create(uint32_t key_bits, uint64_t n, const void *keys, tsr_key_column **column,
-                                 uint64_t *distinct, tsr_error *error) {
+tsr_status tsr_key_column_create(uint32_t key_bits, uint32_t detail, uint64_t n, const void *keys, int64_t *numbers,
+                                 tsr_key_column **column, uint64_t *distinct, tsr_error *error) {
   if (!column || !distinct)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_key_column_create: column or distinct is NULL");
   if (key_bits != 32 && key_bits != 64)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_key_column_create: key_bits = %u: it is 32 or 64", key_bits);
+  if (detail > TSR_KEY_COLUMN_NUMBERS)
+    return tsr_fail(error, TSR_BAD_ARGUMENT,
+                    "tsr_key_column_create: detail = %u: it is TSR_KEY_COLUMN_KEYS, _COUNTS or _NUMBERS", detail);
+  if (numbers && detail != TSR_KEY_COLUMN_NUMBERS)
+    return tsr_fail(error, TSR_BAD_ARGUMENT,
+                    "tsr_key_column_create: detail = %u: numbers are written with TSR_KEY_COLUMN_NUMBERS", detail);
   *column = NULL;
   *distinct = 0;
   tsr_status status = check_rows("tsr_key_column_create", n, keys, error);
   if (status) return status;
   tsr_key_column *c = calloc(1, sizeof *c);
   if (!c) return no_memory("tsr_key_column_create", n, error);
-  *c = (tsr_key_column){.keys = keys, .n = n, .key_bytes = key_bits / 8};
-  if (n && !(tsr_key_column_number(c) && make_numbers(c))) {
+  *c = (tsr_key_column){.keys = keys, .n = n, .key_bytes = key_bits / 8, .detail = detail, .written = numbers};
+  if (n && !tsr_key_column_number(c)) {
     tsr_key_column_free(c);
     return no_memory("tsr_key_column_create", n, error);
   }
@@ -58,12 +54,9 @@ tsr_status tsr_key_column_create(uint32_t key_bits, uint64_t n, const void *keys
 
 void tsr_key_column_free(tsr_key_column *c) {
   if (!c) return;
-  for (uint32_t i = 0; c->sets && i < c->set_count; i++) tsr_key_column_set_free(&c->sets[i]);
-  tsr_key_column_parts_free(&c->parts);
+  for (uint32_t i = 0; c->sets && i < 1u << c->parts_log2; i++) tsr_key_column_set_free(&c->sets[i]);
   free(c->sets);
   free(c->ids);
-  free(c->seen);
-  free(c->chunk_first);
   free(c->bases);
   free(c->numbers);
   free(c->firsts);
@@ -79,15 +72,18 @@ typedef struct telling {
 
 static void tell_counts(void *argument, uint64_t begin, uint64_t end) {
   const telling *t = argument;
-  const tsr_key_column *c = t->column;
   for (uint64_t i = begin; i < end; i++) {
-    const tsr_key_column_set *set = &c->sets[i];
-    for (uint64_t s = 0; s < 1ull << set->bits; s++) {
-      const tsr_key_column_slot *slot = &set->slots[s];
-      if (slot->number)
-        t->arrays->counts[c->parts.keys ? c->numbers[c->bases[i] + slot->number - 1] : slot->number - 1] = slot->count;
-    }
+    const tsr_key_column_set *set = &t->column->sets[i];
+    const tsr_key_column_slot *slots = set->slots;
+    for (uint64_t s = 0; s < 1ull << set->bits; s++)
+      if (slots[s].key) t->arrays->counts[slots[s].number] = slots[s].count;
   }
+}
+
+/* The first key has no slot. */
+static void tell_first_count(const tsr_key_column *c, uint64_t *counts) {
+  counts[0] = c->n;
+  for (uint64_t i = 1; i < c->size; i++) counts[0] -= counts[i];
 }
 
 static void tell_keys(void *argument, uint64_t begin, uint64_t end) {
@@ -107,10 +103,21 @@ tsr_status tsr_key_column_tell(tsr_key_column *c, const tsr_key_column_arrays *a
   tsr_key_column_arrays known;
   tsr_status status = tsr_take_over("tsr_key_column_tell", &known, arrays, sizeof known, error);
   if (status == TSR_OK && !c) status = tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_key_column_tell: the column is NULL");
+  const uint32_t asked = known.numbers || known.short_numbers ? TSR_KEY_COLUMN_NUMBERS
+                         : known.counts                       ? TSR_KEY_COLUMN_COUNTS
+                                                              : TSR_KEY_COLUMN_KEYS;
+  if (status == TSR_OK && asked > c->detail)
+    status = tsr_fail(error, TSR_BAD_ARGUMENT,
+                      "tsr_key_column_tell: the column was created without %s: create it with TSR_KEY_COLUMN_%s",
+                      known.counts && !c->detail ? "counts" : "numbers",
+                      asked == TSR_KEY_COLUMN_NUMBERS ? "NUMBERS" : "COUNTS");
   if (status || !c->n) return status;
   telling t = {c, &known};
   tsr_key_column_write(c, known.numbers, known.short_numbers);
-  if (known.counts) tsr_parallel_each(c->parts.keys ? c->set_count : 1, tell_counts, &t);
+  if (known.counts) {
+    tsr_parallel_each(1ull << c->parts_log2, tell_counts, &t);
+    tell_first_count(c, known.counts);
+  }
   if (known.firsts || known.keys) tsr_parallel_for(c->size, tell_keys, &t);
   return TSR_OK;
 }
@@ -119,93 +126,52 @@ tsr_status tsr_key_column_tell(tsr_key_column *c, const tsr_key_column_arrays *a
 
 typedef struct search {
   const tsr_key_column *column;
-  tsr_key_column_parts parts;
   const void *keys;
   int64_t *numbers;
   uint8_t *present;
 } search;
 
-/* The number in the column, plus 1; 0: there is none. Where only presence is asked for, numbers may be unknown. */
-static inline uint32_t sought(const search *s, uint64_t part, uint64_t key) {
-  const tsr_key_column *c = s->column;
-  const uint32_t found = tsr_key_column_sought(&c->sets[part], key);
-  if (!s->numbers || !c->parts.keys) return found; /* before the other question, which nobody could foresee */
-  return found ? c->numbers[c->bases[part] + found - 1] + 1 : 0;
-}
-
-static inline void answer(const search *s, uint64_t i, uint32_t found) {
-  if (s->numbers) s->numbers[i] = (int64_t)found - 1;
-  if (s->present) s->present[i] = found != 0;
-}
-
-static inline void search_each(const search *s, uint64_t begin, uint64_t end, bool is_wide) {
-  const tsr_key_column_set *set = &s->column->sets[0];
+/* Its arguments from is_wide on are constants where this is called. */
+__attribute__((always_inline)) static inline void search_each(const search *all, uint64_t begin, uint64_t end,
+                                                              bool is_wide, bool is_plain, bool has_parts) {
+  const search s = *all;
+  const tsr_key_column_set *const sets = s.column->sets, first = sets[0];
+  const uint32_t log2 = s.column->parts_log2;
+  const uint64_t asked = begin + tsr_key_column_asked(&first, end - begin);
   for (uint64_t i = begin; i < end; i++) {
-    if (i + TSR_KEY_COLUMN_AHEAD < end)
-      tsr_key_column_ask(set, tsr_key_column_key(s->keys, i + TSR_KEY_COLUMN_AHEAD, is_wide));
-    answer(s, i, sought(s, 0, tsr_key_column_key(s->keys, i, is_wide)));
+    if (i < asked) {
+      const uint64_t ahead = tsr_key_column_key(s.keys, i + TSR_KEY_COLUMN_AHEAD, is_wide) ^ first.base;
+      const uint64_t hash = tsr_key_column_hash(ahead);
+      const tsr_key_column_set *set = has_parts ? &sets[tsr_key_column_part(hash, log2)] : &first;
+      tsr_key_column_ask(set->slots, tsr_key_column_home(set, hash), is_wide, is_plain);
+    }
+    const uint64_t key = tsr_key_column_key(s.keys, i, is_wide) ^ first.base;
+    const tsr_key_column_set *set = has_parts ? &sets[tsr_key_column_part(tsr_key_column_hash(key), log2)] : &first;
+    const uint64_t at = tsr_key_column_seek(set, key, is_wide, is_plain);
+    const bool is_there = tsr_key_column_slot_key(set->slots, at, is_wide, is_plain) == key;
+    if (s.numbers && !is_plain)
+      s.numbers[i] = is_there ? (int64_t)((const tsr_key_column_slot *)set->slots)[at].number : -1;
+    if (s.present) s.present[i] = is_there;
   }
 }
 
 static void search_rows(void *argument, uint64_t begin, uint64_t end) {
   const search *s = argument;
-  if (s->column->key_bytes == sizeof(uint64_t))
-    search_each(s, begin, end, true);
+  const bool is_wide = s->column->key_bytes == sizeof(uint64_t);
+  if (s->column->sets[0].is_plain)
+    is_wide ? search_each(s, begin, end, true, true, false) : search_each(s, begin, end, false, true, false);
+  else if (s->column->parts_log2)
+    is_wide ? search_each(s, begin, end, true, false, true) : search_each(s, begin, end, false, false, true);
   else
-    search_each(s, begin, end, false);
-}
-
-static inline void search_run(const search *s, uint64_t part, uint64_t begin, uint64_t end, bool is_wide) {
-  for (uint64_t i = begin; i < end; i++) {
-    const uint32_t found = sought(s, part, tsr_key_column_key(s->parts.keys, i, is_wide));
-    if (is_wide)
-      ((uint64_t *)s->parts.keys)[i] = found;
-    else
-      ((uint32_t *)s->parts.keys)[i] = found;
-  }
-}
-
-static void search_parts(void *argument, uint64_t first, uint64_t last) {
-  const search *s = argument;
-  const uint64_t count = 1ull << s->parts.log2;
-  for (uint64_t part = first; part < last; part++)
-    for (uint64_t chunk = 0; chunk < s->parts.chunks; chunk++) {
-      const uint64_t row = chunk * TSR_KEY_COLUMN_CHUNK, left = s->parts.n - row;
-      const uint32_t *offsets = s->parts.offsets + chunk * count + part;
-      const uint64_t begin = row + offsets[0];
-      const uint64_t end = row + (part + 1 < count              ? offsets[1]
-                                  : left < TSR_KEY_COLUMN_CHUNK ? left
-                                                                : TSR_KEY_COLUMN_CHUNK);
-      if (s->column->key_bytes == sizeof(uint64_t))
-        search_run(s, part, begin, end, true);
-      else
-        search_run(s, part, begin, end, false);
-    }
-}
-
-static inline void answer_chunk(const search *s, uint64_t chunk, bool is_wide) {
-  const uint64_t row = chunk * TSR_KEY_COLUMN_CHUNK, left = s->parts.n - row, count = 1ull << s->parts.log2;
-  const uint64_t end = row + (left < TSR_KEY_COLUMN_CHUNK ? left : TSR_KEY_COLUMN_CHUNK);
-  uint32_t next[TSR_KEY_COLUMN_PARTS];
-  memcpy(next, s->parts.offsets + chunk * count, count * sizeof *next);
-  for (uint64_t i = row; i < end; i++) {
-    const uint64_t part =
-        tsr_key_column_part(tsr_key_column_hash(tsr_key_column_key(s->keys, i, is_wide)), s->parts.log2);
-    answer(s, i, (uint32_t)tsr_key_column_key(s->parts.keys, row + next[part]++, is_wide));
-  }
-}
-
-static void answer_chunks(void *argument, uint64_t begin, uint64_t end) {
-  const search *s = argument;
-  for (uint64_t chunk = begin; chunk < end; chunk++)
-    if (s->column->key_bytes == sizeof(uint64_t))
-      answer_chunk(s, chunk, true);
-    else
-      answer_chunk(s, chunk, false);
+    is_wide ? search_each(s, begin, end, true, false, false) : search_each(s, begin, end, false, false, false);
 }
 
 static void answer_none(void *argument, uint64_t begin, uint64_t end) {
-  for (uint64_t i = begin; i < end; i++) answer(argument, i, 0);
+  const search *s = argument;
+  for (uint64_t i = begin; i < end; i++) {
+    if (s->numbers) s->numbers[i] = -1;
+    if (s->present) s->present[i] = 0;
+  }
 }
 
 tsr_status tsr_key_column_find(tsr_key_column *c, uint64_t n, const void *keys, int64_t *numbers, uint8_t *present,
@@ -213,20 +179,10 @@ tsr_status tsr_key_column_find(tsr_key_column *c, uint64_t n, const void *keys, 
   search s = {.column = c, .keys = keys, .numbers = numbers, .present = present};
   tsr_status status = check_rows("tsr_key_column_find", n, keys, error);
   if (status == TSR_OK && !c) status = tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_key_column_find: the column is NULL");
-  if (status) return status;
-  if (!c->n) {
-    tsr_parallel_for(n, answer_none, &s);
-    return TSR_OK;
-  }
-  if (numbers && !c->is_numbered) tsr_key_column_write(c, NULL, NULL);
-  if (!n || !c->parts.keys) {
-    tsr_parallel_for(n, search_rows, &s);
-    return TSR_OK;
-  }
-  if (!tsr_key_column_split(&s.parts, keys, n, c->key_bytes, c->parts.log2))
-    return no_memory("tsr_key_column_find", n, error);
-  tsr_parallel_each(c->set_count, search_parts, &s);
-  tsr_parallel_each(s.parts.chunks, answer_chunks, &s);
-  tsr_key_column_parts_free(&s.parts);
-  return TSR_OK;
+  if (status == TSR_OK && numbers && c->detail == TSR_KEY_COLUMN_KEYS)
+    status = tsr_fail(error, TSR_BAD_ARGUMENT,
+                      "tsr_key_column_find: the column was created without numbers: create it with "
+                      "TSR_KEY_COLUMN_COUNTS or _NUMBERS");
+  if (status == TSR_OK) tsr_parallel_for(n, c->n ? search_rows : answer_none, &s);
+  return status;
 }

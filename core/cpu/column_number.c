@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Numbers the keys of a column: by parts, or by ranges of rows (column.h).
+ * Numbers the keys of a column: a set for each thread's range of rows, and these sets united (column.h).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -16,13 +16,14 @@ enum { SAMPLE = 1 << 14, REPEATED = 24 }; /* with fewer repeated keys a sample d
 static uint64_t likely_distinct(const tsr_key_column *c) {
   const bool is_wide = c->key_bytes == sizeof(uint64_t);
   const uint64_t size = c->n >> 7 < SAMPLE ? c->n >> 7 : SAMPLE;
-  uint32_t number, rows[SAMPLE]; /* which nobody reads */
-  tsr_key_column_set set = {.firsts = rows};
-  if (size < 2 * REPEATED || !tsr_key_column_set_make(&set, 2 * SAMPLE, 0)) return c->n;
-  for (uint64_t i = 0; i < size; i++)
-    if (!tsr_key_column_set_add(&set, tsr_key_column_key(c->keys, i * (c->n / size), is_wide), 0, 1, &number)) break;
-  free(set.slots);
-  if (size - set.size < REPEATED) return c->n;
+  uint64_t sample[SAMPLE];
+  tsr_key_column_set set = {.key_bytes = sizeof *sample, .is_plain = true};
+  if (size < 2 * REPEATED || !tsr_key_column_set_make(&set, size)) return c->n;
+  for (uint64_t i = 0; i < size; i++) sample[i] = tsr_key_column_key(c->keys, i * (c->n / size), is_wide);
+  set.base = sample[0];
+  const bool is_made = tsr_key_column_set_take(&set, &(tsr_key_column_run){.keys = sample, .n = size});
+  tsr_key_column_set_free(&set);
+  if (!is_made || size - set.size < REPEATED) return c->n;
   double low = set.size, high = (double)c->n;
   while (high > 1.05 * low) {
     const double middle = sqrt(low * high);
@@ -34,134 +35,201 @@ static uint64_t likely_distinct(const tsr_key_column *c) {
   return (uint64_t)high;
 }
 
-/* ---- By parts -------------------------------------------------------------------------------- */
+/* ---- Ranges of rows -------------------------------------------------------------------------- */
 
 typedef struct job {
   tsr_key_column *column;
+  tsr_key_column_set *ranges;
+  uint32_t *owners; /* for each key of each range, where it is in the first range that has it */
+  uint64_t *fresh;  /* for each range, how many keys the ranges before it have */
   bool failed;
 } job;
 
 static void fail(job *j) { __atomic_store_n(&j->failed, true, __ATOMIC_RELAXED); /* read after the team has joined */ }
 
-static void number_part(job *j, uint64_t part) {
-  tsr_key_column *c = j->column;
-  const tsr_key_column_parts *parts = &c->parts;
-  const uint64_t count = 1ull << parts->log2;
-  tsr_key_column_set *set = &c->sets[part];
-  bool is_made = tsr_key_column_set_make(set, c->likely >> parts->log2, parts->log2);
-  c->seen[part] = 0;
-  for (uint64_t chunk = 0; chunk < parts->chunks && is_made; chunk++) {
-    const uint64_t cell = chunk * count + part, first = chunk * TSR_KEY_COLUMN_CHUNK;
-    const uint64_t rows = parts->n - first < TSR_KEY_COLUMN_CHUNK ? parts->n - first : TSR_KEY_COLUMN_CHUNK;
-    const uint64_t begin = parts->offsets[cell], end = part + 1 < count ? parts->offsets[cell + 1] : rows;
-    char *const keys = (char *)parts->keys + (first + begin) * c->key_bytes;
-    if (chunk + 1 < parts->chunks) /* not a sequence that the processor would foresee */
-      __builtin_prefetch((char *)parts->keys +
-                         (first + TSR_KEY_COLUMN_CHUNK + parts->offsets[cell + count]) * c->key_bytes);
-    is_made = tsr_key_column_set_number(
-        set, &(tsr_key_column_run){
-                 .keys = keys, .ids = keys, .n = end - begin, .key_bytes = c->key_bytes, .id_bytes = c->key_bytes});
-    c->seen[cell + count] = set->size;
-  }
-  if (!is_made) fail(j);
-}
-
-static void number_parts(void *argument, uint64_t begin, uint64_t end) {
-  for (uint64_t part = begin; part < end; part++) number_part(argument, part);
-}
-
-static void count_of_chunks(void *argument, uint64_t begin, uint64_t end) {
-  tsr_key_column *c = ((job *)argument)->column;
-  const uint64_t count = 1ull << c->parts.log2;
-  for (uint64_t chunk = begin; chunk < end; chunk++) {
-    const uint32_t *seen = c->seen + chunk * count;
-    c->chunk_first[chunk + 1] = 0;
-    for (uint64_t p = 0; p < count; p++) c->chunk_first[chunk + 1] += seen[count + p] - seen[p];
-  }
-}
-
-static bool by_parts(tsr_key_column *c, uint32_t log2) {
-  job j = {c, false};
-  if (!tsr_key_column_split(&c->parts, c->keys, c->n, c->key_bytes, log2)) return false;
-  const uint64_t chunks = c->parts.chunks;
-  c->set_count = 1u << log2;
-  c->sets = calloc(c->set_count, sizeof *c->sets);
-  c->seen = tsr_key_column_memory(((chunks + 1) << log2) * sizeof *c->seen);
-  c->chunk_first = calloc(chunks + 1, sizeof *c->chunk_first);
-  if (!c->sets || !c->seen || !c->chunk_first) return false;
-  tsr_parallel_each(c->set_count, number_parts, &j);
-  if (j.failed) return false;
-  tsr_parallel_each(chunks, count_of_chunks, &j);
-  for (uint64_t chunk = 0; chunk < chunks; chunk++) c->chunk_first[chunk + 1] += c->chunk_first[chunk];
-  c->size = c->chunk_first[chunks];
-  return true;
-}
-
-/* ---- By ranges of rows ----------------------------------------------------------------------- */
-
 static void number_range(void *argument, uint64_t begin, uint64_t end) {
   job *j = argument;
   tsr_key_column *c = j->column;
   for (uint64_t r = begin; r < end; r++) {
-    tsr_key_column_set *set = &c->sets[r];
-    const uint64_t row = r * c->range, left = c->n - row;
-    if (!tsr_key_column_set_make(set, c->likely, 0) ||
-        !(set->firsts = malloc(tsr_key_column_set_room(set) * sizeof *set->firsts)) ||
-        !tsr_key_column_set_number(set, &(tsr_key_column_run){.keys = (const char *)c->keys + row * c->key_bytes,
-                                                              .ids = c->ids + row,
-                                                              .n = left < c->range ? left : c->range,
-                                                              .row = row,
-                                                              .key_bytes = c->key_bytes,
-                                                              .id_bytes = sizeof *c->ids}))
-      fail(j);
+    const uint64_t row = r * c->range, left = c->n - row, n = left < c->range ? left : c->range;
+    const tsr_key_column_run run = {.keys = (const char *)c->keys + row * c->key_bytes,
+                                    .n = n,
+                                    .row = row,
+                                    .ids = c->ids ? c->ids + row : NULL,
+                                    .wide_ids = c->written ? c->written + row : NULL};
+    tsr_key_column_set *set = &j->ranges[r];
+    *set = (tsr_key_column_set){.base = tsr_key_column_key(c->keys, 0, c->key_bytes == sizeof(uint64_t)),
+                                .key_bytes = c->key_bytes,
+                                .is_plain = c->detail == TSR_KEY_COLUMN_KEYS && c->range_count == 1};
+    if (!tsr_key_column_set_make(set, c->likely < n ? c->likely : n) || !tsr_key_column_set_take(set, &run)) fail(j);
   }
 }
 
-/* Unites the sets in the order of their rows, in the first. */
-static bool unite(tsr_key_column *c) {
-  const bool is_wide = c->key_bytes == sizeof(uint64_t);
-  for (uint32_t r = 0; r < c->set_count; r++) c->bases[r + 1] = c->bases[r] + c->sets[r].size;
-  c->numbers = tsr_key_column_memory(c->bases[c->set_count] * sizeof *c->numbers);
-  uint32_t *counts = tsr_key_column_memory(c->bases[c->set_count] * sizeof *counts);
-  bool is_made = c->numbers && counts;
-  for (uint32_t id = 0; is_made && id < c->sets[0].size; id++) c->numbers[id] = id;
-  for (uint32_t r = 1; is_made && r < c->set_count; r++) {
-    const tsr_key_column_set *set = &c->sets[r];
-    for (uint64_t i = 0; i < 1ull << set->bits; i++)
-      if (set->slots[i].number) counts[set->slots[i].number - 1] = set->slots[i].count;
-    for (uint32_t id = 0; is_made && id < set->size; id++)
-      is_made = tsr_key_column_set_add(&c->sets[0], tsr_key_column_key(c->keys, set->firsts[id], is_wide),
-                                       set->firsts[id], counts[id], &c->numbers[c->bases[r] + id]);
+/* ---- Ranges united --------------------------------------------------------------------------- */
+
+/* Takes the keys of a part from the set of a range. Where a slot is follows the order of hashes, but for keys that found their
+ * slots taken: some follow the end of the part, and some at its begin are of the part before. */
+static bool unite_range(job *j, uint64_t part, uint64_t range) {
+  const tsr_key_column *c = j->column;
+  tsr_key_column_set *set = &c->sets[part];
+  const tsr_key_column_set *from = &j->ranges[range];
+  const uint64_t mask = (1ull << from->bits) - 1, end = (part + 1) << (from->bits - c->parts_log2);
+  for (uint64_t i = part << (from->bits - c->parts_log2);; i++) {
+    const tsr_key_column_slot *slot = (const tsr_key_column_slot *)from->slots + (i & mask);
+    if (i >= end && !slot->key) return true;
+    if (!slot->key || tsr_key_column_part(tsr_key_column_hash(slot->key), c->parts_log2) != part) continue;
+    const uint32_t flat = (uint32_t)c->bases[range] + slot->number;
+    tsr_key_column_slot *own = (tsr_key_column_slot *)set->slots + tsr_key_column_seek(set, slot->key, true, false);
+    const bool is_new = !own->key;
+    if (is_new) *own = (tsr_key_column_slot){slot->key, flat, 0};
+    own->count += slot->count;
+    j->owners[flat] = own->number;
+    if (is_new && set->size++ && !tsr_key_column_set_grow(set)) return false;
   }
-  free(counts);
-  return is_made;
 }
 
-static bool by_ranges(tsr_key_column *c) {
-  enum { LEAST = 1 << 15 }; /* rows that are worth a thread */
-  job j = {c, false};
-  const uint64_t threads = tsr_parallel_threads(), most = (c->n + LEAST - 1) / LEAST;
-  const uint64_t ranges = threads < most ? threads : most;
-  c->range = (c->n + ranges - 1) / ranges;
-  c->set_count = (uint32_t)((c->n + c->range - 1) / c->range);
-  c->sets = calloc(c->set_count, sizeof *c->sets);
-  c->bases = calloc(c->set_count + 1, sizeof *c->bases);
-  c->ids = tsr_key_column_memory(c->n * sizeof *c->ids);
-  if (!c->sets || !c->bases || !c->ids) return false;
-  tsr_parallel_each(c->set_count, number_range, &j);
-  if (j.failed || (c->set_count > 1 && !unite(c))) return false;
+static void unite_parts(void *argument, uint64_t begin, uint64_t end) {
+  job *j = argument;
+  const tsr_key_column *c = j->column;
+  for (uint64_t part = begin; part < end; part++) {
+    tsr_key_column_set *set = &c->sets[part];
+    *set = (tsr_key_column_set){.base = j->ranges[0].base, .key_bytes = c->key_bytes, .skip = c->parts_log2};
+    bool is_made = tsr_key_column_set_make(set, c->likely >> c->parts_log2);
+    for (uint32_t r = 0; r < c->range_count && is_made; r++) is_made = unite_range(j, part, r);
+    if (!is_made) fail(j);
+  }
+}
+
+static void count_fresh(void *argument, uint64_t begin, uint64_t end) {
+  const job *j = argument;
+  for (uint64_t r = begin; r < end; r++) {
+    uint64_t fresh = 0;
+    for (uint64_t f = j->column->bases[r]; f < j->column->bases[r + 1]; f++) fresh += j->owners[f] == f;
+    j->fresh[r + 1] = fresh;
+  }
+}
+
+static void number_fresh(void *argument, uint64_t begin, uint64_t end) {
+  const job *j = argument;
+  const tsr_key_column *c = j->column;
+  for (uint64_t r = begin; r < end; r++) {
+    uint64_t next = j->fresh[r];
+    for (uint64_t f = c->bases[r]; f < c->bases[r + 1]; f++) {
+      if (j->owners[f] != f) continue;
+      c->firsts[next] = j->ranges[r].firsts[f - c->bases[r]];
+      c->numbers[f] = (uint32_t)next++;
+    }
+  }
+}
+
+static void number_others(void *argument, uint64_t begin, uint64_t end) {
+  const job *j = argument;
+  const tsr_key_column *c = j->column;
+  for (uint64_t r = begin; r < end; r++)
+    for (uint64_t f = c->bases[r]; f < c->bases[r + 1]; f++)
+      if (j->owners[f] != f) c->numbers[f] = c->numbers[j->owners[f]];
+}
+
+static void number_slots(void *argument, uint64_t begin, uint64_t end) {
+  const tsr_key_column *c = ((const job *)argument)->column;
+  for (uint64_t part = begin; part < end; part++) {
+    tsr_key_column_slot *slots = c->sets[part].slots;
+    for (uint64_t i = 0; i < 1ull << c->sets[part].bits; i++)
+      if (slots[i].key) slots[i].number = c->numbers[slots[i].number];
+  }
+}
+
+static bool unite(job *j) {
+  enum { MOST = 6 };
+  tsr_key_column *c = j->column;
+  while (1u << c->parts_log2 < c->range_count && c->parts_log2 < MOST) c->parts_log2++;
+  const uint64_t parts = 1ull << c->parts_log2;
+  c->sets = calloc(parts, sizeof *c->sets);
+  c->bases = calloc(c->range_count + 1, sizeof *c->bases);
+  j->fresh = calloc(c->range_count + 1, sizeof *j->fresh);
+  if (!c->sets || !c->bases || !j->fresh) return false;
+  for (uint32_t r = 0; r < c->range_count; r++) c->bases[r + 1] = c->bases[r] + j->ranges[r].size;
+  c->numbers = tsr_key_column_memory(c->bases[c->range_count] * sizeof *c->numbers);
+  j->owners = tsr_key_column_memory(c->bases[c->range_count] * sizeof *j->owners);
+  if (!c->numbers || !j->owners) return false;
+  for (uint32_t r = 0; r < c->range_count; r++) j->owners[c->bases[r]] = 0; /* the column's first key */
+  tsr_parallel_each(parts, unite_parts, j);
+  if (j->failed) return false;
+  tsr_parallel_each(c->range_count, count_fresh, j);
+  for (uint32_t r = 0; r < c->range_count; r++) j->fresh[r + 1] += j->fresh[r];
+  c->size = j->fresh[c->range_count];
+  c->firsts = tsr_key_column_memory(c->size * sizeof *c->firsts);
+  if (!c->firsts) return false;
+  tsr_parallel_each(c->range_count, number_fresh, j);
+  tsr_parallel_each(c->range_count, number_others, j);
+  tsr_parallel_each(parts, number_slots, j);
+  return true;
+}
+
+static bool number_all(job *j) {
+  tsr_key_column *c = j->column;
+  tsr_parallel_each(c->range_count, number_range, j);
+  if (j->failed) return false;
+  if (c->range_count > 1) return unite(j);
+  c->sets = malloc(sizeof *c->sets);
+  if (!c->sets) return false;
+  c->sets[0] = j->ranges[0];
+  j->ranges[0] = (tsr_key_column_set){.slots = NULL};
   c->size = c->sets[0].size;
   c->firsts = c->sets[0].firsts;
   c->sets[0].firsts = NULL;
-  c->is_numbered = true;
   return true;
 }
 
 bool tsr_key_column_number(tsr_key_column *c) {
-  const uint64_t most = tsr_parallel_threads() == 1 ? TSR_KEY_COLUMN_ALONE_KEYS : TSR_KEY_COLUMN_RANGE_KEYS;
-  uint32_t log2 = 4; /* parts enough for several threads */
+  enum { LEAST = 1 << 15 }; /* rows that are worth a thread */
+  const uint64_t threads = tsr_parallel_threads(), most = (c->n + LEAST - 1) / LEAST;
+  const uint64_t ranges = threads < most ? threads : most;
   c->likely = likely_distinct(c);
-  if (c->likely <= most) return by_ranges(c);
-  while (log2 < TSR_KEY_COLUMN_PARTS_LOG2 && c->likely >> log2 > TSR_KEY_COLUMN_PART_KEYS) log2++;
-  return by_parts(c, log2);
+  c->range = (c->n + ranges - 1) / ranges;
+  c->range_count = (uint32_t)((c->n + c->range - 1) / c->range);
+  job j = {.column = c, .ranges = calloc(c->range_count, sizeof *j.ranges)};
+  bool is_made = j.ranges != NULL;
+  if (is_made && c->detail == TSR_KEY_COLUMN_NUMBERS && !c->written) {
+    c->ids = tsr_key_column_memory(c->n * sizeof *c->ids);
+    is_made = c->ids != NULL;
+  }
+  is_made = is_made && number_all(&j);
+  for (uint32_t r = 0; j.ranges && r < c->range_count; r++) tsr_key_column_set_free(&j.ranges[r]);
+  free(j.ranges);
+  free(j.owners);
+  free(j.fresh);
+  if (is_made && c->written && c->numbers) { /* until now the numbers in the sets of ranges */
+    tsr_key_column_write(c, c->written, NULL);
+    free(c->numbers);
+    c->numbers = NULL;
+  }
+  return is_made;
+}
+
+/* ---- The numbers of rows --------------------------------------------------------------------- */
+
+typedef struct writing {
+  const tsr_key_column *column;
+  int64_t *numbers;
+  uint32_t *shorts;
+} writing;
+
+static void write_rows(void *argument, uint64_t begin, uint64_t end) {
+  const writing *w = argument;
+  const tsr_key_column *c = w->column;
+  for (uint64_t i = begin; i < end;) {
+    const uint64_t range = i / c->range, after = (range + 1) * c->range, stop = after < end ? after : end;
+    const uint32_t *numbers = c->numbers ? c->numbers + c->bases[range] : NULL;
+    for (; i < stop; i++) {
+      const uint64_t id = c->ids ? c->ids[i] : (uint64_t)c->written[i];
+      const uint32_t number = numbers ? numbers[id] : (uint32_t)id;
+      if (w->numbers) w->numbers[i] = number;
+      if (w->shorts) w->shorts[i] = number;
+    }
+  }
+}
+
+void tsr_key_column_write(const tsr_key_column *c, int64_t *numbers, uint32_t *short_numbers) {
+  if (numbers || short_numbers) tsr_parallel_for(c->n, write_rows, &(writing){c, numbers, short_numbers});
 }

@@ -78,6 +78,10 @@ tsr_status tsr_key_column_pair(tsr_key_column *c, const tsr_key_column_pairs *pa
   if (status == TSR_OK && (!c || !count || (known.n && !known.numbers)))
     status = tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_key_column_pair: column, numbers or count is NULL");
   if (status) return status;
+  if (c->detail != TSR_KEY_COLUMN_NUMBERS)
+    return tsr_fail(
+        error, TSR_BAD_ARGUMENT,
+        "tsr_key_column_pair: the column was created without numbers: create it with TSR_KEY_COLUMN_NUMBERS");
   const uint64_t ranges = (known.n + RANGE - 1) / RANGE;
   pairing p = {c, &known, calloc(ranges + 1, sizeof *p.places)};
   if (!p.places || !list_rows(c)) {

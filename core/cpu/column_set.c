@@ -1,19 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The set that numbers the keys of a part of a column (column.h), in order of first appearance.
+ * The set that numbers keys of a column in order of first appearance (column.h).
  */
+#define _DEFAULT_SOURCE /* madvise */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "core/cpu/column.h"
 
-bool tsr_key_column_set_make(tsr_key_column_set *set, uint64_t keys, uint32_t skip) {
-  enum { LEAST = 6 };
-  *set = (tsr_key_column_set){.bits = LEAST, .skip = skip, .firsts = set->firsts};
-  while (tsr_key_column_set_room(set) < keys) set->bits++;
-  const uint64_t bytes = sizeof *set->slots << set->bits;
-  set->slots = tsr_key_column_memory(bytes);
-  if (set->slots) memset(set->slots, 0, bytes);
+/* GCC shares one copy otherwise, and asks in it what is constant where it is called. */
+#define ALWAYS_INLINE __attribute__((always_inline)) static inline
+
+enum { PAGE = 1 << 12, LARGE = 1 << 21 };
+
+/* Advice for the whole pages of a block. It may fail. */
+static void *in_large_pages(void *memory, uint64_t bytes) {
+  const uintptr_t begin = ((uintptr_t)memory + PAGE - 1) & ~(uintptr_t)(PAGE - 1), end = (uintptr_t)memory + bytes;
+  if (memory && bytes >= LARGE) madvise((void *)begin, end - begin, MADV_HUGEPAGE);
+  return memory;
+}
+
+void *tsr_key_column_memory(uint64_t bytes) {
+  return bytes > SIZE_MAX / 2 ? NULL : in_large_pages(malloc(bytes ? (size_t)bytes : 1), bytes);
+}
+
+/* How many keys a set has room for before it grows. Small slots are rather fewer than full: searches end at the first one. */
+static uint64_t room(const tsr_key_column_set *set) { return 1ull << (set->bits - (set->is_plain ? 2 : 1)); }
+
+bool tsr_key_column_set_make(tsr_key_column_set *set, uint64_t keys) {
+  enum { LEAST = 8 };
+  set->bits = LEAST;
+  while (room(set) <= keys) set->bits++;
+  set->size = 1;
+  const size_t bytes = tsr_key_column_slot_bytes(set);
+  set->slots = in_large_pages(calloc((size_t)1 << set->bits, bytes), bytes << set->bits);
   return set->slots != NULL;
 }
 
@@ -22,75 +43,92 @@ void tsr_key_column_set_free(tsr_key_column_set *set) {
   free(set->firsts);
 }
 
-static bool grow(tsr_key_column_set *set) {
+/* The slot gets a key, XOR the base. */
+ALWAYS_INLINE void put(void *slots, uint64_t at, uint64_t key, uint32_t number, bool is_wide, bool is_plain) {
+  if (!is_plain)
+    ((tsr_key_column_slot *)slots)[at] = (tsr_key_column_slot){key, number, 0};
+  else if (is_wide)
+    ((uint64_t *)slots)[at] = key;
+  else
+    ((uint32_t *)slots)[at] = (uint32_t)key;
+}
+
+ALWAYS_INLINE void move(const tsr_key_column_set *from, const tsr_key_column_set *to, bool is_wide, bool is_plain) {
+  for (uint64_t i = 0; i < 1ull << from->bits; i++) {
+    const uint64_t key = tsr_key_column_slot_key(from->slots, i, is_wide, is_plain);
+    if (!key) continue;
+    const uint64_t at = tsr_key_column_seek(to, key, is_wide, is_plain);
+    put(to->slots, at, key, 0, is_wide, is_plain);
+    if (!is_plain) ((tsr_key_column_slot *)to->slots)[at] = ((const tsr_key_column_slot *)from->slots)[i];
+  }
+}
+
+bool tsr_key_column_set_grow(tsr_key_column_set *set) {
+  if (set->size < room(set)) return true;
   const tsr_key_column_set old = *set;
-  if (!tsr_key_column_set_make(set, 2 * (uint64_t)tsr_key_column_set_room(&old), old.skip)) {
-    *set = old;
+  if (set->firsts) {
+    uint32_t *firsts = realloc(set->firsts, 2 * room(&old) * sizeof *firsts);
+    if (!firsts) return false;
+    set->firsts = firsts;
+  }
+  if (!tsr_key_column_set_make(set, room(&old))) {
+    set->slots = old.slots;
+    set->bits = old.bits;
     return false;
   }
-  const uint64_t mask = (1ull << set->bits) - 1;
-  for (uint64_t i = 0; i < 1ull << old.bits; i++) {
-    if (!old.slots[i].number) continue;
-    uint64_t at = tsr_key_column_home(set, tsr_key_column_hash(old.slots[i].key));
-    while (set->slots[at].number) at = (at + 1) & mask;
-    set->slots[at] = old.slots[i];
-  }
   set->size = old.size;
+  if (!set->is_plain)
+    move(&old, set, true, false);
+  else if (set->key_bytes == sizeof(uint64_t))
+    move(&old, set, true, true);
+  else
+    move(&old, set, false, true);
   free(old.slots);
-  if (!set->firsts) return true;
-  uint32_t *firsts = realloc(set->firsts, tsr_key_column_set_room(set) * sizeof *firsts);
-  if (firsts) set->firsts = firsts;
-  return firsts != NULL;
+  return true;
 }
 
-/* Whether it grew, if it had to; is_wide and the width of ids are constants where this is called. */
-static inline bool number(tsr_key_column_set *set, const tsr_key_column_run *run, bool is_wide, bool has_wide_ids) {
-  tsr_key_column_set own = *set;
-  bool is_made = true;
-  uint32_t room = tsr_key_column_set_room(&own);
-  for (uint64_t i = 0; i < run->n && is_made; i++) {
-    if (i + TSR_KEY_COLUMN_AHEAD < run->n)
-      tsr_key_column_ask(&own, tsr_key_column_key(run->keys, i + TSR_KEY_COLUMN_AHEAD, is_wide));
-    const uint64_t key = tsr_key_column_key(run->keys, i, is_wide), mask = (1ull << own.bits) - 1;
-    uint64_t at = tsr_key_column_home(&own, tsr_key_column_hash(key));
-    while (own.slots[at].number && own.slots[at].key != key) at = (at + 1) & mask;
-    tsr_key_column_slot *slot = &own.slots[at];
-    uint32_t id = slot->number;
-    if (!id) {
-      if (own.firsts) own.firsts[own.size] = (uint32_t)(run->row + i);
-      id = ++own.size;
-      *slot = (tsr_key_column_slot){key, id, 0};
+/* What is read for each key is in variables of its own, which stay in registers. */
+ALWAYS_INLINE bool take(tsr_key_column_set *set, const tsr_key_column_run *run, bool is_wide, bool is_plain) {
+  const void *const keys = run->keys;
+  const uint64_t n = run->n, base = set->base;
+  uint32_t *const ids = run->ids;
+  int64_t *const wide_ids = run->wide_ids;
+  for (uint64_t i = 0; i < n;) {
+    void *const slots = set->slots;
+    uint32_t *const firsts = set->firsts, shift = 64 - set->bits, most = (uint32_t)room(set);
+    uint32_t size = set->size;
+    const uint64_t asked = tsr_key_column_asked(set, n);
+    for (; i < n && size < most; i++) {
+      if (i < asked) {
+        const uint64_t ahead = tsr_key_column_key(keys, i + TSR_KEY_COLUMN_AHEAD, is_wide) ^ base;
+        tsr_key_column_ask(slots, tsr_key_column_hash(ahead) >> shift, is_wide, is_plain);
+      }
+      const uint64_t key = tsr_key_column_key(keys, i, is_wide) ^ base;
+      uint64_t at = tsr_key_column_hash(key) >> shift, own;
+      while ((own = tsr_key_column_slot_key(slots, at, is_wide, is_plain)) != key && own)
+        at = (at + 1) & (UINT64_MAX >> shift);
+      if (own != key) {
+        put(slots, at, key, size, is_wide, is_plain);
+        firsts[size++] = (uint32_t)(run->row + i);
+      }
+      if (is_plain) continue;
+      tsr_key_column_slot *const slot = (tsr_key_column_slot *)slots + at;
+      if (wide_ids)
+        wide_ids[i] = slot->number;
+      else if (ids)
+        ids[i] = slot->number;
+      slot->count++;
     }
-    slot->count++;
-    if (has_wide_ids)
-      ((uint64_t *)run->ids)[i] = id - 1;
-    else
-      ((uint32_t *)run->ids)[i] = id - 1;
-    if (own.size >= room) {
-      is_made = grow(&own);
-      room = tsr_key_column_set_room(&own);
-    }
+    set->size = size;
+    if (!tsr_key_column_set_grow(set)) return false;
   }
-  *set = own;
-  return is_made;
+  return true;
 }
 
-bool tsr_key_column_set_number(tsr_key_column_set *set, const tsr_key_column_run *run) {
-  const bool is_wide = run->key_bytes == sizeof(uint64_t);
-  if (run->id_bytes == sizeof(uint64_t)) return number(set, run, true, true);
-  return is_wide ? number(set, run, true, false) : number(set, run, false, false);
-}
-
-bool tsr_key_column_set_add(tsr_key_column_set *set, uint64_t key, uint32_t row, uint32_t count,
-                            uint32_t *number_of_key) {
-  uint64_t at = tsr_key_column_home(set, tsr_key_column_hash(key));
-  while (set->slots[at].number && set->slots[at].key != key) at = (at + 1) & ((1ull << set->bits) - 1);
-  tsr_key_column_slot *slot = &set->slots[at];
-  if (!slot->number) {
-    set->firsts[set->size] = row;
-    *slot = (tsr_key_column_slot){key, ++set->size, 0};
-  }
-  slot->count += count;
-  *number_of_key = slot->number - 1;
-  return set->size < tsr_key_column_set_room(set) || grow(set);
+bool tsr_key_column_set_take(tsr_key_column_set *set, const tsr_key_column_run *run) {
+  const bool is_wide = set->key_bytes == sizeof(uint64_t);
+  if (!set->firsts && !(set->firsts = malloc(room(set) * sizeof *set->firsts))) return false;
+  set->firsts[0] = 0; /* the first key of the column */
+  if (set->is_plain) return is_wide ? take(set, run, true, true) : take(set, run, false, true);
+  return is_wide ? take(set, run, true, false) : take(set, run, false, false);
 }

@@ -31,7 +31,7 @@ enum {
 
 /* An operation takes below a second on an idle machine. A table waits for its own code; nobody waits for what is compiled
  * ahead, perhaps on a busy machine. */
-static const int seconds_max[] = {[TSR_CODE_OWN] = 20, [TSR_CODE_COMMON] = 600};
+static const int seconds_max[] = {[TSR_CODE_OWN] = 20, [TSR_CODE_V3] = 600, [TSR_CODE_V2] = 600};
 
 /* What is compiled for this machine alone stays here. -fno-strict-aliasing: a pair's word is swapped whole, and its
  * payload combined alone. */
@@ -39,9 +39,11 @@ static const char *const flags[] = {"-std=gnu11", "-O3",   "-fno-strict-aliasing
                                     "-s",         "-fPIC", "-fvisibility=hidden",  "-x", "c"};
 enum { FLAGS = sizeof flags / sizeof flags[0] };
 #if defined(__x86_64__)
-static const char *const target_flags[] = {[TSR_CODE_OWN] = "-march=native", [TSR_CODE_COMMON] = "-march=x86-64-v3"};
-#else
-static const char *const target_flags[] = {[TSR_CODE_OWN] = "-march=native", [TSR_CODE_COMMON] = "-mtune=generic"};
+static const char *const target_flags[TSR_CODE_TARGETS] = {
+    [TSR_CODE_OWN] = "-march=native", [TSR_CODE_V3] = "-march=x86-64-v3", [TSR_CODE_V2] = "-march=x86-64-v2"};
+#else /* one level is all of them */
+static const char *const target_flags[TSR_CODE_TARGETS] = {
+    [TSR_CODE_OWN] = "-march=native", [TSR_CODE_V3] = "-mtune=generic"};
 #endif
 
 /* ---- A folder of its own --------------------------------------------------------------------- */
@@ -374,13 +376,17 @@ const char *tsr_compiler_line(void) {
 
 /* ---- What it makes --------------------------------------------------------------------------- */
 
-bool tsr_compiler_runs_common(void) {
+bool tsr_compiler_knows(tsr_code_target target) { return target_flags[target] != NULL; }
+
+bool tsr_compiler_fits(tsr_code_target target) {
 #if defined(__x86_64__)
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
-         __builtin_cpu_supports("fma");
-#else
-  return true;
+  const bool has_v2 = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");
+  if (target == TSR_CODE_V3)
+    return has_v2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+           __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma");
+  if (target == TSR_CODE_V2) return has_v2;
 #endif
+  return tsr_compiler_knows(target);
 }
 
 tsr_status tsr_compiler_run(const char *const *texts, size_t count, tsr_code_target target, void **code, size_t *bytes,

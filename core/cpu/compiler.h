@@ -25,12 +25,14 @@ tsr_status tsr_compiler_version(const char **version, tsr_error *error) TSR_MUST
 /* The same for people, on one line: the compiler's name and version, and the flags. NULL where there is no compiler. */
 const char *tsr_compiler_line(void);
 
-/* What code is for: this processor alone, or all of a kind that most have, which tsr_compiler_runs_common tells. */
-typedef enum tsr_code_target { TSR_CODE_OWN, TSR_CODE_COMMON } tsr_code_target;
-bool tsr_compiler_runs_common(void);
+/* What code is for: this processor alone, or all that have some level, the best first. */
+typedef enum tsr_code_target { TSR_CODE_OWN, TSR_CODE_V3, TSR_CODE_V2, TSR_CODE_TARGETS } tsr_code_target;
+/* Whether there is such a level for this kind of processor; whether this processor has it. */
+bool tsr_compiler_knows(tsr_code_target target);
+bool tsr_compiler_fits(tsr_code_target target);
 
 /* texts: of `count` C files, at most COMPILER_FILES_MAX, one after the other in a single shared object. *code: the caller
- * frees it. A compiler that takes longer than 20 seconds is killed, or 600 for TSR_CODE_COMMON.
+ * frees it. A compiler that takes longer than 20 seconds is killed, or 600 for code of others.
  * Fails with the first line of what the compiler said. */
 tsr_status tsr_compiler_run(const char *const *texts, size_t count, tsr_code_target target, void **code, size_t *bytes,
                             tsr_error *error) TSR_MUST_CHECK;

@@ -62,20 +62,22 @@ static tsr_status compile(const char *text, const char *version, tsr_fused *fuse
 /* ---- Compiled ahead -------------------------------------------------------------------------- */
 
 enum { AHEAD_NAME_BYTES = 48 };
+static const char *const ahead_folders[TSR_CODE_TARGETS] = {[TSR_CODE_V3] = "fused", [TSR_CODE_V2] = "fused/v2"};
 
 /* What code of a text that was compiled ahead is called; its name is all that vouches for it, as a plugin's. */
-static void name_ahead(const char *text, char name[AHEAD_NAME_BYTES]) {
+static void name_ahead(const char *text, tsr_code_target target, char name[AHEAD_NAME_BYTES]) {
   tsr_cache_key key = tsr_cache_key_start(tsr_sdk_abi);
   tsr_cache_key_add(&key, text, strlen(text));
-  snprintf(name, AHEAD_NAME_BYTES, "fused/%016llx%016llx.so", (unsigned long long)key.half[0],
+  snprintf(name, AHEAD_NAME_BYTES, "%s/%016llx%016llx.so", ahead_folders[target], (unsigned long long)key.half[0],
            (unsigned long long)key.half[1]);
 }
 
 /* Each file is one library, so that the loader may have it under its name. */
-static bool use_ahead(const char *text, tsr_fused *fused) {
+static bool use_level(const char *text, tsr_code_target target, tsr_fused *fused) {
   char name[AHEAD_NAME_BYTES], path[PATH_MAX];
-  name_ahead(text, name);
-  if (!tsr_compiler_runs_common() || !tsr_registry_seek(name, path)) return false;
+  if (!tsr_compiler_fits(target)) return false;
+  name_ahead(text, target, name);
+  if (!tsr_registry_seek(name, path)) return false;
   fused->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   void *function = fused->library ? dlsym(fused->library, entry_name) : NULL;
   if (!function) {
@@ -86,31 +88,37 @@ static bool use_ahead(const char *text, tsr_fused *fused) {
   return fused->ahead = true;
 }
 
-/* Where one cannot be made, the file that is written next says why. */
-static void make_folders(const char *folder) {
-  char path[PATH_MAX];
-  mkdir(folder, 0777);
-  snprintf(path, sizeof path, "%s/fused", folder);
-  mkdir(path, 0777);
+static bool use_ahead(const char *text, tsr_fused *fused) {
+  return use_level(text, TSR_CODE_V3, fused) || use_level(text, TSR_CODE_V2, fused);
 }
 
-tsr_status tsr_fuse_ahead(const tsr_composition *composition, uint32_t operation, const char *folder,
-                          tsr_error *error) {
+/* Where one cannot be made, the file that is written next says why. */
+static void make_folders(const char *folder, tsr_code_target target) {
+  char path[PATH_MAX];
+  mkdir(folder, 0777);
+  for (tsr_code_target t = TSR_CODE_V3; t <= target; t++) {
+    snprintf(path, sizeof path, "%s/%s", folder, ahead_folders[t]);
+    mkdir(path, 0777);
+  }
+}
+
+tsr_status tsr_fuse_ahead(const tsr_composition *composition, uint32_t operation, tsr_code_target target,
+                          const char *folder, tsr_error *error) {
   char name[AHEAD_NAME_BYTES], path[PATH_MAX];
   void *code = NULL;
   size_t bytes = 0;
   tsr_file file;
   char *text = tsr_glue_unit(composition, operation);
   if (!text) return tsr_fail(error, TSR_NO_MEMORY, "no memory for the text of an operation");
-  name_ahead(text, name);
+  name_ahead(text, target, name);
   tsr_status status = TSR_OK;
   if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, name) >= sizeof path)
     status = tsr_fail(error, TSR_BAD_ARGUMENT, "%s: is too long a path", folder);
   const bool is_there = access(path, R_OK) == 0; /* of another recipe */
   if (status == TSR_OK && !is_there)
-    status = tsr_compiler_run((const char *const *)&text, 1, TSR_CODE_COMMON, &code, &bytes, error);
+    status = tsr_compiler_run((const char *const *)&text, 1, target, &code, &bytes, error);
   if (status == TSR_OK && !is_there) {
-    make_folders(folder);
+    make_folders(folder, target);
     int failure = tsr_file_begin_output(&file, path);
     if (!failure) failure = tsr_file_end(&file, tsr_file_write(&file, code, bytes));
     if (failure) status = tsr_fail(error, TSR_IO, "%s: cannot be written: %s", path, strerror(failure));

@@ -9,6 +9,7 @@
 
 #include "core/compose/composition.h"
 #include "core/cpu/bulk.h"
+#include "core/cpu/compiler.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -41,10 +42,10 @@ tsr_status tsr_fuse_take(tsr_fusing *fusing, tsr_fused *fused, tsr_error *error)
 void tsr_fuse_leave(tsr_fusing *fusing);
 void tsr_fused_free(tsr_fused *fused);
 
-/* Compiles it for all processors of a kind that most have, into a file of FOLDER/fused, which exists. Where plugins
- * of that folder are found, tsr_fuse finds it as well, and needs no compiler. */
-tsr_status tsr_fuse_ahead(const tsr_composition *composition, uint32_t operation, const char *folder, tsr_error *error)
-    TSR_MUST_CHECK;
+/* Compiles it for all processors of a level, into a file of FOLDER/fused. Where plugins of that folder are found, tsr_fuse
+ * finds it as well, and needs no compiler: that of the best level which the processor has. */
+tsr_status tsr_fuse_ahead(const tsr_composition *composition, uint32_t operation, tsr_code_target target,
+                          const char *folder, tsr_error *error) TSR_MUST_CHECK;
 
 /* Items of an operation that one thread works through by function tables before it is worth a compiler:
  * TESSERA_CC_ITEMS, or what takes them about as long. 0: calls wait for the compiler before their first item.

@@ -359,8 +359,13 @@ static tsr_code_counts cuda_count_code(tsr_device *device, tsr_program *program)
   return tsr_cuda_of(device)->counts;
 }
 
-static const tsr_events events = {cuda_event_create, cuda_event_destroy, cuda_event_record,
-                                  cuda_event_wait,   cuda_event_finish,  cuda_event_between};
+static const tsr_events events = {cuda_event_create,
+                                  cuda_event_destroy,
+                                  cuda_event_record,
+                                  cuda_event_wait,
+                                  cuda_event_finish,
+                                  cuda_event_between,
+                                  false};
 
 const tsr_backend tsr_cuda_backend = {
     .wires = &tsr_nccl_wires,

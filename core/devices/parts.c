@@ -12,6 +12,7 @@
 #include "core/devices/whole.h"
 #include "core/sized.h"
 #include "core/table/call.h"
+#include "core/table/hold.h"
 #include "core/tessera_devices.h"
 
 typedef struct keeper {
@@ -93,6 +94,7 @@ static tsr_status operate(tsr_table *t, const tsr_request *parts, uint32_t count
 static uint32_t parts_of(const tsr_table *t) { return t->shards ? t->shards->transport.here : 1; }
 
 tsr_status tsr_call_parts(tsr_table *t, uint32_t call, uint32_t count, const tsr_batch_part *parts, tsr_error *error) {
+  TSR_WRITES(t);
   tsr_request requests[TSR_DEVICES_MAX] = {{.op = 0}};
   bool any = false, all = true;
   if (!t || !parts) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_call_parts needs a table and parts");
@@ -122,6 +124,7 @@ tsr_status tsr_call_parts(tsr_table *t, uint32_t call, uint32_t count, const tsr
 }
 
 tsr_status tsr_memory_allocate_on(tsr_table *t, uint32_t part, uint64_t bytes, void **memory, tsr_error *error) {
+  TSR_WRITES(t);
   if (!t || !memory)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_memory_allocate_on needs a table and a place for the address");
   if (part >= parts_of(t))
@@ -141,6 +144,7 @@ uint64_t tsr_batch_least(const tsr_table *t) {
 /* ---- What the legs cost ---------------------------------------------------------------------- */
 
 tsr_status tsr_phases_start(tsr_table *t, tsr_error *error) {
+  TSR_WRITES(t);
   if (!t || !t->shards)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_phases_start needs a table of several devices: name [table] devices");
   t->shards->phases = (tsr_phases){.size = sizeof t->shards->phases, .is_direct = t->shards->transport.is_direct};
@@ -149,6 +153,7 @@ tsr_status tsr_phases_start(tsr_table *t, tsr_error *error) {
 }
 
 tsr_status tsr_phases_stop(tsr_table *t, tsr_phases *phases, tsr_error *error) {
+  TSR_WRITES(t);
   if (!t || !t->shards || !phases)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_phases_stop needs a table of several devices and a place for times");
   t->shards->measures = false;

@@ -4,6 +4,7 @@
  */
 #include "core/sized.h"
 #include "core/table/call.h"
+#include "core/table/hold.h"
 #include "core/table/operate.h"
 #include "core/table/rebuild.h"
 #include "core/table/single.h"
@@ -28,6 +29,7 @@ static tsr_status build(tsr_table *t, uint64_t n, const void *keys, const void *
 
 tsr_status tsr_build(tsr_table *t, uint64_t n, const void *keys, const void *values, const tsr_call *call,
                      uint32_t tries, tsr_error *error) {
+  TSR_WRITES(t);
   uint64_t size;
   tsr_call known;
   tsr_status status = tsr_check_insert(t, "tsr_build", n, keys, values, error);

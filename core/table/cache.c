@@ -8,6 +8,7 @@
 #include "core/sized.h"
 #include "core/table/call.h"
 #include "core/table/filter.h"
+#include "core/table/hold.h"
 #include "core/table/order.h"
 #include "core/tessera_tools.h"
 
@@ -141,6 +142,7 @@ static tsr_status export(tsr_table *t, const tsr_scored *known, uint64_t count, 
 }
 
 tsr_status tsr_erase_if(tsr_table *t, const tsr_scored *scores, uint64_t *erased, tsr_error *error) {
+  TSR_WRITES(t);
   tsr_scored known;
   uint64_t count = 0;
   tsr_status status = check(t, "tsr_erase_if", scores, &known, error);
@@ -155,6 +157,7 @@ tsr_status tsr_erase_if(tsr_table *t, const tsr_scored *scores, uint64_t *erased
 }
 
 tsr_status tsr_export_if(tsr_table *t, const tsr_scored *scores, uint64_t *count, tsr_error *error) {
+  TSR_WRITES(t);
   tsr_scored known;
   tsr_status status = check(t, "tsr_export_if", scores, &known, error);
   if (status) return status;

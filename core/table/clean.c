@@ -82,6 +82,8 @@ tsr_status tsr_clean(tsr_table *t, const tsr_request *r, tsr_error *error) {
     if (status == TSR_OK) status = left;
   }
   /* a replay of a graph tells nobody what it does, so each key of a later call stands for one that was erased */
-  tsr_clean_note(t, erases || t->store.in_graph ? r->n : 0, inserts ? r->n : 0);
+  const bool erased = erases || t->store.in_graph;
+  if (erased || inserts)
+    tsr_clean_note(t, erased ? r->n : 0, inserts ? r->n : 0); /* finds, which may overlap, note nothing */
   return status;
 }

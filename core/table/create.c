@@ -12,6 +12,7 @@
 #include "core/batch/parts.h"
 #include "core/sized.h"
 #include "core/table/call.h"
+#include "core/table/hold.h"
 #include "core/table/open.h"
 #include "core/table/order.h"
 #include "core/table/single.h"
@@ -44,6 +45,12 @@ static tsr_devices devices_of(const tsr_table *t, const tsr_settings *settings) 
   return devices;
 }
 
+/* Finds of a cache are uses of its pairs, and note that. */
+static bool reads_together(const tsr_table *t) {
+  return t->backend->events->are_immediate && !t->devices.count &&
+         t->store.composition->settings.kind != TSR_KIND_CACHE;
+}
+
 /* ---- Tables ---------------------------------------------------------------------------------- */
 
 tsr_status tsr_table_open(const tsr_spec *spec, const tsr_options *options, tsr_table **table, tsr_error *error) {
@@ -57,7 +64,8 @@ tsr_status tsr_table_open(const tsr_spec *spec, const tsr_options *options, tsr_
   t->methods = settings.sharing.devices.count ? &tsr_methods_shards : &tsr_methods_store;
   if (options->plugins && !(t->plugins = strdup(options->plugins)))
     return tsr_fail(error, TSR_NO_MEMORY, "no memory for a table");
-  status = tsr_spec_copy(spec, &t->spec, error);
+  status = tsr_hold_open(t, error);
+  if (status == TSR_OK) status = tsr_spec_copy(spec, &t->spec, error);
   if (status == TSR_OK) status = tsr_device_open(&settings, &t->device, t->reason, sizeof t->reason, error);
   if (status) return status;
   t->backend = t->device->backend;
@@ -65,7 +73,9 @@ tsr_status tsr_table_open(const tsr_spec *spec, const tsr_options *options, tsr_
   t->capacity = settings.capacity;
   tsr_options of_shard = *options;
   if (t->devices.count) of_shard.capacity = tsr_shard_capacity(&settings, t->devices.count);
-  return compose_for_device(t, &of_shard, settings.target.backend, error);
+  status = compose_for_device(t, &of_shard, settings.target.backend, error);
+  t->order.reads_together = status == TSR_OK && reads_together(t);
+  return status;
 }
 
 tsr_status tsr_table_furnish(tsr_table *t, tsr_error *error) { return t->methods->furnish(t, error); }
@@ -115,11 +125,13 @@ void tsr_table_destroy(tsr_table *t) {
     t->backend->close(t->device);
   }
   tsr_spec_free(t->spec);
+  tsr_hold_close(t);
   free(t->plugins);
   free(t);
 }
 
 tsr_status tsr_clear(tsr_table *t, void *stream, tsr_error *error) {
+  TSR_WRITES(t);
   if (!t) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_clear: the table is NULL");
   return t->methods->clear(t, stream, error);
 }

@@ -11,6 +11,7 @@
 
 #include "core/compose/filter.h"
 #include "core/sized.h"
+#include "core/table/hold.h"
 #include "core/table/order.h"
 #include "core/tessera_tools.h"
 
@@ -76,6 +77,7 @@ static tsr_status sum_up(const tsr_table *t, char *piece, sums *s, tsr_error *er
 }
 
 tsr_status tsr_filter_describe(tsr_table *t, tsr_filter_info *info, tsr_error *error) {
+  TSR_WRITES(t);
   if (!t || !info)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_filter_describe needs a table and a place for the numbers");
   tsr_status status = tsr_table_admits(t, TSR_HAS_CALL_OF_FILTERS, "tsr_filter_describe", error);
@@ -140,6 +142,7 @@ static tsr_status merge_pieces(const tsr_table *into, const tsr_table *from, uin
 }
 
 tsr_status tsr_filter_merge(tsr_table *into, tsr_table *from, tsr_error *error) {
+  TSR_WRITES_BOTH(into, from);
   if (!into || !from) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_filter_merge needs two tables");
   tsr_status status = tsr_table_admits(into, TSR_HAS_CALL_OF_FILTERS, "tsr_filter_merge", error);
   if (status == TSR_OK) status = tsr_table_admits(from, TSR_HAS_CALL_OF_FILTERS, "tsr_filter_merge", error);

@@ -6,6 +6,7 @@
 #include "core/table/call.h"
 #include "core/table/eviction.h"
 #include "core/table/filter.h"
+#include "core/table/hold.h"
 #include "core/table/numbering.h"
 #include "core/table/operate.h"
 #include "core/table/order.h"
@@ -14,6 +15,7 @@
 
 tsr_status tsr_number(tsr_table *t, uint64_t n, const void *keys, uint32_t *numbers, const tsr_call *call,
                       tsr_error *error) {
+  TSR_WRITES(t);
   tsr_call known;
   tsr_status status = tsr_table_admits(t, TSR_HAS_CALL_NUMBER, "tsr_number", error);
   if (status == TSR_OK) status = tsr_check_insert(t, "tsr_number", n, keys, NULL, error);
@@ -37,6 +39,7 @@ static tsr_status begin(tsr_table *t, const char *call, void *stream, tsr_error 
 }
 
 tsr_status tsr_numbers_given(tsr_table *t, uint64_t *given, tsr_error *error) {
+  TSR_WRITES(t);
   tsr_free_numbers numbers;
   tsr_status status = begin(t, "tsr_numbers_given", NULL, error);
   if (status == TSR_OK && !given)
@@ -71,6 +74,7 @@ static tsr_status place_keys(tsr_table *t, const tsr_numbering_run *places, void
 
 tsr_status tsr_keys_by_number(tsr_table *t, uint32_t from, uint64_t n, void *keys, const tsr_call *call,
                               tsr_error *error) {
+  TSR_WRITES(t);
   tsr_call known;
   tsr_status status = tsr_take_over("tsr_keys_by_number", &known, call, sizeof known, error);
   if (status == TSR_OK) status = begin(t, "tsr_keys_by_number", known.stream, error);
@@ -103,6 +107,7 @@ tsr_status tsr_keys_by_number(tsr_table *t, uint32_t from, uint64_t n, void *key
 /* ---- Keys that are given up ------------------------------------------------------------------ */
 
 tsr_status tsr_touch(tsr_table *t, uint64_t n, const uint32_t *numbers, void *stream, tsr_error *error) {
+  TSR_WRITES(t);
   tsr_status status = begin_as(t, TSR_HAS_CALL_EVICTED, "tsr_touch", stream, error);
   if (status == TSR_OK) status = tsr_numbering_check(t, error);
   if (status || n == 0) return status;
@@ -115,6 +120,7 @@ tsr_status tsr_touch(tsr_table *t, uint64_t n, const uint32_t *numbers, void *st
 }
 
 tsr_status tsr_evicted(tsr_table *t, uint64_t room, void *keys, uint32_t *numbers, uint64_t *count, tsr_error *error) {
+  TSR_WRITES(t);
   tsr_status status = begin_as(t, TSR_HAS_CALL_EVICTED, "tsr_evicted", NULL, error);
   if (status == TSR_OK && !count) status = tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_evicted needs a place for the count");
   if (status == TSR_OK) status = tsr_table_wait(t, error);

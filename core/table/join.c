@@ -6,6 +6,7 @@
  */
 #include "core/sized.h"
 #include "core/table/filter.h"
+#include "core/table/hold.h"
 #include "core/table/match.h"
 #include "core/table/single.h"
 #include "core/table/stage.h"
@@ -354,6 +355,7 @@ static tsr_status check_rows(const tsr_table *left, const tsr_table *right, cons
 
 tsr_status tsr_join(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows, uint64_t *count,
                     tsr_error *error) {
+  TSR_WRITES_BOTH(left, right);
   tsr_join_rows known;
   if (!left || !right || !count)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_join needs two tables and a place for the number of rows");

@@ -8,6 +8,7 @@
 #include "core/compose/key_parts.h"
 #include "core/cpu/parallel.h"
 #include "core/table/call.h"
+#include "core/table/hold.h"
 #include "core/table/stage.h"
 
 _Static_assert((int)TSR_PACKED_MAX == TSR_KEY_PARTS_MAX, "the same");
@@ -111,12 +112,14 @@ static tsr_status pack(const char *call, packing *p, const void *const *columns,
 
 tsr_status tsr_key_pack(tsr_table *t, uint64_t n, const void *const *columns, const size_t *strides, void *keys,
                         void *stream, tsr_error *error) {
+  TSR_WRITES(t);
   packing p = {.t = t, .step = &tsr_key_parts_steps.step[TSR_KEY_PART_pack], .run.n = n};
   return pack("tsr_key_pack", &p, columns, strides, keys, stream, error);
 }
 
 tsr_status tsr_key_unpack(tsr_table *t, uint64_t n, const void *keys, void *const *columns, const size_t *strides,
                           void *stream, tsr_error *error) {
+  TSR_WRITES(t);
   packing p = {.t = t, .step = &tsr_key_parts_steps.step[TSR_KEY_PART_unpack], .run.n = n};
   return pack("tsr_key_unpack", &p, (const void *const *)columns, strides, keys, stream, error);
 }

@@ -56,7 +56,8 @@ tsr_status tsr_launch(const tsr_table *t, tsr_store *store, uint32_t op, const t
   if (status) return status;
   if (!began) status = place(&work, &stages, op, bulk, &began);
   if (status == TSR_OK && began && inserts && by_pages) store->paged_keys += bulk->n;
-  if (status == TSR_OK && began && stages.order == TSR_ORDER_ZONES) store->zoned_keys += bulk->n;
+  if (status == TSR_OK && began && stages.order == TSR_ORDER_ZONES)
+    __atomic_fetch_add(&store->zoned_keys, bulk->n, __ATOMIC_RELAXED); /* as in tsr_call_end */
   if (inserts || op == TSR_BULK_find_or_insert || op == TSR_BULK_apply || op == TSR_BULK_apply_inserts)
     store->is_clear = false;
   if (inserts) store->held += bulk->n;

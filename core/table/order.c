@@ -5,6 +5,7 @@
  */
 #include "core/table/order.h"
 
+#include "core/table/hold.h"
 #include "core/table/single.h"
 
 /* The phase that an operation is of. Where all may overlap there is one; where inserts and erases take turns a find
@@ -33,6 +34,7 @@ static tsr_status open_gate(tsr_table *t, void *stream, tsr_error *error) {
  */
 tsr_status tsr_table_enter(tsr_table *t, tsr_phase next, void *stream, tsr_error *error) {
   tsr_status status = TSR_OK;
+  if (t->backend->events->are_immediate) return TSR_OK; /* calls that may not overlap hold the table (hold.h) */
   next = phase_of(t, next);
   if (next == t->order.phase && next != TSR_PHASE_ALONE) {
     for (uint32_t i = 0; i < t->order.use_count; i++)
@@ -51,6 +53,7 @@ tsr_status tsr_table_enter(tsr_table *t, tsr_phase next, void *stream, tsr_error
 
 tsr_status tsr_table_leave(tsr_table *t, void *stream, tsr_error *error) {
   uint32_t i = 0;
+  if (t->backend->events->are_immediate) return TSR_OK;
   while (i < t->order.use_count && t->order.uses[i].stream != stream) i++;
   if (i == TSR_USES_MAX) { /* this stream waits for the oldest one's work and then stands for both */
     i = t->order.oldest_use;
@@ -65,6 +68,7 @@ tsr_status tsr_table_leave(tsr_table *t, void *stream, tsr_error *error) {
 }
 
 tsr_status tsr_table_wait(tsr_table *t, tsr_error *error) {
+  TSR_WRITES(t);
   if (!t) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_wait: the table is NULL");
   return t->methods->wait(t, error);
 }

@@ -11,6 +11,7 @@
 #include "core/kernels/bulk.h"
 #include "core/kernels/scan.h"
 #include "core/sized.h"
+#include "core/table/hold.h"
 #include "core/table/launch.h"
 #include "core/table/single.h"
 #include "core/table/steps.h"
@@ -33,6 +34,7 @@ static tsr_status prepare_sets(tsr_table *t, const tsr_call_row *c, tsr_error *e
 }
 
 tsr_status tsr_table_prepare(tsr_table *t, uint32_t wanted, tsr_error *error) {
+  TSR_WRITES(t);
   if (!t) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_prepare: the table is NULL");
   if (wanted >> TSR_CALL_ROWS)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_prepare: calls = %u: a sum of TSR_PREPARE_ is at most %u",
@@ -105,32 +107,43 @@ tsr_status tsr_spec_prepare(const tsr_spec *spec, const tsr_options *options, ui
 
 /* ---- For CPUs without a compiler ------------------------------------------------------------- */
 
-static tsr_status fuse_call(const tsr_composition *t, const tsr_call_row *c, const char *folder, tsr_error *error) {
+static tsr_status fuse_call(const tsr_composition *t, const tsr_call_row *c, tsr_code_target target, const char *folder,
+                            tsr_error *error) {
   tsr_status status = TSR_OK;
   for (uint32_t j = 0; status == TSR_OK && j < c->count; j++)
-    status = tsr_fuse_ahead(t, c->operations[j], folder, error);
+    status = tsr_fuse_ahead(t, c->operations[j], target, folder, error);
   if (status == TSR_OK && c->bit == TSR_PREPARE_INSERT && t->facts.combines_later)
-    status = tsr_fuse_ahead(t, TSR_BULK_combine, folder, error);
+    status = tsr_fuse_ahead(t, TSR_BULK_combine, target, folder, error);
   uint32_t count = 0;
   const uint32_t *further = tsr_values_of(t)->further ? tsr_values_of(t)->further(c->operations[0], &count) : NULL;
-  for (uint32_t j = 0; status == TSR_OK && j < count; j++) status = tsr_fuse_ahead(t, further[j], folder, error);
+  for (uint32_t j = 0; status == TSR_OK && j < count; j++)
+    status = tsr_fuse_ahead(t, further[j], target, folder, error);
   return status;
 }
 
-tsr_status tsr_spec_fuse(const tsr_spec *spec, const tsr_options *options, uint32_t wanted, const char *folder,
-                         tsr_error *error) {
+static tsr_status target_of(uint32_t level, tsr_code_target *target, tsr_error *error) {
+  *target = level == 2 ? TSR_CODE_V2 : TSR_CODE_V3;
+  if ((level == 0 || level == 2 || level == 3) && tsr_compiler_knows(*target)) return TSR_OK;
+  return tsr_fail(error, TSR_BAD_ARGUMENT,
+                  "tsr_spec_fuse: level = %u: is 2 or 3, for x86-64-v2 and x86-64-v3, or 0 on any processor", level);
+}
+
+tsr_status tsr_spec_fuse(const tsr_spec *spec, const tsr_options *options, uint32_t wanted, uint32_t level,
+                         const char *folder, tsr_error *error) {
   if (!spec || !folder || wanted >> TSR_CALL_ROWS)
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "tsr_spec_fuse needs a spec, a folder and a sum of TSR_PREPARE_, which is at most %u",
                     (1u << TSR_CALL_ROWS) - 1u);
   tsr_composition *t;
   tsr_options known;
+  tsr_code_target target;
   tsr_status status = tsr_take_over("tsr_spec_fuse", &known, options, sizeof known, error);
+  if (status == TSR_OK) status = target_of(level, &target, error);
   if (status == TSR_OK) status = tsr_compose(spec, &known, 0, 1, &t, error);
   if (status) return status;
   for (uint32_t i = 0; status == TSR_OK && i < TSR_CALL_ROWS; i++)
     if (wanted & tsr_call_rows[i].bit && tsr_call_row_check(t, &tsr_call_rows[i], "", NULL) == TSR_OK)
-      status = fuse_call(t, &tsr_call_rows[i], folder, error);
+      status = fuse_call(t, &tsr_call_rows[i], target, folder, error);
   tsr_composition_free(t);
   return status;
 }

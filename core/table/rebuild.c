@@ -4,6 +4,7 @@
  * Read next: growth.c, which rebuilds while it inserts.
  */
 #include "core/table/rebuild.h"
+#include "core/table/hold.h"
 
 #include "core/sized.h"
 #include "core/table/filter.h"
@@ -158,6 +159,7 @@ tsr_status tsr_rehash_check(const tsr_table *t, const tsr_spec *spec, const tsr_
 }
 
 tsr_status tsr_rehash(tsr_table *t, const tsr_rehash_options *options, tsr_error *error) {
+  TSR_WRITES(t);
   tsr_rehash_options known;
   if (!t) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_rehash: the table is NULL");
   tsr_status status = tsr_table_admits(t, TSR_HAS_CALL_KEYS, "tsr_rehash", error);

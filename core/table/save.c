@@ -15,6 +15,7 @@
 #include "core/sized.h"
 #include "core/table/create.h"
 #include "core/table/filter.h"
+#include "core/table/hold.h"
 #include "core/table/launch.h"
 #include "core/table/numbering.h"
 #include "core/table/order.h"
@@ -300,6 +301,7 @@ tsr_status tsr_table_save(tsr_table *t, const char *path, tsr_error *error) {
 }
 
 tsr_status tsr_table_save_watched(tsr_table *t, const char *path, tsr_watch *watch, void *context, tsr_error *error) {
+  TSR_WRITES(t);
   if (!t || !path) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_save needs a table and a path");
   t->listener.watch = watch;
   t->listener.context = context;

@@ -4,6 +4,7 @@
  * a table of one store answers in operate.c and tell.c, one of several devices in ../devices.
  */
 #include "core/table/table.h"
+#include "core/table/hold.h"
 
 #include "core/sized.h"
 #include "core/table/filter.h"
@@ -23,6 +24,7 @@ _Static_assert((int)TSR_OP_INSERT == (int)TSR_APPLY_INSERT && (int)TSR_OP_REPLAC
 /* ---- What it is ------------------------------------------------------------------------------ */
 
 void tsr_table_describe(const tsr_table *t, tsr_table_info *info) {
+  TSR_WRITES(t);
   tsr_table_info ours = {.backend = "", .device = "", .backend_reason = "", .code = ""};
   if (!info) return;
   if (t) t->methods->describe(t, &ours);
@@ -90,6 +92,7 @@ tsr_status tsr_check_insert(const tsr_table *t, const char *call, uint64_t n, co
 
 tsr_status tsr_insert(tsr_table *t, uint64_t n, const void *keys, const void *values, const tsr_call *call,
                       tsr_error *error) {
+  TSR_WRITES(t);
   tsr_status status = tsr_check_insert(t, "tsr_insert", n, keys, values, error);
   if (status) return status;
   tsr_call known;
@@ -102,6 +105,7 @@ tsr_status tsr_insert(tsr_table *t, uint64_t n, const void *keys, const void *va
 
 tsr_status tsr_find_or_insert(tsr_table *t, uint64_t n, const void *keys, const void *offered, void *values,
                               const tsr_call *call, tsr_error *error) {
+  TSR_WRITES(t);
   tsr_status status = tsr_table_admits(t, TSR_HAS_CALL_KEYS, "tsr_find_or_insert", error);
   if (status == TSR_OK) status = tsr_check_insert(t, "tsr_find_or_insert", n, keys, offered, error);
   if (status) return status;
@@ -116,6 +120,7 @@ tsr_status tsr_find_or_insert(tsr_table *t, uint64_t n, const void *keys, const 
 }
 
 tsr_status tsr_find(tsr_table *t, uint64_t n, const void *keys, void *values, const tsr_call *call, tsr_error *error) {
+  TSR_READS(t);
   tsr_call known;
   tsr_status status = take_asking(t, "tsr_find", n, keys, &call, &known, error);
   if (status == TSR_OK) status = tsr_table_admits(t, TSR_HAS_CALL_FIND, "tsr_find", error);
@@ -138,6 +143,7 @@ tsr_status tsr_find(tsr_table *t, uint64_t n, const void *keys, void *values, co
 
 tsr_status tsr_contains(tsr_table *t, uint64_t n, const void *keys, uint8_t *present, const tsr_call *call,
                         tsr_error *error) {
+  TSR_READS(t);
   tsr_call known;
   tsr_status status = take_call(t, "tsr_contains", n, keys, &call, &known, error);
   if (status == TSR_OK) status = check_call(t, "tsr_contains", &known, error);
@@ -156,6 +162,7 @@ tsr_status tsr_contains(tsr_table *t, uint64_t n, const void *keys, uint8_t *pre
 
 tsr_status tsr_count_all(tsr_table *t, uint64_t n, const void *keys, uint64_t *counts, const tsr_call *call,
                          tsr_error *error) {
+  TSR_READS(t);
   tsr_call known;
   tsr_status status = take_call(t, "tsr_count_all", n, keys, &call, &known, error);
   if (status) return status;
@@ -174,6 +181,7 @@ tsr_status tsr_count_all(tsr_table *t, uint64_t n, const void *keys, uint64_t *c
 
 tsr_status tsr_find_all(tsr_table *t, uint64_t n, const void *keys, uint64_t *offsets, uint64_t room, void *values,
                         const tsr_call *call, tsr_error *error) {
+  TSR_READS(t);
   tsr_call known;
   tsr_status status = take_call(t, "tsr_find_all", n, keys, &call, &known, error);
   if (status == TSR_OK) status = tsr_table_admits(t, TSR_HAS_CALL_FIND_ALL, "tsr_find_all", error);
@@ -199,6 +207,7 @@ tsr_status tsr_find_all(tsr_table *t, uint64_t n, const void *keys, uint64_t *of
 }
 
 tsr_status tsr_erase(tsr_table *t, uint64_t n, const void *keys, const tsr_call *call, tsr_error *error) {
+  TSR_WRITES(t);
   tsr_call known;
   tsr_status status = tsr_table_admits(t, TSR_HAS_CALL_KEYS, "tsr_erase", error);
   if (status == TSR_OK) status = take_asking(t, "tsr_erase", n, keys, &call, &known, error);
@@ -216,6 +225,7 @@ tsr_status tsr_erase(tsr_table *t, uint64_t n, const void *keys, const tsr_call 
 
 tsr_status tsr_erase_pairs(tsr_table *t, uint64_t n, const void *keys, const void *values, const tsr_call *call,
                            tsr_error *error) {
+  TSR_WRITES(t);
   tsr_call known;
   tsr_status status = tsr_table_admits(t, TSR_HAS_CALL_KEYS, "tsr_erase_pairs", error);
   if (status == TSR_OK) status = take_asking(t, "tsr_erase_pairs", n, keys, &call, &known, error);
@@ -236,6 +246,7 @@ tsr_status tsr_erase_pairs(tsr_table *t, uint64_t n, const void *keys, const voi
 
 tsr_status tsr_apply(tsr_table *t, uint64_t n, const uint8_t *operations, const void *keys, const void *values,
                      void *values_out, const tsr_call *call, tsr_error *error) {
+  TSR_WRITES(t);
   tsr_call known;
   tsr_status status = take_call(t, "tsr_apply", n, keys, &call, &known, error);
   if (status == TSR_OK) status = tsr_table_admits(t, TSR_HAS_CALL_APPLY, "tsr_apply", error);
@@ -266,6 +277,7 @@ tsr_status tsr_apply(tsr_table *t, uint64_t n, const uint8_t *operations, const 
 }
 
 tsr_status tsr_size(tsr_table *t, uint64_t *size, tsr_error *error) {
+  TSR_WRITES(t);
   if (!t || !size) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_size needs a table and a place for its size");
   tsr_status status = tsr_table_admits(t, TSR_HAS_CALL_KEYS, "tsr_size", error);
   if (status) return status;
@@ -273,6 +285,7 @@ tsr_status tsr_size(tsr_table *t, uint64_t *size, tsr_error *error) {
 }
 
 tsr_status tsr_table_usage(tsr_table *t, tsr_usage *usage, tsr_error *error) {
+  TSR_WRITES(t);
   if (!t || !usage)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_usage needs a table and a place for the numbers");
   tsr_usage ours;
@@ -283,6 +296,7 @@ tsr_status tsr_table_usage(tsr_table *t, tsr_usage *usage, tsr_error *error) {
 }
 
 tsr_status tsr_flush(tsr_table *t, uint64_t *units, tsr_error *error) {
+  TSR_WRITES(t);
   if (!t) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_flush: the table is NULL");
   tsr_status status = tsr_table_admits(t, TSR_HAS_CALL_KEYS, "tsr_flush", error);
   if (status == TSR_OK) status = tsr_table_admits(t, TSR_HAS_CALL_FLUSH, "tsr_flush", error);
@@ -291,6 +305,7 @@ tsr_status tsr_flush(tsr_table *t, uint64_t *units, tsr_error *error) {
 }
 
 tsr_status tsr_export(tsr_table *t, uint64_t room, void *keys, void *values, uint64_t *size, tsr_error *error) {
+  TSR_WRITES(t);
   if (!t || !size || (room && !keys))
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_export needs a table, keys and a place for the size");
   tsr_status status = tsr_table_admits(t, TSR_HAS_CALL_KEYS, "tsr_export", error);
@@ -306,6 +321,7 @@ tsr_status tsr_export(tsr_table *t, uint64_t room, void *keys, void *values, uin
 /* ---- Report ---------------------------------------------------------------------------------- */
 
 tsr_status tsr_table_report(tsr_table *t, tsr_report *report, tsr_error *error) {
+  TSR_WRITES(t);
   tsr_report ours;
   if (!t || !report)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_report needs a table and a place for the report");
@@ -315,6 +331,7 @@ tsr_status tsr_table_report(tsr_table *t, tsr_report *report, tsr_error *error) 
 }
 
 tsr_status tsr_table_report_reset(tsr_table *t, tsr_error *error) {
+  TSR_WRITES(t);
   if (!t) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_table_report_reset: the table is NULL");
   return t->methods->report_reset(t, error);
 }
@@ -322,16 +339,19 @@ tsr_status tsr_table_report_reset(tsr_table *t, tsr_error *error) {
 /* ---- Memory and time ------------------------------------------------------------------------- */
 
 tsr_status tsr_memory_allocate(tsr_table *t, uint64_t bytes, void **memory, tsr_error *error) {
+  TSR_WRITES(t);
   if (!t || !memory)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_memory_allocate needs a table and a place for the address");
   return t->backend->allocate(t->device, bytes, memory, error);
 }
 
 void tsr_memory_free(tsr_table *t, void *memory) {
+  TSR_WRITES(t);
   if (t && memory) t->backend->free(t->device, memory);
 }
 
 tsr_status tsr_memory_copy(tsr_table *t, void *to, const void *from, uint64_t bytes, tsr_error *error) {
+  TSR_WRITES(t);
   if (!t || (bytes && (!to || !from)))
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_memory_copy needs a table and two arrays");
   tsr_status status = t->backend->copy(t->device, to, from, bytes, NULL, error);
@@ -339,11 +359,13 @@ tsr_status tsr_memory_copy(tsr_table *t, void *to, const void *from, uint64_t by
 }
 
 tsr_status tsr_timer_start(tsr_table *t, void *stream, tsr_error *error) {
+  TSR_WRITES(t);
   if (!t) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_timer_start: the table is NULL");
   return t->backend->events->record(t->device, t->timer.from, stream, error);
 }
 
 tsr_status tsr_timer_stop(tsr_table *t, void *stream, double *milliseconds, tsr_error *error) {
+  TSR_WRITES(t);
   if (!t || !milliseconds)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_timer_stop needs a table and a place for the time");
   tsr_status status = t->backend->events->record(t->device, t->timer.to, stream, error);

@@ -3,7 +3,7 @@
  * What a table is made of: data only. Each file that works on it has a header of its own and includes only the
  * headers before it. Read next: store.h.
  *
- *   store <- launch <- order <- call <- filter <- values <- wide, numbering <- create <- rebuild <- clean, enlarge <- piece
+ *   hold; store <- launch <- order <- call <- filter <- values <- wide, numbering <- create <- rebuild <- clean, enlarge <- piece
  *     <- growth <- operate <- table <- build, save
  *   values <- free_numbers <- eviction <- numbering
  *   values <- cache <- operate
@@ -34,8 +34,10 @@ typedef struct tsr_stream_use {
   tsr_event *event; /* after its last operation in this phase */
 } tsr_stream_use;
 
-/* Which phase the table is in and which streams work in it. */
+/* Who is inside a call, which phase the table is in, and which streams work in it. */
 typedef struct tsr_order {
+  struct tsr_lock *lock; /* hold.h */
+  bool reads_together;   /* calls that only read the table may overlap */
   tsr_phase phase;
   tsr_event *gate; /* the start of this phase: after all of the former one */
   tsr_stream_use uses[TSR_USES_MAX];

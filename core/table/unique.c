@@ -10,6 +10,7 @@
 #include "core/sized.h"
 #include "core/table/call.h"
 #include "core/table/filter.h"
+#include "core/table/hold.h"
 #include "core/table/numbering.h"
 #include "core/table/operate.h"
 #include "core/table/order.h"
@@ -141,8 +142,11 @@ static tsr_status work_on_column(distinct *d, uint64_t *count, tsr_error *error)
   const tsr_table *t = d->t;
   tsr_key_column *column = NULL;
   void *memory = NULL;
-  tsr_status status =
-      tsr_key_column_create(t->store.composition->shape.key_bits, d->n, d->arrays[KEYS].devices, &column, count, error);
+  const uint32_t detail = d->arrays[INVERSE].devices || d->column_count ? TSR_KEY_COLUMN_NUMBERS
+                          : d->arrays[COUNTS].devices                   ? TSR_KEY_COLUMN_COUNTS
+                                                                        : TSR_KEY_COLUMN_KEYS;
+  tsr_status status = tsr_key_column_create(t->store.composition->shape.key_bits, detail, d->n, d->arrays[KEYS].devices,
+                                            NULL, &column, count, error);
   d->inverse = d->arrays[INVERSE].devices;
   if (status == TSR_OK && !d->inverse && d->column_count)
     status = t->backend->allocate_in(t->device, d->n * sizeof *d->inverse, d->stream, &memory, error);
@@ -259,6 +263,7 @@ static tsr_status check(tsr_table *t, uint64_t n, const void *keys, const tsr_un
 
 tsr_status tsr_unique(tsr_table *t, uint64_t n, const void *keys, const tsr_unique_arrays *arrays, uint64_t *count,
                       tsr_error *error) {
+  TSR_WRITES(t);
   tsr_unique_arrays known;
   tsr_status status = tsr_take_over("tsr_unique", &known, arrays, sizeof known, error);
   if (status == TSR_OK) status = check(t, n, keys, &known, count, error);

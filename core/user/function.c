@@ -10,6 +10,7 @@
 
 #include "core/sized.h"
 #include "core/table/call.h"
+#include "core/table/hold.h"
 #include "core/table/stage.h"
 #include "core/tessera_kernels.h"
 
@@ -70,6 +71,7 @@ static tsr_status check(const char *call, tsr_table *t, const tsr_statements *st
 }
 
 tsr_status tsr_for_all(tsr_table *t, const tsr_statements *statements, void *stream, tsr_error *error) {
+  TSR_WRITES(t);
   tsr_statements s;
   char *text = NULL;
   tsr_status status = check("tsr_for_all", t, statements, stream, &s, error);
@@ -82,6 +84,7 @@ tsr_status tsr_for_all(tsr_table *t, const tsr_statements *statements, void *str
 
 tsr_status tsr_for_each(tsr_table *t, uint64_t n, const void *keys, const tsr_statements *statements, void *stream,
                         tsr_error *error) {
+  TSR_WRITES(t);
   tsr_statements s;
   char *text = NULL;
   tsr_status status = check("tsr_for_each", t, statements, stream, &s, error);

@@ -12,6 +12,7 @@
 #include "core/sized.h"
 #include "core/table/call.h"
 #include "core/table/clean.h"
+#include "core/table/hold.h"
 #include "core/table/order.h"
 #include "core/table/store.h"
 #include "core/table/values.h"
@@ -25,6 +26,25 @@ struct tsr_kernel {
   tsr_code *linked[TSR_KERNEL_TABLES_MAX];  /* their code when the kernel was linked */
   tsr_user_program *program;
 };
+
+/* ---- Its tables ------------------------------------------------------------------------------ */
+
+static int compare_places(const void *a, const void *b) {
+  const uintptr_t x = (uintptr_t) * (tsr_table *const *)a, y = (uintptr_t) * (tsr_table *const *)b;
+  return (x > y) - (x < y);
+}
+
+/* In the order of their addresses, as TSR_WRITES_BOTH. */
+static void hold_all(const tsr_kernel *k) {
+  tsr_table *tables[TSR_KERNEL_TABLES_MAX];
+  memcpy(tables, k->tables, sizeof tables);
+  qsort(tables, k->code.facts.tables, sizeof *tables, compare_places);
+  for (size_t i = 0; i < k->code.facts.tables; i++) tsr_hold_to_write(tables[i]);
+}
+
+static void let_all_go(const tsr_kernel *k) {
+  for (size_t i = 0; i < k->code.facts.tables; i++) tsr_let_go(k->tables[i]);
+}
 
 /* ---- Making ---------------------------------------------------------------------------------- */
 
@@ -83,7 +103,7 @@ static void leave_codes(tsr_kernel *k) {
   }
 }
 
-/* Links the kernel with the tables' current compositions. On failure it stays as it was. */
+/* Links the kernel with the tables' current compositions, which are held. On failure it stays as it was. */
 static tsr_status link_now(tsr_kernel *k, tsr_error *error) {
   tsr_user_program *made = NULL;
   tsr_status status = TSR_OK;
@@ -111,7 +131,11 @@ tsr_status tsr_kernel_create(const tsr_kernel_source *source, const char *name, 
   status = tsr_user_code_open(&known, name, names, count, &made->code, order, error);
   for (size_t i = 0; status == TSR_OK && i < count; i++) made->tables[i] = tables[order[i]];
   if (status == TSR_OK) status = keep_source(made, error);
-  if (status == TSR_OK) status = link_now(made, error);
+  if (status == TSR_OK) {
+    hold_all(made);
+    status = link_now(made, error);
+    let_all_go(made);
+  }
   if (status)
     tsr_kernel_destroy(made);
   else
@@ -121,12 +145,14 @@ tsr_status tsr_kernel_create(const tsr_kernel_source *source, const char *name, 
 
 void tsr_kernel_destroy(tsr_kernel *k) {
   if (!k) return;
+  if (k->program) hold_all(k);
   for (size_t i = 0; k->program && i < k->code.facts.tables; i++) {
     tsr_status status = tsr_table_wait(k->tables[i], NULL);
     (void)status; /* nobody is left to hear of it */
   }
   leave_codes(k);
   if (k->program) k->tables[0]->backend->user->destroy(k->program);
+  if (k->program) let_all_go(k);
   free(k->text);
   free(k->file);
   free(k->image);
@@ -215,10 +241,13 @@ tsr_status tsr_kernel_launch(tsr_kernel *k, uint64_t n, const void *const *argum
   if (n > items_max)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: n = %llu: at most 2^39 - 256 items a launch: split them", facts->name,
                     (unsigned long long)n);
+  hold_all(k);
   tsr_status status = is_stale(k) ? link_anew(k, stream, error) : TSR_OK;
   for (size_t i = 0; i < facts->tables; i++)
     if (facts->parameter[i].does == TSR_DOES_SCANS) n = tsr_composition_refs(k->tables[i]->store.composition);
-  return status || n == 0 ? status : launch(k, n, arguments, stream, error);
+  if (status == TSR_OK && n) status = launch(k, n, arguments, stream, error);
+  let_all_go(k);
+  return status;
 }
 
 /* ---- Linking alone --------------------------------------------------------------------------- */

@@ -564,14 +564,6 @@ class NumbaAdapter(Adapter):
 
         self.cuda = cuda
 
-        @cuda.jit
-        def compare(codes: Any, code: int) -> None:
-            i = cuda.grid(1)
-            if i < codes.size:
-                codes[i] = codes[i] == code
-
-        self.compare = compare
-
     def look(self, array: Any, name: str, written: bool) -> Memory:
         return look_at_cuda_interface(array, name, written)
 
@@ -582,10 +574,8 @@ class NumbaAdapter(Adapter):
         return self.cuda.to_device(np.full(shape, value, _NUMPY_TYPES[kind, width]))
 
     def is_code(self, codes: Any, code: int) -> Any:
-        mask = codes.view(np.bool_)
-        if codes.size:
-            self.compare[(codes.size + 255) // 256, 256](codes.reshape(codes.size).view(np.uint8), code)
-        return mask
+        # On the host: a kernel of Numba's would have to be compiled, which takes longer, and needs a version of NumPy.
+        return self.cuda.to_device(codes.copy_to_host() == code)
 
     def synchronize(self, device: int) -> None:
         self.cuda.synchronize()

@@ -114,7 +114,7 @@ class KeyColumns:
         if n:
             pointers = (c_void_p * len(parts))(*(part.pointer for part in parts))
             strides = (c_size_t * len(parts))(*(part.stride for part in parts))
-            if library.tsr_key_pack(table._handle, n, pointers, strides, memory.pointer, table._stream, table._error_at):
+            if library.tsr_key_pack(table._handle, n, pointers, strides, memory.pointer, table._at.stream, table._at.error_at):
                 table._fail()
         return adapter, made, memory._replace(kind="u", width=self.width)
 
@@ -186,7 +186,7 @@ class KeyColumns:
         n = math.prod(shape)
         if n:
             pointers = (c_void_p * len(at))(*at)
-            if library.tsr_key_unpack(table._handle, n, memory.pointer, pointers, None, table._stream, table._error_at):
+            if library.tsr_key_unpack(table._handle, n, memory.pointer, pointers, None, table._at.stream, table._at.error_at):
                 table._fail()
         return tuple(made) if self.names is None else dict(zip(self.names, made))
 

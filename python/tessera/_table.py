@@ -19,7 +19,6 @@ import os
 import struct
 import tempfile
 import threading
-from threading import get_ident
 import warnings
 import weakref
 from contextlib import ExitStack, contextmanager
@@ -113,6 +112,19 @@ _UNSIGNED = np.dtype(np.uint64)
 _ANY = "n"  # the kind of Python's numbers that are neither negative nor large
 
 
+_ALONE, _TOGETHER = 1, 2  # how a thread holds a table
+
+
+class _Thread(threading.local):
+    """What a call of this thread carries from its beginning to its end."""
+
+    def __init__(self) -> None:
+        self.error, self.call = lib.TsrError(), lib.Call()
+        self.error_at, self.call_at = byref(self.error), byref(self.call)
+        self.stream = self.read = self.read_end = self.holds = 0
+        self.uses_device = self.waits = False
+
+
 class Missing(Error, KeyError):
     """`table[keys]` where a key is not in the table."""
 
@@ -127,8 +139,8 @@ class Table:
     to search first. `group`: the table is shared by the processes of a `Group`, which all make the same calls; `len`,
     `items` and joins are about the pairs of all. Keys are not checked then unless `check` says so.
 
-    Any number of threads may use a table: one works on it at a time, and others wait, or get `Busy` where on_busy is
-    "raise". Calls release the GIL. Calls with arrays on the GPU
+    Any number of threads may use a table. On the CPU any number look up at once; a call that changes the table works
+    alone. The others wait, or get `Busy` where on_busy is "raise". Calls release the GIL. Calls with arrays on the GPU
     only enqueue work on the current stream of the library that the keys come from, unless their description says that
     they wait; the arrays must live until the work is done. A table is freed by `close`, at the end of a `with` block,
     or with its last reference.
@@ -157,16 +169,16 @@ class Table:
         chosen = options(plugins, capacity, seed)
         handle = c_void_p()
         if group is None:
-            status = library.tsr_table_create(made.handle, byref(chosen), byref(handle), self._error_at)
+            status = library.tsr_table_create(made.handle, byref(chosen), byref(handle), self._at.error_at)
         else:
             status = library.tsr_group_table_create(
-                group._use(), made.handle, byref(chosen), byref(handle), self._error_at
+                group._use(), made.handle, byref(chosen), byref(handle), self._at.error_at
             )
         if status:
-            lib.fail(self._error)
+            lib.fail(self._at.error)
         self._own(handle)
         if group is not None:
-            self._group = group
+            self._group, self._reads_together = group, False
             group._tables.add(self)
 
     @classmethod
@@ -197,8 +209,8 @@ class Table:
             int(mmap),
         )
         handle = c_void_p()
-        if library.tsr_table_load(lib.path_bytes(path), byref(chosen), byref(handle), table._error_at):
-            lib.fail(table._error)
+        if library.tsr_table_load(lib.path_bytes(path), byref(chosen), byref(handle), table._at.error_at):
+            lib.fail(table._at.error)
         table._own(handle)
         table._value_kinds, table._is_fresh = None, False
         return table
@@ -210,20 +222,14 @@ class Table:
             raise BadArgument(f'on_busy = {on_busy!r}: is "wait" or "raise"')
         self._plugins, self._on_busy = plugins, on_busy
         self._group: Optional[Group] = None
-        self._owner = 0  # the thread that has the lock
         self._handle: Optional[c_void_p] = None
         self._why_closed = "the table is closed"
-        self._lock = threading.Lock()
-        self._error = lib.TsrError()
-        self._error_at = byref(self._error)
-        self._call = lib.Call()
-        self._call_at = byref(self._call)
+        self._at = _Thread()
+        self._open_locks()
         self._report = lib.Report()
         self._not_placed = self._overflows = self._ungrown = 0
         self._is_signed = False  # values to be added had a sign: then sums that pass 2^value_bits may be right
         self._sum_at_most = 0.0  # no sum of signed values is larger
-        self._stream = self._read = self._read_end = 0  # of the call that runs
-        self._uses_device = self._waits = False
         self._value_kinds: Optional[Set[str]] = set()  # what was inserted: "u", "i", "f", _ANY; None: unknown
         self._is_fresh = True  # nothing was inserted yet, so no key is repeated
         self._use = (0, 0, 0)  # of a cache: where scores are, the clock, 1 where a find is no use
@@ -247,6 +253,7 @@ class Table:
             numbers = self._setting("devices", self._setting("device", "0"))
             self._devices = None if numbers == "all" else frozenset(map(_number, numbers.split(",")))
         self._duplicates = self._setting("duplicates", "first")
+        self._reads_together = self._devices == frozenset() and self._kind != "cache"
         self._promises = self._duplicates == "promise_unique"
         self._saturates = self._setting("overflow", "report") == "saturate"
         self._adds = self._kind == "map" and self._duplicates == "add" and not self._saturates
@@ -261,28 +268,58 @@ class Table:
         library.tsr_table_describe(self._handle, byref(info))
         return info
 
-    def _begin(self) -> c_void_p:
-        """The handle, with the table's lock held; the caller releases it."""
-        if not self._lock.acquire(False):
-            if self._handle is None:
-                raise Closed(self._why_closed)
-            if self._owner == get_ident():
-                raise Busy("this thread is inside a call of this table already: let it end first")
-            if self._on_busy == "raise":
-                raise Busy("another thread is using this table: use it by one thread at a time, or give each its own")
-            self._lock.acquire()
-        self._owner = get_ident()
+    def _open_locks(self) -> None:
+        self._lock = threading.Lock()  # of the call that has the table alone, or of all that read it
+        self._gate = threading.Lock()  # of _readers
+        self._turn = threading.Lock()  # held by a call that waits to be alone: calls that read let it go first
+        self._readers = 0
+
+    def _begin(self, reads: bool = False) -> c_void_p:
+        """The handle, held until `_end`: alone, or where this is a look-up together with other look-ups."""
+        at = self._at
+        if at.holds:
+            raise Busy("this thread is inside a call of this table already: let it end first")
+        if not reads or not self._reads_together:
+            if not self._lock.acquire(False):
+                self._expect_to_wait()
+                with self._turn:
+                    self._lock.acquire()
+            at.holds = _ALONE
+        else:
+            if self._turn.locked():
+                self._expect_to_wait()
+                with self._turn:
+                    pass
+            with self._gate:
+                if not self._readers and not self._lock.acquire(False):
+                    self._expect_to_wait()
+                    self._lock.acquire()
+                self._readers += 1
+            at.holds = _TOGETHER
         handle = self._handle
         if handle is None:
             self._end()
             raise Closed(self._why_closed)
-        self._stream = 0
-        self._uses_device = self._waits = False
+        at.stream = 0
+        at.uses_device = at.waits = False
         return handle
 
+    def _expect_to_wait(self) -> None:
+        if self._handle is None:
+            raise Closed(self._why_closed)
+        if self._on_busy == "raise":
+            raise Busy("another thread is using this table: use it by one thread at a time, or give each its own")
+
     def _end(self) -> None:
-        self._owner = 0
-        self._lock.release()
+        at = self._at
+        held, at.holds = at.holds, 0
+        if held == _ALONE:
+            self._lock.release()
+            return
+        with self._gate:
+            self._readers -= 1
+            if not self._readers:
+                self._lock.release()
 
     def close(self) -> None:
         """Waits for the table's work and frees it. Closing twice is fine."""
@@ -342,13 +379,13 @@ class Table:
     # ---- Arrays ------------------------------------------------------------------------------------------------------
 
     def _fail(self) -> NoReturn:
-        lib.fail(self._error)
+        lib.fail(self._at.error)
 
     def _note(self, memory: Memory, adapter: Adapter, name: str) -> None:
         """Refuses memory that the table cannot see, and takes the stream of the first array on the GPU."""
         device = memory.device
         if adapter.waits:
-            self._waits = True
+            self._at.waits = True
         if device == HOST:
             return
         if self._devices is not None and device not in self._devices:
@@ -357,9 +394,9 @@ class Table:
                 f"{name}: is on GPU {device}, and this table is on {lives}: copy the array, or create the table "
                 f"with [table] backend = cuda and device = {device}"
             )
-        if not self._uses_device:
-            self._uses_device = True
-            self._stream = adapter.stream(device)
+        if not self._at.uses_device:
+            self._at.uses_device = True
+            self._at.stream = adapter.stream(device)
 
     def _keys_array(self, keys: Any, name: str) -> Tuple[Adapter, Any, Memory]:
         """Keys as an array of a library that can also make arrays for results."""
@@ -392,8 +429,9 @@ class Table:
         if memory.width != self._key_width or memory.kind not in (self._key_kind or "ui"):
             self._wrong_type(memory, name, "keys", self._key_width)
         self._note(memory, adapter, name)
-        self._read = memory.pointer
-        self._read_end = memory.pointer + memory.size * memory.width
+        at = self._at
+        at.read = memory.pointer
+        at.read_end = memory.pointer + memory.size * memory.width
         return adapter, keys, memory
 
     def _wrong_type(self, memory: Memory, name: str, what: str, width: int) -> NoReturn:
@@ -582,18 +620,19 @@ class Table:
         if theirs is None:
             raise WrongType(f"{name}: is {type(out).__name__}: pass an array")
         memory = theirs.look(out, name, True)
-        if memory.size and memory.pointer < self._read_end and self._read < memory.pointer + memory.size * memory.width:
+        if memory.size and memory.pointer < self._at.read_end and self._at.read < memory.pointer + memory.size * memory.width:
             raise BadArgument(
                 f"{name}: shares memory with keys, which would change while they are read: pass another array"
             )
         return theirs, memory
 
     def _set_call(self, results: int = 0, keys: int = 0, values: int = 0, missing: int = 0, present: int = 0) -> None:
-        _pack_call(self._call, 0, _CALL_SIZE, self._stream, results, keys, values, missing, 0, present, *self._use)
+        at = self._at
+        _pack_call(at.call, 0, _CALL_SIZE, at.stream, results, keys, values, missing, 0, present, *self._use)
 
     def _finish(self) -> None:
         """Waits where the library of the arrays has no stream to order what follows."""
-        if self._waits and library.tsr_table_wait(self._handle, self._error_at):
+        if self._at.waits and library.tsr_table_wait(self._handle, self._at.error_at):
             self._fail()
 
     def _need_values(self, operation: str) -> None:
@@ -679,7 +718,7 @@ class Table:
                 made, places = self._handed_back(out, adapter, keys, memory)
             self._set_call(*places)
             if library.tsr_insert(
-                handle, memory.size, memory.pointer, values_at or None, self._call_at, self._error_at
+                handle, memory.size, memory.pointer, values_at or None, self._at.call_at, self._at.error_at
             ):
                 self._fail_insert(handle, adapter, made, wait)
             if not wait:
@@ -724,7 +763,7 @@ class Table:
         if again is None and not self._is_fresh and memory.size:
             mask, at, _ = self._beside(None, "mask", adapter, keys, memory, "bu", "b", 1)
             self._set_call()
-            if library.tsr_contains(handle, memory.size, memory.pointer, at, self._call_at, self._error_at):
+            if library.tsr_contains(handle, memory.size, memory.pointer, at, self._at.call_at, self._at.error_at):
                 self._fail()
             self._finish()
             again = adapter.first_of(keys, mask)
@@ -764,7 +803,7 @@ class Table:
         """The values of keys, as `get`, within another call; 0 for absent ones."""
         made, at, *_ = self._value_results(None, "values", adapter, keys, memory.shape, kind)
         self._set_call()
-        if library.tsr_find(handle, memory.size, memory.pointer, at, self._call_at, self._error_at):
+        if library.tsr_find(handle, memory.size, memory.pointer, at, self._at.call_at, self._at.error_at):
             self._fail()
         self._finish()
         return made
@@ -789,7 +828,7 @@ class Table:
             made, places = self._handed_back(None, adapter, keys, memory)
             self._set_call(*places)
             if library.tsr_build(
-                handle, memory.size, memory.pointer, values_at or None, self._call_at, tries, self._error_at
+                handle, memory.size, memory.pointer, values_at or None, self._at.call_at, tries, self._at.error_at
             ):
                 self._fail_insert(handle, adapter, made)
             self._raise_full(handle, adapter, *made)
@@ -863,8 +902,8 @@ class Table:
                 memory.pointer,
                 values_at or None,
                 results_at or None,
-                self._call_at,
-                self._error_at,
+                self._at.call_at,
+                self._at.error_at,
             ):
                 self._fail_insert(handle, adapter, made)
             if not wait:
@@ -898,7 +937,7 @@ class Table:
             numbers, at, _ = self._beside(out, "out", adapter, keys, memory, "ui", self._kind_of_values(memory), 4)
             made, places = self._handed_back(None, adapter, keys, memory) if wait else ((), [0, 0, 0])
             self._set_call(*places, missing=missing & 0xFFFFFFFF)
-            if library.tsr_number(handle, memory.size, memory.pointer, at, self._call_at, self._error_at):
+            if library.tsr_number(handle, memory.size, memory.pointer, at, self._at.call_at, self._at.error_at):
                 self._fail_insert(handle, adapter, made, wait)
             if wait:
                 self._raise_full(handle, adapter, *made)
@@ -930,7 +969,7 @@ class Table:
             adapter, like = self._like(like)
             sign, device = self._sign_of(like, adapter)
             given = c_uint64()
-            if library.tsr_numbers_given(handle, byref(given), self._error_at):
+            if library.tsr_numbers_given(handle, byref(given), self._at.error_at):
                 self._fail()
             n = max(given.value - start, 0) if count is None else count
             if self._key_width == _wide_keys.BYTES and missing >> 64:
@@ -939,7 +978,7 @@ class Table:
             mask, mask_at, _ = self._result(None, "mask", adapter, like, (n,), "bu", "b", 1)
             adapter.synchronize(device)
             self._set_call(missing=_bits(missing, sign, self._key_width, "missing"), present=mask_at)
-            if library.tsr_keys_by_number(handle, start, n, keys_at or None, self._call_at, self._error_at):
+            if library.tsr_keys_by_number(handle, start, n, keys_at or None, self._at.call_at, self._at.error_at):
                 self._fail()
             return self._answered(keys), mask
         finally:
@@ -950,7 +989,7 @@ class Table:
         handle = self._begin()
         try:
             given = c_uint64()
-            if library.tsr_numbers_given(handle, byref(given), self._error_at):
+            if library.tsr_numbers_given(handle, byref(given), self._at.error_at):
                 self._fail()
             return given.value
         finally:
@@ -969,13 +1008,13 @@ class Table:
             adapter, like = self._like(like)
             sign, device = self._sign_of(like, adapter)
             count = c_uint64()
-            if library.tsr_evicted(handle, 0, None, None, byref(count), self._error_at):
+            if library.tsr_evicted(handle, 0, None, None, byref(count), self._at.error_at):
                 self._fail()
             n = count.value
             keys, keys_at, _ = self._result(None, "keys", adapter, like, (n,), "ui", sign, self._key_width)
             numbers, numbers_at, _ = self._result(None, "numbers", adapter, like, (n,), "ui", self._value_kind or sign, 4)
             adapter.synchronize(device)
-            if n and library.tsr_evicted(handle, n, keys_at, numbers_at, byref(count), self._error_at):
+            if n and library.tsr_evicted(handle, n, keys_at, numbers_at, byref(count), self._at.error_at):
                 self._fail()
             return self._answered(keys), numbers
         finally:
@@ -993,7 +1032,7 @@ class Table:
             if memory.width != 4 or memory.kind not in "ui":
                 raise WrongType(f"numbers: is {name_of(memory.kind, memory.width)}: pass an array of int32 or uint32")
             self._note(memory, adapter, "numbers")
-            if library.tsr_touch(handle, memory.size, memory.pointer, self._stream, self._error_at):
+            if library.tsr_touch(handle, memory.size, memory.pointer, self._at.stream, self._at.error_at):
                 self._fail()
             self._finish()
         finally:
@@ -1022,7 +1061,7 @@ class Table:
                 counts, counts_at, _ = self._result(None, "counts", adapter, keys, shape, "i", "i", 8)
             arrays = lib.UniqueArrays(
                 ctypes.sizeof(lib.UniqueArrays),
-                self._stream,
+                self._at.stream,
                 unique_at,
                 inverse_at or None,
                 counts_at or None,
@@ -1030,7 +1069,7 @@ class Table:
                 keep,
             )
             count = c_uint64()
-            if library.tsr_unique(handle, memory.size, memory.pointer, byref(arrays), byref(count), self._error_at):
+            if library.tsr_unique(handle, memory.size, memory.pointer, byref(arrays), byref(count), self._at.error_at):
                 self._fail()
             return self._answered(unique[: count.value]), inverse, None if counts is None else counts[: count.value]
         finally:
@@ -1047,7 +1086,7 @@ class Table:
     def find(self, keys: Any, *, missing: Union[int, float] = 0, out: Any = None) -> Tuple[Any, Any]:
         """(values, mask): values (...) uint, the value of each key, or `missing`; in a multimap any one of its values.
         mask (...) bool, whether the key is there. out: (values, mask), any of them None; values may be of floats."""
-        handle = self._begin()
+        handle = self._begin(reads=True)
         try:
             self._need_values("find")
             adapter, keys, memory = self._keys(keys)
@@ -1061,7 +1100,7 @@ class Table:
                 )
                 mask, mask_at, _ = self._beside(out_mask, "out[1]", adapter, keys, memory, "bu", "b", 1)
             self._set_call(missing=self._missing(missing, kind, width), present=mask_at)
-            if library.tsr_find(handle, memory.size, memory.pointer, values_at, self._call_at, self._error_at):
+            if library.tsr_find(handle, memory.size, memory.pointer, values_at, self._at.call_at, self._at.error_at):
                 self._fail()
             self._finish()
             return self._decoded(values, out_values), mask
@@ -1076,7 +1115,7 @@ class Table:
     def get(self, keys: ArrayT, missing: Union[int, float] = 0, *, out: Any = None) -> ArrayT: ...
     def get(self, keys: Any, missing: Union[int, float] = 0, *, out: Any = None) -> Any:
         """The values of `find` alone: the fastest look-up. values (...) uint; a number for a number."""
-        handle = self._begin()
+        handle = self._begin(reads=True)
         try:
             self._need_values("get")
             one = isinstance(keys, int) or self._is_one_key(keys)
@@ -1087,7 +1126,7 @@ class Table:
             else:
                 values, at, kind = self._beside(out, "out", adapter, keys, memory, "uif", kind, width)
             self._set_call(missing=self._missing(missing, kind, width))
-            if library.tsr_find(handle, memory.size, memory.pointer, at, self._call_at, self._error_at):
+            if library.tsr_find(handle, memory.size, memory.pointer, at, self._at.call_at, self._at.error_at):
                 self._fail()
             self._finish()
             values = self._decoded(values, out)
@@ -1101,12 +1140,12 @@ class Table:
     def contains(self, keys: ArrayT, *, out: Any = None) -> ArrayT: ...
     def contains(self, keys: Any, *, out: Any = None) -> Any:
         """mask (...) bool: whether each key is there; of a filter, whether it may be."""
-        handle = self._begin()
+        handle = self._begin(reads=True)
         try:
             adapter, keys, memory = self._keys(keys)
             mask, at, _ = self._beside(out, "out", adapter, keys, memory, "bu", "b", 1)
             self._set_call()
-            if library.tsr_contains(handle, memory.size, memory.pointer, at, self._call_at, self._error_at):
+            if library.tsr_contains(handle, memory.size, memory.pointer, at, self._at.call_at, self._at.error_at):
                 self._fail()
             self._finish()
             return mask
@@ -1119,12 +1158,12 @@ class Table:
     def count(self, keys: ArrayT, *, out: Any = None) -> ArrayT: ...
     def count(self, keys: Any, *, out: Any = None) -> Any:
         """counts (...) int64: the number of pairs of each key; 0 or 1 but in a multiset or multimap."""
-        handle = self._begin()
+        handle = self._begin(reads=True)
         try:
             adapter, keys, memory = self._keys(keys)
             counts, at, _ = self._beside(out, "out", adapter, keys, memory, "ui", "i", 8)
             self._set_call()
-            if library.tsr_count_all(handle, memory.size, memory.pointer, at, self._call_at, self._error_at):
+            if library.tsr_count_all(handle, memory.size, memory.pointer, at, self._at.call_at, self._at.error_at):
                 self._fail()
             self._finish()
             return counts
@@ -1141,7 +1180,7 @@ class Table:
 
         Waits for the number of values. With out = (offsets, values) it does not: values that have no room there are not
         written, and offsets[n] says how many there are."""
-        handle = self._begin()
+        handle = self._begin(reads=True)
         try:
             self._need_values("find_all")
             adapter, keys, memory = self._keys(keys)
@@ -1150,7 +1189,7 @@ class Table:
             offsets, offsets_at, _ = self._result(out_offsets, "out[0]", adapter, keys, (n + 1,), "ui", "i", 8)
             if out_values is None:
                 self._set_call()
-                if library.tsr_find_all(handle, n, memory.pointer, offsets_at, 0, None, self._call_at, self._error_at):
+                if library.tsr_find_all(handle, n, memory.pointer, offsets_at, 0, None, self._at.call_at, self._at.error_at):
                     self._fail()
                 self._finish()
                 room = int(offsets.reshape(n + 1)[n])
@@ -1170,8 +1209,8 @@ class Table:
                     offsets_at,
                     room,
                     values_at if room else None,
-                    self._call_at,
-                    self._error_at,
+                    self._at.call_at,
+                    self._at.error_at,
                 ):
                     self._fail()
                 self._finish()
@@ -1193,7 +1232,7 @@ class Table:
             adapter, keys, memory = self._keys(keys)
             mask, at, _ = self._beside(out, "out", adapter, keys, memory, "bu", "b", 1)
             self._set_call(present=at)
-            if library.tsr_erase(handle, memory.size, memory.pointer, self._call_at, self._error_at):
+            if library.tsr_erase(handle, memory.size, memory.pointer, self._at.call_at, self._at.error_at):
                 self._fail()
             self._finish()
             return mask
@@ -1211,7 +1250,7 @@ class Table:
             mask, at, _ = self._beside(out, "out", adapter, keys, memory, "bu", "b", 1)
             self._set_call(present=at)
             if library.tsr_erase_pairs(
-                handle, memory.size, memory.pointer, values_at or None, self._call_at, self._error_at
+                handle, memory.size, memory.pointer, values_at or None, self._at.call_at, self._at.error_at
             ):
                 self._fail()
             self._finish()
@@ -1278,8 +1317,8 @@ class Table:
                 memory.pointer,
                 values_at or None,
                 results_at or None,
-                self._call_at,
-                self._error_at,
+                self._at.call_at,
+                self._at.error_at,
             ):
                 self._fail()
             self._finish()
@@ -1299,7 +1338,7 @@ class Table:
 
     def _size(self, handle: c_void_p) -> int:
         size = c_uint64()
-        if library.tsr_size(handle, byref(size), self._error_at):
+        if library.tsr_size(handle, byref(size), self._at.error_at):
             self._fail()
         return size.value
 
@@ -1418,7 +1457,7 @@ class Table:
                 values, values_at, *_ = self._value_results(None, "values", adapter, like, (size,), kind)
             adapter.synchronize(device)
             count = c_uint64()
-            if library.tsr_export(handle, size, keys_at or None, values_at or None, byref(count), self._error_at):
+            if library.tsr_export(handle, size, keys_at or None, values_at or None, byref(count), self._at.error_at):
                 self._fail()
             return self._answered(keys), self._decoded(values)
         finally:
@@ -1558,7 +1597,7 @@ class Table:
         sign, device = self._sign_of(like, adapter)
         number = _JOINS.index(kind)
         count = c_uint64()
-        if library.tsr_join(left, right, number, None, byref(count), self._error_at):
+        if library.tsr_join(left, right, number, None, byref(count), self._at.error_at):
             self._fail()
         rows = lib.JoinRows(size=ctypes.sizeof(lib.JoinRows), room=count.value)
         keys, at, _ = self._result(None, "keys", adapter, like, (count.value,), "ui", sign, self._key_width)
@@ -1587,7 +1626,7 @@ class Table:
             if saturate and kind_of_values == "i":
                 raise WrongType("like: is signed, and saturate = True adds unsigned numbers: pass an array of uint")
         adapter.synchronize(device)
-        if count.value and library.tsr_join(left, right, number, byref(rows), byref(count), self._error_at):
+        if count.value and library.tsr_join(left, right, number, byref(rows), byref(count), self._at.error_at):
             self._fail()
         if overflowed.value and not saturate and kind_of_values == "u":
             warnings.warn(
@@ -1607,7 +1646,7 @@ class Table:
         if not isinstance(other, Table) or other is self:
             raise WrongType(f"other: is {'this table' if other is self else type(other).__name__}: pass another Table")
         with self._with(other) as (handle, theirs):
-            if library.tsr_filter_merge(handle, theirs, self._error_at):
+            if library.tsr_filter_merge(handle, theirs, self._at.error_at):
                 self._fail()
 
     def filter_info(self) -> Dict[str, Any]:
@@ -1616,7 +1655,7 @@ class Table:
         handle = self._begin()
         try:
             info = lib.FilterInfo(size=ctypes.sizeof(lib.FilterInfo))
-            if library.tsr_filter_describe(handle, byref(info), self._error_at):
+            if library.tsr_filter_describe(handle, byref(info), self._at.error_at):
                 self._fail()
             return _dict(info)
         finally:
@@ -1631,9 +1670,9 @@ class Table:
             adapter, like = self._like(like)
             if like is not None:
                 self._note(adapter.look(like, "like", False), adapter, "like")
-            if library.tsr_clear(handle, self._stream or None, self._error_at):
+            if library.tsr_clear(handle, self._at.stream or None, self._at.error_at):
                 self._fail()
-            if wait and library.tsr_table_wait(handle, self._error_at):
+            if wait and library.tsr_table_wait(handle, self._at.error_at):
                 self._fail()
             self._value_kinds, self._is_fresh = set(), True
         finally:
@@ -1659,7 +1698,7 @@ class Table:
             change = lib.RehashOptions(
                 ctypes.sizeof(lib.RehashOptions), chosen.capacity, chosen.seed, made.handle if made else None
             )
-            if library.tsr_rehash(handle, byref(change), self._error_at):
+            if library.tsr_rehash(handle, byref(change), self._at.error_at):
                 self._fail()
             self._describe()
         finally:
@@ -1670,7 +1709,7 @@ class Table:
         handle = self._begin()
         try:
             units = c_uint64()
-            if library.tsr_flush(handle, byref(units), self._error_at):
+            if library.tsr_flush(handle, byref(units), self._at.error_at):
                 self._fail()
             return units.value
         finally:
@@ -1680,7 +1719,7 @@ class Table:
         """Writes the table to a file, which appears whole or not at all. Waits."""
         handle = self._begin()
         try:
-            if library.tsr_table_save(handle, lib.path_bytes(path), self._error_at):
+            if library.tsr_table_save(handle, lib.path_bytes(path), self._at.error_at):
                 self._fail()
         finally:
             self._end()
@@ -1695,7 +1734,7 @@ class Table:
             bits |= 1 << _CALLS.index(call)
         handle = self._begin()
         try:
-            if library.tsr_table_prepare(handle, bits, self._error_at):
+            if library.tsr_table_prepare(handle, bits, self._at.error_at):
                 self._fail()
         finally:
             self._end()
@@ -1704,7 +1743,7 @@ class Table:
         """Waits for all work on the table, on all streams, and raises what went wrong in it."""
         handle = self._begin()
         try:
-            if library.tsr_table_wait(handle, self._error_at):
+            if library.tsr_table_wait(handle, self._at.error_at):
                 self._fail()
         finally:
             self._end()
@@ -1748,7 +1787,7 @@ class Table:
         handle = self._begin()
         try:
             usage = lib.Usage(size=ctypes.sizeof(lib.Usage))
-            if library.tsr_table_usage(handle, byref(usage), self._error_at):
+            if library.tsr_table_usage(handle, byref(usage), self._at.error_at):
                 self._fail()
             return _dict(usage)
         finally:
@@ -1761,7 +1800,7 @@ class Table:
         try:
             report = _dict(self._read_report(handle, 3))
             if reset:
-                if library.tsr_table_report_reset(handle, self._error_at):
+                if library.tsr_table_report_reset(handle, self._at.error_at):
                     self._fail()
                 self._not_placed = self._overflows = self._ungrown = 0
             return report
@@ -1772,7 +1811,7 @@ class Table:
         """Warns of sums that overflowed since it was read last; level: of frames up to the caller's."""
         report = self._report
         report.size = ctypes.sizeof(lib.Report)
-        if library.tsr_table_report(handle, byref(report), self._error_at):
+        if library.tsr_table_report(handle, byref(report), self._at.error_at):
             self._fail()
         self._not_placed, self._ungrown = report.not_placed, report.ungrown
         before, self._overflows = self._overflows, report.overflows
@@ -1891,12 +1930,13 @@ def _after_fork() -> None:
         why = "its memory is on a GPU" if table._devices != frozenset() else ""
         if table._group is not None:
             why = "the processes of its group do not know of this one"
-        elif not why and not table._lock.acquire(False):
+        elif not why and table._lock.locked() and not table._readers:
             why = "another thread was working on the table at the fork"
         if why:
             table._why_closed = _CLOSED_BY_FORK.format(repr(table), why)
             table._handle = None
-        table._lock, table._owner = threading.Lock(), 0
+        table._at = _Thread()
+        table._open_locks()
 
 
 os.register_at_fork(after_in_child=_after_fork)

@@ -688,7 +688,7 @@ class Cache(Typed):
         handle = self._begin()
         try:
             erased = c_uint64()
-            if library.tsr_erase_if(handle, byref(self._scored(lowest, highest)), byref(erased), self._error_at):
+            if library.tsr_erase_if(handle, byref(self._scored(lowest, highest)), byref(erased), self._at.error_at):
                 self._fail()
             return erased.value
         finally:
@@ -699,11 +699,11 @@ class Cache(Typed):
         handle = self._begin()
         try:
             count, asked = c_uint64(), self._scored(lowest, highest)
-            if library.tsr_export_if(handle, byref(asked), byref(count), self._error_at):
+            if library.tsr_export_if(handle, byref(asked), byref(count), self._at.error_at):
                 self._fail()
             keys, scores = np.empty(count.value, self._key_type), np.empty(count.value, np.uint32)
             asked.keys, asked.scores, asked.room = keys.ctypes.data, scores.ctypes.data, count.value
-            if count.value and library.tsr_export_if(handle, byref(asked), byref(count), self._error_at):
+            if count.value and library.tsr_export_if(handle, byref(asked), byref(count), self._at.error_at):
                 self._fail()
             return keys, scores
         finally:

@@ -75,6 +75,18 @@ XDG_CACHE_HOME=$work/beside TESSERA_CC_ITEMS=500 answers 'function tables; a com
 XDG_CACHE_HOME=$work/beside answers 'fused: insert \(cached\), find \(cached\)'
 unset TESSERA_CC
 
+if [[ $(uname -m) == x86_64 ]]; then
+  case_of "code for processors without AVX2 is used where there is no other"
+  TESSERA_CC=cc run link "$specs/u64_map.ini" --set table.backend=cpu --all --arch cpu-v2 -o "$work/older"
+  expect_status 0
+  [[ $(ls "$work/older/fused") == v2 ]] || fail "made $(ls "$work/older/fused")"
+  own=$TESSERA_PLUGINS
+  TESSERA_PLUGINS=$own:$work/older TESSERA_CC='' answers 'fused: insert \(ahead\), find \(ahead\)'
+  ! objdump -d "$work/older/fused/v2/"*.so | grep -qm 1 '%ymm' || fail "it has registers of AVX"
+  run link "$specs/u64_map.ini" --set table.backend=cpu --arch cpu-v1
+  expect_status 2
+fi
+
 case_of "TESSERA_CC is empty"
 TESSERA_CC='' answers 'function tables: TESSERA_CC is empty'
 

@@ -1330,6 +1330,46 @@ class ThreadsTest(unittest.TestCase):
                 answers = list(pool.map(read, parts)) + list(pool.map(write, parts[:5]))
             self.assertEqual((all(answers), len(answers), len(table)), (True, 45, 225_000))
 
+    def test_look_ups_of_two_threads_overlap_and_a_writer_has_its_turn(self):
+        keys = np.arange(1000, dtype=np.uint32)
+        first, second = threading.Event(), threading.Event()
+
+        class Keys:
+            """Keys that are read while another thread reads its own."""
+
+            def __init__(self, own, others):
+                self.own, self.others = own, others
+
+            @property
+            def __array_interface__(self):
+                self.own.set()
+                if not self.others.wait(60):
+                    raise RuntimeError("the other look-up has not begun")
+                return keys.__array_interface__
+
+        with Table(spec(capacity=4000), on_busy="raise") as table:
+            table.insert(keys, keys)
+            with ThreadPoolExecutor(2) as pool:
+                jobs = [pool.submit(table.count, Keys(*way)) for way in ((first, second), (second, first))]
+                self.assertEqual([int(job.result().sum()) for job in jobs], [1000, 1000])
+        with Table(spec(capacity=200_000)) as table:
+            stop = threading.Event()
+            table.insert(keys, keys)
+
+            def read():
+                wrong = 0
+                while not stop.is_set():
+                    wrong += int((table.get(keys) != keys).sum())
+                return wrong
+
+            with ThreadPoolExecutor(4) as pool:
+                jobs = [pool.submit(read) for _ in range(4)]
+                for i in range(1, 20):
+                    table.insert(keys + np.uint32(1000 * i), keys)
+                stop.set()
+                self.assertEqual([job.result(60) for job in jobs], [0] * 4)
+            self.assertEqual(len(table), 20_000)
+
     def test_joins_of_two_tables_both_ways_do_not_wait_for_each_other(self):
         keys = np.arange(20_000, dtype=np.uint32)
         with Table(spec(capacity=30_000)) as one, Table(spec(capacity=30_000)) as other:
@@ -1446,31 +1486,34 @@ child(lambda: (table.insert(keys, keys.astype(np.uint32)), print(len(table), int
     def test_a_table_that_another_thread_works_on_is_closed(self):
         lines = forked("""
 table, other = (tessera.Set("int64", capacity=1000, backend="cpu") for _ in range(2))
-held, done = threading.Event(), threading.Event()
+held, done = threading.Barrier(3), threading.Event()
 class Keys:
     @property
     def __cuda_array_interface__(self):
-        held.set()
+        held.wait()
         done.wait()
         raise ValueError
-def ask():
+def ask(call):
     try:
-        table.contains(Keys())
+        call(Keys())
     except tessera.Error:
         pass
-thread = threading.Thread(target=ask)
-thread.start()
+threads = [threading.Thread(target=ask, args=[call]) for call in (table.insert, other.contains)]
+for thread in threads:
+    thread.start()
 held.wait()
 def work():
-    print(len(other))
+    other.insert([7])
+    print(len(other) - 1)    # another thread was only reading it
     try:
         len(table)
     except tessera.Closed as error:
         print(error)
 child(work)
 done.set()
-thread.join()
-print(len(table))
+for thread in threads:
+    thread.join()
+print(len(table) + len(other))
 """)
         self.assertEqual((lines[0], lines[-1]), ("0", "0"))
         self.assertRegex(lines[1], "^<tessera.Set: int64, the CPU>: is closed in this process, which is a fork: another thread")

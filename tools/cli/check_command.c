@@ -141,7 +141,7 @@ static tsr_exit choose_architecture(const tsr_arguments *arguments, const tsr_sp
   if (arch) {
     if (strncmp(arch, "sm_", 3) != 0 || arch[3] < '1' || arch[3] > '9' || !tsr_parse_u64(arch + 3, &number) ||
         number > 999)
-      return tsr_say_usage("--arch %s: write it like sm_90, or cpu", arch);
+      return tsr_say_usage("--arch %s: write it like sm_90, or cpu or cpu-v2", arch);
     *sm = (uint32_t)number;
     return TSR_EXIT_OK;
   }
@@ -208,7 +208,8 @@ static uint32_t usual_calls(const tsr_spec *spec) {
   return always | TSR_PREPARE_CONTAINS | TSR_PREPARE_COUNT_ALL;
 }
 
-static tsr_exit fuse(const tsr_arguments *arguments) {
+/* `cpu`, and `cpu-v2` for older processors. */
+static tsr_exit fuse(const tsr_arguments *arguments, uint32_t level) {
   const char *folder = tsr_arguments_value(arguments, "-o");
   tsr_spec *spec;
   tsr_error error;
@@ -216,14 +217,17 @@ static tsr_exit fuse(const tsr_arguments *arguments) {
   tsr_status status = tsr_arguments_spec(arguments, arguments->operands[0], &spec, &error);
   if (status) return tsr_say_error(status, &error);
   const tsr_options options = options_for(arguments, spec);
-  status = tsr_spec_fuse(spec, &options, usual_calls(spec), folder, &error);
+  const uint32_t all = 2 * TSR_PREPARE_EXPORT - 1,
+                 calls = tsr_arguments_has(arguments, "--all") ? all : usual_calls(spec);
+  status = tsr_spec_fuse(spec, &options, calls, level, folder, &error);
   tsr_spec_free(spec);
   return status ? tsr_say_error(status, &error) : TSR_EXIT_OK;
 }
 
 static tsr_exit run_link(const tsr_arguments *arguments) {
   const char *arch = tsr_arguments_value(arguments, "--arch");
-  if (arch && strcmp(arch, "cpu") == 0) return fuse(arguments);
+  if (arch && strcmp(arch, "cpu") == 0) return fuse(arguments, 0);
+  if (arch && strcmp(arch, "cpu-v2") == 0) return fuse(arguments, 2);
   const char *out = tsr_arguments_value(arguments, "-o");
   tsr_spec *spec;
   tsr_error error;
@@ -257,8 +261,11 @@ static const tsr_option check_options[] = {
     TSR_OPTION_END};
 static const tsr_option link_options[] = {
     {"--arch", "sm_NN", false,
-     "The GPU to link for. Otherwise the one found here, or sm_90 without one. cpu: compiles for AVX2."},
+     "The GPU to link for. Otherwise the one found here, or sm_90 without one. cpu: compiles for CPUs with AVX2; "
+     "cpu-v2: for older "
+     "ones (x86-64-v2)."},
     {"-o", "FILE.cubin", false, "Where the device code goes; with --arch cpu a folder."},
+    {"--all", NULL, false, "With --arch cpu: code of all operations, not only of those that programs use most."},
     {"--no-cache", NULL, false, "Links even if the cache has it, and stores nothing there."},
     TSR_OPTION_SET,
     TSR_OPTION_PLUGINS,

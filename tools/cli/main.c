@@ -34,7 +34,8 @@ static tsr_exit dispatch(int argc, char **argv) {
     tsr_help_print_all();
     return TSR_EXIT_OK;
   }
-  const tsr_command_row *row = tsr_command_find(strcmp(word, "--version") == 0 ? "version" : word);
+  const bool asks_version = strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0;
+  const tsr_command_row *row = tsr_command_find(asks_version ? "version" : word);
   return row ? run_command(row, argc - 1, argv + 1) : TSR_EXIT_USAGE;
 }
 

@@ -143,6 +143,16 @@ static tsr_exit read_on_full(const char *word, tsr_job *job) {
   return job->on_full ? TSR_EXIT_OK : tsr_say_usage("--on-full %s: must be grow, report or stop", word);
 }
 
+/* A spec that is not there is worth more words than that. */
+static tsr_exit refuse_idle(const tsr_arguments *arguments) {
+  tsr_spec *spec;
+  tsr_error error;
+  const tsr_status status = tsr_arguments_spec(arguments, arguments->operands[0], &spec, &error);
+  if (status) return tsr_say_error(status, &error);
+  tsr_spec_free(spec);
+  return tsr_say_usage("there is nothing to do: give --insert, --find, --erase or --load FILE");
+}
+
 /* Fills the job from the arguments; steps has room for all of them. */
 static tsr_exit read_job(const tsr_arguments *arguments, tsr_job_step *steps, tsr_job *job) {
   static const char *const about_inserts[] = {"--value", "--on-full"};
@@ -177,8 +187,7 @@ static tsr_exit read_job(const tsr_arguments *arguments, tsr_job_step *steps, ts
   job->reading.kmers = (uint32_t)letters;
   if (job->reading.canonical && !kmers)
     return tsr_say_usage("--canonical is about k-mers: say with --kmers how long they are");
-  if (!job->step_count && !job->load)
-    return tsr_say_usage("there is nothing to do: give --insert, --find, --erase or --load FILE");
+  if (!job->step_count && !job->load) return refuse_idle(arguments);
   if (job->outputs.rows && !has_find)
     return tsr_say_usage("--out %s: only --find makes rows: give --find FILE", job->outputs.rows);
   if (job->outputs.is_sorted && !job->outputs.pairs)
