@@ -53,6 +53,9 @@ extern "C" {
  * that were not empty, and a claim takes the lowest vacant slot of its bucket.
  * choices: 0, or a new pair goes to the least loaded of this many buckets of its walk, the first of equal ones. With
  * first_slots these are the buckets after the first one, and they are used once that has first_slots pairs.
+ * ordered: 0, or a promise for this many buckets at the front of a walk: a pair goes to a later bucket only after all of
+ * these had no empty slot. With choices the core keeps it: it tries these buckets in turn, and the choices are those after
+ * them.
  * walk_max: 0, or the most buckets that the walk of a key has.
  * counts_slots: a promise: a new pair may go into any bucket of its walk with room, if those before have none. place() is
  * then called only for pairs that find none. */
@@ -68,6 +71,7 @@ extern "C" {
   F(uint32_t, counts_slots)  /* see above */                                                                           \
   F(uint32_t, asks_for_room) /* 1: place() uses nothing of a bucket but has_room */                                    \
   F(uint32_t, choices)       /* see above */                                                                           \
+  F(uint32_t, ordered)       /* see above */                                                                           \
   F(uint64_t, walk_max)      /* see above */                                                                           \
   F(uint32_t, has_notes)     /* 1: next() reads notes (tsr_note) */
 
@@ -133,6 +137,7 @@ typedef struct tsr_region {
   uint64_t bytes;            /* fixed part */
   uint64_t bytes_per_bucket; /* times all buckets, tail buckets included */
   uint8_t fill;              /* every byte of an empty table */
+  uint64_t draws;            /* not 0, for hashers: instead of `fill`, words that tsr_draw draws from this seed */
 } tsr_region;
 
 /* Where a layout stores the keys, or the payloads, of all its slots, so that a whole table can be read without loading
@@ -208,6 +213,12 @@ static inline uint64_t tsr_draw(uint64_t *seed) {
   z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
   z = (z ^ z >> 27) * 0x94D049BB133111EBu;
   return z ^ z >> 31;
+}
+
+/* For the core: what a region with `draws` holds. */
+static inline void tsr_draw_region(const tsr_region *region, uint64_t *words) {
+  uint64_t seed = region->draws;
+  for (uint64_t i = 0; i < region->bytes / sizeof *words; i++) words[i] = tsr_draw(&seed);
 }
 
 /* For schemes that step round a prime number of buckets: the first prime from n on, by trial division. */

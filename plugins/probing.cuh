@@ -7,7 +7,7 @@
  *   next(c, key, probe)     Required. Writes the next bucket that may hold the key to probe->ref, or returns false if there
  *                           is none. probe->visited is the number of buckets already returned, 0 at first. probe->word is
  *                           the scheme's own memory, 0 at first. The walk must end. It must depend on key and state only;
- *                           for the first `choices` buckets on the key and probe->visited only.
+ *                           for the first `choices` buckets on the key and probe->visited only, unless `ordered` is set.
  *
  * A scheme that puts a new pair into the first free slot of its walk needs nothing else. A scheme that puts it into the
  * least loaded of several buckets has the fact `choices`, and first_slots if the first bucket is preferred until that number
@@ -22,13 +22,15 @@
  *                             tsr_nowhere()        give up: the pair goes to the stash, or is handed back.
  *                           placing->word is the scheme's own memory, 0 at first, kept from bucket to bucket. The core
  *                           asks again at the same bucket if another thread was faster. Must return tsr_nowhere() after a
- *                           bounded number of full buckets (placing->passed).
+ *                           bounded number of full buckets (placing->passed). It writes no memory but counters of its own
+ *                           (tsr_bump).
  *   after(c, key, ref, placing)    Returns the bucket to look at next for the pair in hand, whose key is `key`, after it was
  *                           evicted from bucket `ref` or has passed it.
  *
  * Facts that plan() writes: buckets, ends_at_empty, moves_pairs, asks_for_room, holds_many, first_slots, choices,
- * has_notes, lists, sorts_lists, counts_slots. Laws behind them:
+ * ordered, has_notes, lists, sorts_lists, counts_slots. Laws behind them:
  * ends_at_empty: a pair is put into a later bucket of its walk only while its earlier buckets have no empty slot.
+ * ordered: the same for the first `ordered` buckets of a walk.
  * first_slots: the same for the first bucket and that number of its slots, and a claim takes the lowest vacant slot of a
  * bucket.
  * holds_many: the walk of every key visits all buckets once, or grows, unless a parameter bounds it. So one key may have
@@ -179,6 +181,16 @@ enum { TSR_NO_SLOT = 32 };
       victim##_least = victim##_measure < victim##_least ? victim##_measure : victim##_least;                          \
     }                                                                                                                  \
   }
+
+/* Counters that place() keeps in a region of its scheme: how full a part of the table is, for example. tsr_counter returns
+ * one, the same to all lanes; while others insert it may be old. tsr_bump adds to one, once for a tile; a difference may
+ * be negative. next() reads no counter: a find after an insert would walk another way. Collective. */
+TSR_INLINE uint64_t tsr_counter(const tsr_ctx *c, const uint64_t *counter) {
+  return tsr_shuffle64(c, tsr_load64(counter, 1), 0);
+}
+TSR_INLINE void tsr_bump(const tsr_ctx *c, uint64_t *counter, uint64_t difference) {
+  if (c->active && c->lane == 0 && difference) tsr_add64(counter, difference);
+}
 
 /* The notes of a scheme with has_notes, and for next() that of the bucket that it named last. Relaxed: an operation that
  * must see a note that was raised for its key holds that key's lock, or comes in a later phase. */

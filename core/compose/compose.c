@@ -99,9 +99,23 @@ static tsr_status check_layout(const tsr_layout_facts *f, const tsr_plugin *plug
   return TSR_OK;
 }
 
+/* Words are drawn once for a region, which then stays: none that operations write, and none that grows. */
+static tsr_status check_draws(const tsr_plugin *plugin, const tsr_plan *plan, tsr_error *error) {
+  for (uint32_t i = 0; i < TSR_REGIONS_MAX && plan->regions[i].name; i++)
+    if (plan->regions[i].draws && (plugin->role != TSR_ROLE_HASHER || plan->regions[i].bytes_per_bucket ||
+                                   plan->regions[i].bytes % sizeof(uint64_t)))
+      return tsr_fail(
+          error, TSR_BAD_PLUGIN,
+          "%s/%s: P-53: its plan() asked for region %s with draws: only a hasher has such regions, of whole "
+          "words of 64 bits and without bytes_per_bucket; correct plan()",
+          tsr_role_names[plugin->role], plugin->name, plan->regions[i].name);
+  return TSR_OK;
+}
+
 /* Takes over into the shape what a plan() said: the facts of its role, if the core can work with them. */
 static tsr_status take_facts(tsr_shape *s, const tsr_plugin *plugin, const tsr_plan *plan, tsr_error *error) {
-  tsr_status status = TSR_OK;
+  tsr_status status = check_draws(plugin, plan, error);
+  if (status) return status;
 #define TAKE(of, name) s->name = plan->of.name;
 #define TAKE_LAYOUT(type, name) TAKE(layout, name)
 #define TAKE_ALLOCATOR(type, name) TAKE(allocator, name)
@@ -290,6 +304,7 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
       .moves_pairs = s->moves_pairs,
       .asks_for_room = s->asks_for_room,
       .choices = s->choices,
+      .ordered = s->ordered,
       .has_place = has_place,
       .asks_scheme = asks_scheme,
       .claims_first = s->first_slots && !s->is_mixed,

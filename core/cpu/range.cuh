@@ -178,7 +178,8 @@ typedef struct cpu_walk {
 TSR_INLINE void cpu_ask_for_next(const tsr_ctx *c, uint32_t kind, const cpu_walk *walk) {
   const tsr_placing *placing = &walk->op.placing;
   tsr_probe probe = {placing->ref, {0, 0}, 0, 0, placing->page};
-  if (kind != OP_PLACE || !TSR_FACT(c, choices) || TSR_FACT(c, first_slots) || !has_choice(c, placing)) {
+  if (kind != OP_PLACE || !TSR_FACT(c, choices) || TSR_FACT(c, first_slots) || TSR_FACT(c, ordered) ||
+      !has_choice(c, placing)) {
     cpu_ask_for(c, kind == OP_PLACE ? placing->ref : walk->op.probe.ref);
     return;
   }

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /* F(name). 1 means that the sentence is true; numbers are 0 where they have no meaning.
- *   ends_at_empty, moves_pairs, asks_for_room, choices, has_notes   the probing's own (plugins/plugin.h)
+ *   ends_at_empty, moves_pairs, asks_for_room, choices, ordered, has_notes   the probing's own (plugins/plugin.h)
  *   ends_at_flag        buckets have flags (layout's has_flag), and finds go by these alone
  *   has_stash           pairs without a slot go to tail buckets that belong to no hash
  *   has_place           the scheme decides where a new pair goes: by choices, or by its place()
@@ -47,6 +47,7 @@
   F(moves_pairs)                                                                                                       \
   F(asks_for_room)                                                                                                     \
   F(choices)                                                                                                           \
+  F(ordered)                                                                                                           \
   F(has_notes)                                                                                                         \
   F(ends_at_flag)                                                                                                      \
   F(has_stash)                                                                                                         \

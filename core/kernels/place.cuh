@@ -56,21 +56,26 @@ TSR_INLINE bool has_choice(const tsr_ctx *c, const tsr_placing *p) {
 
 /* Loads the least loaded of the first `choices` buckets of the key's walk, the first one of equal ones. With
  * first_slots the walk's first bucket is taken while fewer of its slots than that are occupied. Then the choice is
- * among the buckets after it, and if these are full it is the first one after all (BGHT 3.2, 4.3). A pair that was
- * evicted has no choice: its tile looks at the one bucket that the scheme asks for. */
+ * among the buckets after it, and if these are full it is the first one after all (BGHT 3.2, 4.3). With `ordered` the
+ * first of that many buckets with room is taken, and the choice is among those after them. A pair that was evicted has
+ * no choice: its tile looks at the one bucket that the scheme asks for. */
 TSR_INLINE void look_at_choices(const tsr_ctx *c, tsr_key key, const tsr_placing *p, tsr_bucket *b) {
-  const uint32_t front = TSR_FACT(c, first_slots) ? 1 : 0, buckets = front + TSR_FACT(c, choices);
+  const uint32_t ordered = TSR_FACT(c, ordered), front = ordered ? ordered : TSR_FACT(c, first_slots) ? 1 : 0;
+  const uint32_t buckets = front + TSR_FACT(c, choices),
+                 enough = ordered ? TSR_FACT(c, bucket_slots) : TSR_FACT(c, first_slots);
+  const tsr_probe start = {p->ref, {0, 0}, 0, 0, p->page};
   uint32_t least = 0, looks = c->active;
+  tsr_probe probe = start;
   TSR_NO_UNROLL
   for (uint32_t i = 0; i < buckets && (i == 0 || !front || tsr_warp_any(c, looks)); i++) {
-    tsr_probe probe = {p->ref, {0, 0}, 0, 0, p->page};
+    if (!ordered) probe = start; /* in order a walk goes on with what the scheme keeps */
     probe.visited = i;
     if (has_choice(c, p)) walk_scheme(c, key, &probe);
     tsr_ctx looking = tsr_masked(c, looks);
     look_less_loaded(&looking, probe.ref, looks_again(c, p), &least, b);
-    if (!front || i > 0) continue;
-    looks = looks && least <= TSR_FACT(c, bucket_slots) - TSR_FACT(c, first_slots) + 1;
-    least = 1;
+    if (i >= front) continue;
+    looks = looks && least <= TSR_FACT(c, bucket_slots) - enough + 1;
+    if (!ordered) least = 1;
   }
 }
 

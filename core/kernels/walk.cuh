@@ -238,7 +238,7 @@ TSR_INLINE uint32_t walk_advance(const tsr_ctx *c, tsr_key key, tsr_probe *probe
 
 /* Whether a bucket can prove that a key is in no later one of its walk. */
 TSR_INLINE bool walk_has_end(const tsr_ctx *c) {
-  return TSR_FACT(c, ends_at_flag) || TSR_FACT(c, ends_at_empty) || TSR_FACT(c, first_slots);
+  return TSR_FACT(c, ends_at_flag) || TSR_FACT(c, ends_at_empty) || TSR_FACT(c, ordered) || TSR_FACT(c, first_slots);
 }
 
 /* Raises the flag of a bucket that a pair in hand has to pass. Where finds overlap inserts, a thread that sees the pair
@@ -265,9 +265,10 @@ TSR_INLINE void walk_raise_before(const tsr_ctx *c, tsr_key key, uint64_t ref) {
 }
 
 /* Whether such empty slots of a bucket of the walk prove that the key is in no later one. The scheme's law says so for
- * every bucket (ends_at_empty), or for the first one (first_slots). */
+ * every bucket (ends_at_empty), for those in front (ordered), or for the first one (first_slots). */
 TSR_INLINE bool walk_ends(const tsr_ctx *c, const tsr_probe *probe, uint32_t empties) {
   if (TSR_FACT(c, ends_at_empty)) return empties != 0;
+  if (TSR_FACT(c, ordered)) return empties != 0 && probe->visited < TSR_FACT(c, ordered);
   return probe->visited == 0 && tsr_count_bits(empties) > TSR_FACT(c, bucket_slots) - TSR_FACT(c, first_slots);
 }
 

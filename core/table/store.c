@@ -183,6 +183,24 @@ static tsr_status allocate_regions(const tsr_table *t, tsr_store *store, allocat
   return status;
 }
 
+/* Fills the regions that hold words drawn from a seed, which operations only read. */
+static tsr_status draw_regions(const tsr_table *t, const tsr_store *store, void *stream, tsr_error *error) {
+  tsr_status status = TSR_OK;
+  for (tsr_region_walk at = {0}; status == TSR_OK && tsr_next_region(store->composition, &at);) {
+    if (!at.region->draws) continue;
+    uint64_t *words = malloc(at.region->bytes);
+    if (!words)
+      return tsr_fail(error, TSR_NO_MEMORY, "no host memory for region %s of %llu bytes", at.region->name,
+                      (unsigned long long)at.region->bytes);
+    tsr_draw_region(at.region, words);
+    status =
+        t->backend->copy(t->device, store->state.part[at.role].region[at.i], words, at.region->bytes, stream, error);
+    if (status == TSR_OK) status = t->backend->synchronize(t->device, stream, error);
+    free(words);
+  }
+  return status;
+}
+
 tsr_status tsr_store_clear(const tsr_table *t, tsr_store *store, void *stream, tsr_error *error) {
   const tsr_composition *composition = store->composition;
   tsr_status status = TSR_OK;
@@ -190,8 +208,9 @@ tsr_status tsr_store_clear(const tsr_table *t, tsr_store *store, void *stream, t
   store->is_clear = false;
   store->held = store->may_erase = store->may_insert = store->slack = store->erased_slots = 0;
   for (tsr_region_walk at = {0}; status == TSR_OK && tsr_next_region(composition, &at);)
-    status = t->backend->fill(t->device, store->state.part[at.role].region[at.i], at.region->fill,
-                              tsr_region_bytes(composition, at.region), stream, error);
+    if (!at.region->draws)
+      status = t->backend->fill(t->device, store->state.part[at.role].region[at.i], at.region->fill,
+                                tsr_region_bytes(composition, at.region), stream, error);
   if (status == TSR_OK && composition->lock_bytes)
     status = t->backend->fill(t->device, store->state.locks, 0, composition->lock_bytes, stream, error);
   store->is_clear = status == TSR_OK && !store->in_graph;
@@ -200,6 +219,7 @@ tsr_status tsr_store_clear(const tsr_table *t, tsr_store *store, void *stream, t
 
 static tsr_status furnish(const tsr_table *t, tsr_store *store, allocator *allocate, void *stream, tsr_error *error) {
   tsr_status status = allocate_regions(t, store, allocate, stream, error);
+  if (status == TSR_OK) status = draw_regions(t, store, stream, error);
   if (status == TSR_OK && store->composition->window_pages) {
     const tsr_work work = tsr_work_on(t, store, NULL, error);
     status = tsr_windows_make(&work, store->composition, &store->windows);
@@ -253,7 +273,7 @@ tsr_status tsr_store_reseed(const tsr_table *t, const tsr_spec *spec, uint64_t s
     memcpy(other.state.part[role].region, store->state.part[role].region, sizeof other.state.part[role].region);
   drop_composition(store);
   *store = other;
-  return TSR_OK;
+  return draw_regions(t, store, NULL, error);
 }
 
 void tsr_store_release(const tsr_table *t, void *memory, uint64_t bytes, void *stream) {

@@ -260,13 +260,21 @@ plans 'hasher/bad: P-13: .* status 6: ' hasher 'return tsr_fail(error, TSR_NO_ME
 plans '--set table.hasher=bad: keys are odd$' hasher 'return tsr_fail(error, TSR_INCOMPATIBLE, "%s", "keys are odd");' 2
 
 case_of "P-14: regions that cannot be counted"
-for region in '"r", 0, 1ull << 60, 0' '"r", ~0ull, 1, 0' '"r", ~0ull - 4096, 0, 0'; do
+for region in '"r", 0, 1ull << 60, 0, 0' '"r", ~0ull, 1, 0, 0' '"r", ~0ull - 4096, 0, 0, 0'; do
   plans 'hasher/bad: P-14: its plan\(\) asked for region r of [0-9]+ bytes .* less than 2\^64 bytes: correct plan' \
     hasher "plan->regions[0] = plan->regions[1] = (tsr_region){$region}; return TSR_OK;"
 done
 
+case_of "P-53: regions of drawn words that are none"
+for region in '"r", 12, 0, 0, 1' '"r", 0, 8, 0, 1' '"r", 64, 8, 0, 1'; do
+  plans 'hasher/bad: P-53: its plan\(\) asked for region r with draws: only a hasher .* whole words' hasher \
+    "plan->regions[0] = (tsr_region){$region}; return TSR_OK;"
+done
+plans 'probing/bad: P-53: .* only a hasher has such regions' probing \
+  'plan->regions[0] = (tsr_region){"r", 64, 0, 0, 1}; return TSR_OK;'
+
 case_of "a region that no machine has"
-build large/hasher_bad.so '-DACT=plan->regions[0] = (tsr_region){"r", 1ull << 60, 0, 0}; return TSR_OK;'
+build large/hasher_bad.so '-DACT=plan->regions[0] = (tsr_region){"r", 1ull << 60, 0, 0, 0}; return TSR_OK;'
 run check "$specs/quickstart.ini" "${cpu[@]}" --plugins large --set table.hasher=bad
 expect_status 0
 run run "$specs/quickstart.ini" "${cpu[@]}" --plugins large --set table.hasher=bad --insert pairs.tsv

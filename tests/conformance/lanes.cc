@@ -63,9 +63,9 @@ Memory::Memory(const tsr_composition *composition) : state_(tsr_composition_stat
   for (tsr_region_walk at = {}; tsr_next_region(composition, &at);)
     state_.part[at.role].region[at.i] = add(std::string("the region ") + at.region->name + " of the " +
                                                 tsr_role_names[at.role] + " " + composition->part[at.role].plugin->name,
-                                            tsr_region_bytes(composition, at.region), at.region->fill);
+                                            tsr_region_bytes(composition, at.region), at.region);
   if (composition->lock_bytes)
-    state_.locks = static_cast<uint32_t *>(add("the core's array of locks", composition->lock_bytes, 0));
+    state_.locks = static_cast<uint32_t *>(add("the core's array of locks", composition->lock_bytes, nullptr));
   clear();
   std::lock_guard<std::mutex> hold(memories_mutex);
   memories.push_back(this);
@@ -83,9 +83,9 @@ Memory::~Memory() {
 }
 
 // The region ends as near to the last page as its alignment allows.
-void *Memory::add(const std::string &name, uint64_t bytes, uint8_t fill) {
+void *Memory::add(const std::string &name, uint64_t bytes, const tsr_region *region) {
   constexpr uint64_t page = 4096, alignment = 256;
-  Block block = {name, nullptr, 0, nullptr, bytes, fill};
+  Block block = {name, nullptr, 0, nullptr, bytes, region ? *region : tsr_region()};
   const uint64_t aligned = (bytes + alignment - 1) / alignment * alignment;
   if (sanitized) {
     void *start = nullptr;
@@ -107,7 +107,11 @@ void *Memory::add(const std::string &name, uint64_t bytes, uint8_t fill) {
 
 void Memory::clear() {
   state_.has_erased = 0;
-  for (Block &block : blocks_) memset(block.region, block.fill, block.bytes);
+  for (Block &block : blocks_)
+    if (block.asked.draws)
+      tsr_draw_region(&block.asked, reinterpret_cast<uint64_t *>(block.region));
+    else
+      memset(block.region, block.asked.fill, block.bytes);
 }
 
 std::string Memory::check_guards() const {

@@ -39,10 +39,10 @@ private:
     uint64_t whole;       // bytes of it
     unsigned char *region;
     uint64_t bytes;
-    uint8_t fill;
+    tsr_region asked; // what plan() said, or 0
   };
   friend void say_region(int, siginfo_t *, void *);
-  void *add(const std::string &name, uint64_t bytes, uint8_t fill);
+  void *add(const std::string &name, uint64_t bytes, const tsr_region *region);
 
   tsr_state state_;
   std::vector<Block> blocks_;

@@ -54,7 +54,8 @@ struct Laws {
   // Purity, seeds, members. same: two contexts made apart with one seed; others: with other seeds.
   void (*hasher)(const tsr_ctx *same[2], const std::vector<tsr_ctx> &others, Findings *findings);
   // Avalanche and even buckets. sample: keys for each measure.
-  void (*mixing)(const tsr_ctx *c, uint64_t sample, Findings *findings);
+  // seeds: contexts of one hasher, among which avalanche is averaged; the other laws are of the first.
+  void (*mixing)(const std::vector<tsr_ctx> &seeds, uint64_t sample, Findings *findings);
 
   // Walks end, stay in range, depend on key and state alone; one that is as long as the table visits every bucket once.
   void (*walks)(const tsr_ctx *c, uint64_t keys, Findings *findings);

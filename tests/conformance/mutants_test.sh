@@ -194,6 +194,10 @@ breaks P-44 "it looks at residents and says that it does not" probing:probing/ro
   c 's/^  plan->probing.moves_pairs = 1;/&\n  plan->probing.asks_for_room = 1;/'
 breaks P-46 "it leaves the first bucket too early" "$cuckoo" cuh "$passes" \
   c 's/^  plan->probing.ends_at_empty = .*/  plan->probing.ends_at_empty = 0;/'
+breaks P-49 "it leaves the front of its walk too early" "$cuckoo" cuh "$passes" \
+  c 's/^  plan->probing.ends_at_empty = .*/  plan->probing.ends_at_empty = 0;\n  plan->probing.ordered = 1;/'
+breaks P-40 "its walk reads a counter" probing:examples/parts/elastic \
+  cuh 's/^  if \(probe->visited == 0\) i = 0, j = 1;/  if (probe->visited == 0) i = 0, j = 1 + ((uint32_t)*(const uint64_t *)TSR_REGION(c, ELASTIC_FILLS) \& 1);/'
 breaks P-48 "a list ends a bucket too early" probing:probing/hashgraph \
   cuh 's/\(end - 1\) \/ slots :/(end - 1) \/ slots - (end - begin > slots) :/'
 breaks P-47 "it promises room for many pairs of a key" "$cuckoo" \
@@ -205,6 +209,8 @@ breaks P-50 "the lane takes part in the hash" "$mixer" cuh 's/\(i \+ 1u\)/(i + 1
 breaks P-51 "it takes no seed" "$mixer" cuh 's/TSR_WORD\(c, TEMPLATE_SEED\)/0 * &/'
 breaks P-51 "the seed's upper half does not count" "$mixer" c 's/shape->seed \*/(uint32_t)shape->seed */'
 breaks P-51 "its members are one" "$mixer" cuh 's/\(i \+ 1u\)/(0 * i + 1u)/'
+breaks P-51 "its tables are the same for each seed" hasher:hashers/tabulation c 's/tsr_draw\(&seed\) \| 1/seed \* 0 + 1/'
+breaks P-52 "a byte of the key does not count" hasher:hashers/tabulation cuh 's/byte < TSR_KEY_BITS/byte + 1 < TSR_KEY_BITS/'
 breaks P-52 "its top bit is 0" "$mixer" cuh 's/^  return (h \^ h >> [0-9]+);/  return (\1) >> 1;/'
 breaks P-52 "a bit of the key does not count" "$mixer" \
   cuh 's/^  tsr_hash h = key \+/  tsr_hash h = (key \& ~(tsr_key)4) +/'

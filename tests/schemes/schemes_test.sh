@@ -1,31 +1,36 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The schemes of this folder keep the contract, and each does what it is for. Read next: hopscotch.cuh,
-# flagged_cuckoo.cuh.
+# The schemes of this folder and of examples/parts keep the contract, and each does what it is for. Read next:
+# hopscotch.cuh, flagged_cuckoo.cuh, ../../examples/parts/README.md.
 
 # shellcheck source-path=SCRIPTDIR source=../cli/harness.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../cli/harness.sh"
 
 top=$PWD
 export TESSERA_CONFORM=$top/tests/conformance/conformance
-export TESSERA_PLUGINS=$plugin_folders:$top/tests/schemes
+export TESSERA_PLUGINS=$plugin_folders:$top/tests/schemes:$top/examples/parts
 
-for file in "$top"/tests/schemes/probing_*.so; do
+for file in "$top"/{tests/schemes,examples/parts}/probing_*.so; do
   case_of "$(basename "$file" .so) keeps the contract"
-  GTEST_FILTER='-*P22_P26_*:*InFull*:*UnderStress*' run conform "$file"
+  widths= # all of the schemes of this folder, one pair of the others
+  [[ $file == */tests/schemes/* ]] || widths=32:32
+  TSR_CONFORM_WIDTHS=$widths GTEST_FILTER='-*P22_P26_*:*InFull*:*UnderStress*' run conform "$file"
   expect_status 0
   expect_out 'keeps the contract$'
-  TSR_CONFORM_WIDTHS=32:32 GTEST_FILTER='*P22_P26_*' run conform "$file" # one pair: linking takes long
+  [[ $file != *_funnel.so ]] || continue # linking takes long: one pair, and of examples/parts the scheme with collectives
+  TSR_CONFORM_WIDTHS=32:32 GTEST_FILTER='*P22_P26_*' run conform "$file"
   expect_status 0
 done
 
-# probes SCHEME LOAD OPERATION: the mean of a key, in buckets.
+# probes SCHEME LOAD OPERATION [OPTION]...: the mean of a key, in buckets.
 probes() {
-  run bench "$specs/quickstart.ini" --set table.backend=cpu --set table.probing="$1" --set table.statistics=yes \
-    --set layout.bucket_slots=8 --n 65536 --loads "$2" --ops insert,"$3" --repeat 1
+  local scheme=$1 load=$2 operation=$3
+  shift 3
+  run bench "$specs/quickstart.ini" --set table.backend=cpu --set table.probing="$scheme" --set table.statistics=yes \
+    --set layout.bucket_slots=8 --n 65536 --loads "$load" --ops insert,"$operation" --repeat 1 "$@"
   expect_status 0
-  awk -F, -v operation="$3" '$4 == operation { print $10 }' "$work/out"
+  awk -F, -v operation="$operation" '$4 == operation { print $10 }' "$work/out"
 }
 
 # below A B: a number less than another.
@@ -50,5 +55,18 @@ expect_out ' 520 queries: 520 found,'
 case_of "hopscotch keeps every key near its home"
 far=$(probes hopscotch .9 find0)
 below "$far" 8.01 || fail "$far buckets for an absent key"
+
+# Section 3 of the paper: at most 37 levels of 14 slots and what follows, where linear probing looks at thousands.
+case_of "funnel bounds the search for an absent key in a table of buckets of one slot"
+far=$(probes funnel .99 find0 --set layout.bucket_slots=1)
+below "$far" 530 || fail "$far buckets for an absent key"
+below 14 "$far" || fail "$far buckets for an absent key"
+
+# Section 2: it leaves buckets early that it could have had later, so that finds look at more buckets than inserts.
+case_of "elastic inserts look at fewer buckets than its finds"
+placed=$(probes elastic .95 insert --set table.duplicates=promise_unique)
+found=$(probes elastic .95 find100 --set table.duplicates=promise_unique)
+below "$placed" 2.5 || fail "$placed buckets for a new pair"
+below "$placed" "$found" || fail "$placed buckets for a new pair, $found to find one"
 
 finish
