@@ -296,11 +296,12 @@ enum {                                         /* what a column can tell; each h
        TSR_KEY_COLUMN_COUNTS = 1,  /* counts, and the numbers of other keys */
        TSR_KEY_COLUMN_NUMBERS = 2, /* the numbers of rows, and pairs */
 };
-/* key_bits: 32 or 64. detail: of those above. Writes how many distinct keys there are to *distinct. Takes 4 bytes per row for
- * numbers and up to 80 per distinct key, with several threads up to twice as many. TSR_NO_MEMORY, TSR_UNSUPPORTED for too many
- * rows. */
+/* key_bits: 32 or 64. detail: of those above. numbers: NULL, or where the numbers of rows are written at once; they must stay as the
+ * keys do. Writes how many distinct keys there are to *distinct. Takes 4 bytes per row for numbers that nobody else keeps, and up
+ * to 80 per distinct key, with several threads up to twice as many. TSR_NO_MEMORY, TSR_UNSUPPORTED for too many rows. */
 TSR_API tsr_status tsr_key_column_create(uint32_t key_bits, uint32_t detail, uint64_t n, const void *keys,
-                                         tsr_key_column **column, uint64_t *distinct, tsr_error *error);
+                                         int64_t *numbers, tsr_key_column **column, uint64_t *distinct,
+                                         tsr_error *error);
 TSR_API_VOID void tsr_key_column_free(tsr_key_column *column); /* NULL is allowed */
 
 typedef struct tsr_key_column_arrays { /* in host memory; NULL = not wanted */

@@ -52,8 +52,11 @@ static void number_range(void *argument, uint64_t begin, uint64_t end) {
   tsr_key_column *c = j->column;
   for (uint64_t r = begin; r < end; r++) {
     const uint64_t row = r * c->range, left = c->n - row, n = left < c->range ? left : c->range;
-    const tsr_key_column_run run = {
-        .keys = (const char *)c->keys + row * c->key_bytes, .n = n, .row = row, .ids = c->ids ? c->ids + row : NULL};
+    const tsr_key_column_run run = {.keys = (const char *)c->keys + row * c->key_bytes,
+                                    .n = n,
+                                    .row = row,
+                                    .ids = c->ids ? c->ids + row : NULL,
+                                    .wide_ids = c->written ? c->written + row : NULL};
     tsr_key_column_set *set = &j->ranges[r];
     *set = (tsr_key_column_set){.base = tsr_key_column_key(c->keys, 0, c->key_bytes == sizeof(uint64_t)),
                                 .key_bytes = c->key_bytes,
@@ -187,7 +190,7 @@ bool tsr_key_column_number(tsr_key_column *c) {
   c->range_count = (uint32_t)((c->n + c->range - 1) / c->range);
   job j = {.column = c, .ranges = calloc(c->range_count, sizeof *j.ranges)};
   bool is_made = j.ranges != NULL;
-  if (is_made && c->detail == TSR_KEY_COLUMN_NUMBERS) {
+  if (is_made && c->detail == TSR_KEY_COLUMN_NUMBERS && !c->written) {
     c->ids = tsr_key_column_memory(c->n * sizeof *c->ids);
     is_made = c->ids != NULL;
   }
@@ -196,6 +199,11 @@ bool tsr_key_column_number(tsr_key_column *c) {
   free(j.ranges);
   free(j.owners);
   free(j.fresh);
+  if (is_made && c->written && c->numbers) { /* until now the numbers in the sets of ranges */
+    tsr_key_column_write(c, c->written, NULL);
+    free(c->numbers);
+    c->numbers = NULL;
+  }
   return is_made;
 }
 
@@ -214,7 +222,8 @@ static void write_rows(void *argument, uint64_t begin, uint64_t end) {
     const uint64_t range = i / c->range, after = (range + 1) * c->range, stop = after < end ? after : end;
     const uint32_t *numbers = c->numbers ? c->numbers + c->bases[range] : NULL;
     for (; i < stop; i++) {
-      const uint32_t number = numbers ? numbers[c->ids[i]] : c->ids[i];
+      const uint64_t id = c->ids ? c->ids[i] : (uint64_t)c->written[i];
+      const uint32_t number = numbers ? numbers[id] : (uint32_t)id;
       if (w->numbers) w->numbers[i] = number;
       if (w->shorts) w->shorts[i] = number;
     }

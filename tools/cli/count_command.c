@@ -20,7 +20,7 @@
 #include "tools/cli/stream.h"
 #include "tools/lab/outputs.h"
 
-enum { LETTERS_MAX = 64, WAIT_MILLISECONDS = 200 };
+enum { LETTERS_MAX = 64, WAIT_MILLISECONDS = 200, SUPERMERS_LIMIT = 1 << 30 };
 
 typedef struct counted {
   uint64_t distinct, overflows; /* keys; additions past the largest count */
@@ -81,7 +81,7 @@ static tsr_status read_spec(count_job *job, tsr_error *error) {
 /* No table needs more room than there can be k-mers, whatever its spec says. */
 static tsr_status make_table(count_job *job, tsr_error *error) {
   if (!job->has_table)
-    return tsr_kmer_counter_new((uint32_t)job->letters, job->options.canonical, &job->counter, error);
+    return tsr_kmer_counter_new((uint32_t)job->letters, job->options.canonical, SUPERMERS_LIMIT, &job->counter, error);
   const uint64_t possible = tsr_kmers_possible(job->options.kmers, job->options.canonical);
   const char *said = tsr_spec_get(job->spec, "table", "capacity");
   char capacity[48];

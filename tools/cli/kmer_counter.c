@@ -16,9 +16,6 @@
 
 enum { LETTERS_OF_TURN = 1 << 16, SLOTS_LEAST = 1 << 10 };
 
-/* Super-k-mers that memory holds at least before they are counted. */
-#define TSR_SUPERMERS_LIMIT (UINT64_C(1) << 31)
-
 /* What was counted of a bin: `count` times the words of a k-mer and its count. */
 typedef struct kept {
   uint64_t *words;
@@ -41,6 +38,7 @@ typedef struct member {
 struct tsr_kmer_counter {
   uint32_t kmers, words; /* letters of a k-mer; words of it and its count */
   bool canonical;
+  uint64_t limit;
   uint32_t member_count;
   member *members;
   kept kept[TSR_BINS];
@@ -214,12 +212,14 @@ static tsr_status fold(tsr_kmer_counter *c, tsr_error *error) {
 
 /* ---- The counter ----------------------------------------------------------------------------- */
 
-tsr_status tsr_kmer_counter_new(uint32_t kmers, bool canonical, tsr_kmer_counter **counter, tsr_error *error) {
+tsr_status tsr_kmer_counter_new(uint32_t kmers, bool canonical, uint64_t limit, tsr_kmer_counter **counter,
+                                tsr_error *error) {
   tsr_kmer_counter *c = calloc(1, sizeof *c);
   if (!c) return no_memory(error);
   c->kmers = kmers;
   c->words = kmers > 32 ? 3 : 2;
   c->canonical = canonical;
+  c->limit = limit;
   c->member_count = tsr_team_size();
   c->members = calloc(c->member_count, sizeof *c->members);
   for (uint32_t i = 0; c->members && i < c->member_count; i++) {
@@ -249,7 +249,7 @@ tsr_status tsr_kmer_counter_add(tsr_kmer_counter *counter, const uint8_t *letter
   tsr_team_run(c->member_count, add_letters, c);
   if (c->has_failed) return no_memory(error);
   for (uint32_t i = 0; i < c->member_count; i++) bytes += tsr_supermers_bytes(&c->members[i].supermers);
-  if (bytes < TSR_SUPERMERS_LIMIT) return TSR_OK;
+  if (bytes < c->limit) return TSR_OK;
   for (uint32_t i = 0; i < TSR_BINS; i++) kept_bytes += c->kept[i].count * c->words * sizeof(uint64_t);
   return bytes < kept_bytes ? TSR_OK : fold(c, error);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Counts k-mers on the CPU without one large table: letters become super-k-mers in bins (supermers.h), and the k-mers of each
- * bin are counted in a table that the caches hold. Memory holds the super-k-mers, and pairs of k-mer and count; when the
- * former outgrow both a limit and the latter, they are counted and become pairs. So it depends on the distinct k-mers, and
- * on the input's size only up to the limit. Read next: count_command.c, the user.
+ * bin are counted in a table that the caches hold. Memory holds the super-k-mers, and pairs of k-mer and count. When
+ * super-k-mers outgrow both a limit and the pairs, they are counted and become pairs. So memory depends on the distinct
+ * k-mers, and on the input's size only up to the limit. Read next: count_command.c, the user.
  */
 #ifndef TSR_KMER_COUNTER_H
 #define TSR_KMER_COUNTER_H
@@ -12,9 +12,10 @@
 
 typedef struct tsr_kmer_counter tsr_kmer_counter;
 
-/* The caller frees with tsr_kmer_counter_free. pre: kmers is 1 to 64. Status: TSR_NO_MEMORY. */
-TSR_MUST_CHECK tsr_status tsr_kmer_counter_new(uint32_t kmers, bool canonical, tsr_kmer_counter **counter,
-                                               tsr_error *error);
+/* limit: bytes of super-k-mers that memory may hold before they are counted. The caller frees with tsr_kmer_counter_free.
+ * pre: kmers is 1 to 64. Status: TSR_NO_MEMORY. */
+TSR_MUST_CHECK tsr_status tsr_kmer_counter_new(uint32_t kmers, bool canonical, uint64_t limit,
+                                               tsr_kmer_counter **counter, tsr_error *error);
 /* Adds the k-mers of letters (tsr_sequence_next) by all cores. 8 bytes behind them may be read. Status: TSR_NO_MEMORY. */
 TSR_MUST_CHECK tsr_status tsr_kmer_counter_add(tsr_kmer_counter *counter, const uint8_t *letters, uint64_t count,
                                                tsr_error *error);
