@@ -297,6 +297,7 @@ static tsr_status cpu_prepare(tsr_device *device, tsr_program *program, const ts
                               tsr_error *error) {
   (void)device;
   (void)error;
+  if (!program) return TSR_OK; /* steps that belong to no table have their code */
   pthread_mutex_lock(&program->guard);
   for (uint32_t i = 0; i < count; i++)
     if (steps[i]->set == &tsr_bulk_steps) fuse(program, (uint32_t)(steps[i] - tsr_bulk_steps.step));

@@ -24,7 +24,7 @@ static tsr_status check_rows(const char *call, uint64_t n, const void *keys, tsr
 
 /* ---- A column -------------------------------------------------------------------------------- */
 
-tsr_status tsr_key_column_create(uint32_t key_bits, uint32_t detail, uint64_t n, const void *keys,
+tsr_status tsr_key_column_create(uint32_t key_bits, uint32_t detail, uint64_t n, const void *keys, int64_t *numbers,
                                  tsr_key_column **column, uint64_t *distinct, tsr_error *error) {
   if (!column || !distinct)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_key_column_create: column or distinct is NULL");
@@ -33,13 +33,16 @@ tsr_status tsr_key_column_create(uint32_t key_bits, uint32_t detail, uint64_t n,
   if (detail > TSR_KEY_COLUMN_NUMBERS)
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "tsr_key_column_create: detail = %u: it is TSR_KEY_COLUMN_KEYS, _COUNTS or _NUMBERS", detail);
+  if (numbers && detail != TSR_KEY_COLUMN_NUMBERS)
+    return tsr_fail(error, TSR_BAD_ARGUMENT,
+                    "tsr_key_column_create: detail = %u: numbers are written with TSR_KEY_COLUMN_NUMBERS", detail);
   *column = NULL;
   *distinct = 0;
   tsr_status status = check_rows("tsr_key_column_create", n, keys, error);
   if (status) return status;
   tsr_key_column *c = calloc(1, sizeof *c);
   if (!c) return no_memory("tsr_key_column_create", n, error);
-  *c = (tsr_key_column){.keys = keys, .n = n, .key_bytes = key_bits / 8, .detail = detail};
+  *c = (tsr_key_column){.keys = keys, .n = n, .key_bytes = key_bits / 8, .detail = detail, .written = numbers};
   if (n && !tsr_key_column_number(c)) {
     tsr_key_column_free(c);
     return no_memory("tsr_key_column_create", n, error);
@@ -134,8 +137,9 @@ __attribute__((always_inline)) static inline void search_each(const search *all,
   const search s = *all;
   const tsr_key_column_set *const sets = s.column->sets, first = sets[0];
   const uint32_t log2 = s.column->parts_log2;
+  const uint64_t asked = begin + tsr_key_column_asked(&first, end - begin);
   for (uint64_t i = begin; i < end; i++) {
-    if (i + TSR_KEY_COLUMN_AHEAD < end) {
+    if (i < asked) {
       const uint64_t ahead = tsr_key_column_key(s.keys, i + TSR_KEY_COLUMN_AHEAD, is_wide) ^ first.base;
       const uint64_t hash = tsr_key_column_hash(ahead);
       const tsr_key_column_set *set = has_parts ? &sets[tsr_key_column_part(hash, log2)] : &first;

@@ -41,9 +41,10 @@ struct tsr_key_column {
   tsr_key_column_set *sets; /* a set per part */
   uint64_t range;           /* rows of a thread's set */
   uint32_t range_count;
-  uint32_t *ids;     /* of each row: the number of its key in the set of its range; NULL: not asked for */
+  uint32_t *ids;     /* of each row: the number of its key in the set of its range; NULL: not kept */
+  int64_t *written;  /* the numbers of rows, in the caller's array; NULL: not there */
   uint64_t *bases;   /* where the numbers of a range's keys begin in `numbers`; NULL: there is one range */
-  uint32_t *numbers; /* of the column, of each key of each range */
+  uint32_t *numbers; /* of the column, of each key of each range; NULL: what is kept of rows are these */
   uint32_t *firsts;  /* the first row of each key of the column */
   uint64_t size;     /* distinct keys */
   uint64_t likely;   /* about how many distinct keys a sample tells of */
@@ -72,7 +73,20 @@ static inline uint64_t tsr_key_column_slot_key(const void *slots, uint64_t at, b
   return is_plain ? tsr_key_column_key(slots, at, is_wide) : ((const tsr_key_column_slot *)slots)[at].key;
 }
 
-enum { TSR_KEY_COLUMN_AHEAD = 32 }; /* rows between asking for a slot and looking at it */
+static inline uint64_t tsr_key_column_slot_bytes(const tsr_key_column_set *set) {
+  return set->is_plain ? set->key_bytes : sizeof(tsr_key_column_slot);
+}
+
+enum {
+  TSR_KEY_COLUMN_AHEAD = 32,      /* rows between asking for a slot and looking at it */
+  TSR_KEY_COLUMN_CACHED = 1 << 17 /* bytes of slots for which it is not worth asking */
+};
+
+/* Of n rows, before which ones those ahead are asked for. */
+static inline uint64_t tsr_key_column_asked(const tsr_key_column_set *set, uint64_t n) {
+  const bool is_cached = tsr_key_column_slot_bytes(set) << set->bits <= TSR_KEY_COLUMN_CACHED;
+  return is_cached || n < TSR_KEY_COLUMN_AHEAD ? 0 : n - TSR_KEY_COLUMN_AHEAD;
+}
 
 static inline void tsr_key_column_ask(const void *slots, uint64_t at, bool is_wide, bool is_plain) {
   const uint64_t bytes = !is_plain ? sizeof(tsr_key_column_slot) : is_wide ? sizeof(uint64_t) : sizeof(uint32_t);
@@ -101,18 +115,19 @@ void tsr_key_column_set_free(tsr_key_column_set *set);
 /* Makes the set twice as large if it is half full. */
 bool tsr_key_column_set_grow(tsr_key_column_set *set);
 
-/* n keys that a set is to have, the row of the first one, and where the numbers of all go; NULL: nowhere. */
+/* n keys that a set is to have, the row of the first one, and where the numbers of all go, if one is not NULL. */
 typedef struct tsr_key_column_run {
   const void *keys;
   uint64_t n, row;
   uint32_t *ids;
+  int64_t *wide_ids;
 } tsr_key_column_run;
 bool tsr_key_column_set_take(tsr_key_column_set *set, const tsr_key_column_run *run);
 
 /* Puts the keys of the whole column into sets. */
 bool tsr_key_column_number(tsr_key_column *column);
 
-/* Writes the numbers of rows, where wanted. */
+/* Writes the numbers of rows, where wanted, in two widths. */
 void tsr_key_column_write(const tsr_key_column *column, int64_t *numbers, uint32_t *short_numbers);
 
 #endif

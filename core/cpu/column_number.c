@@ -52,8 +52,11 @@ static void number_range(void *argument, uint64_t begin, uint64_t end) {
   tsr_key_column *c = j->column;
   for (uint64_t r = begin; r < end; r++) {
     const uint64_t row = r * c->range, left = c->n - row, n = left < c->range ? left : c->range;
-    const tsr_key_column_run run = {
-        .keys = (const char *)c->keys + row * c->key_bytes, .n = n, .row = row, .ids = c->ids ? c->ids + row : NULL};
+    const tsr_key_column_run run = {.keys = (const char *)c->keys + row * c->key_bytes,
+                                    .n = n,
+                                    .row = row,
+                                    .ids = c->ids ? c->ids + row : NULL,
+                                    .wide_ids = c->written ? c->written + row : NULL};
     tsr_key_column_set *set = &j->ranges[r];
     *set = (tsr_key_column_set){.base = tsr_key_column_key(c->keys, 0, c->key_bytes == sizeof(uint64_t)),
                                 .key_bytes = c->key_bytes,
@@ -91,7 +94,8 @@ static void unite_parts(void *argument, uint64_t begin, uint64_t end) {
   for (uint64_t part = begin; part < end; part++) {
     tsr_key_column_set *set = &c->sets[part];
     *set = (tsr_key_column_set){.base = j->ranges[0].base, .key_bytes = c->key_bytes, .skip = c->parts_log2};
-    bool is_made = tsr_key_column_set_make(set, c->likely >> c->parts_log2);
+    /* Room for all keys of all ranges: keys come in the order of hashes, and would crowd at the begin of a set that is too small. */
+    bool is_made = tsr_key_column_set_make(set, c->bases[c->range_count] >> c->parts_log2);
     for (uint32_t r = 0; r < c->range_count && is_made; r++) is_made = unite_range(j, part, r);
     if (!is_made) fail(j);
   }
@@ -187,7 +191,7 @@ bool tsr_key_column_number(tsr_key_column *c) {
   c->range_count = (uint32_t)((c->n + c->range - 1) / c->range);
   job j = {.column = c, .ranges = calloc(c->range_count, sizeof *j.ranges)};
   bool is_made = j.ranges != NULL;
-  if (is_made && c->detail == TSR_KEY_COLUMN_NUMBERS) {
+  if (is_made && c->detail == TSR_KEY_COLUMN_NUMBERS && !c->written) {
     c->ids = tsr_key_column_memory(c->n * sizeof *c->ids);
     is_made = c->ids != NULL;
   }
@@ -196,6 +200,11 @@ bool tsr_key_column_number(tsr_key_column *c) {
   free(j.ranges);
   free(j.owners);
   free(j.fresh);
+  if (is_made && c->written && c->numbers) { /* until now the numbers in the sets of ranges */
+    tsr_key_column_write(c, c->written, NULL);
+    free(c->numbers);
+    c->numbers = NULL;
+  }
   return is_made;
 }
 
@@ -214,7 +223,8 @@ static void write_rows(void *argument, uint64_t begin, uint64_t end) {
     const uint64_t range = i / c->range, after = (range + 1) * c->range, stop = after < end ? after : end;
     const uint32_t *numbers = c->numbers ? c->numbers + c->bases[range] : NULL;
     for (; i < stop; i++) {
-      const uint32_t number = numbers ? numbers[c->ids[i]] : c->ids[i];
+      const uint64_t id = c->ids ? c->ids[i] : (uint64_t)c->written[i];
+      const uint32_t number = numbers ? numbers[id] : (uint32_t)id;
       if (w->numbers) w->numbers[i] = number;
       if (w->shorts) w->shorts[i] = number;
     }

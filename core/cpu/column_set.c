@@ -33,7 +33,7 @@ bool tsr_key_column_set_make(tsr_key_column_set *set, uint64_t keys) {
   set->bits = LEAST;
   while (room(set) <= keys) set->bits++;
   set->size = 1;
-  const size_t bytes = set->is_plain ? set->key_bytes : sizeof(tsr_key_column_slot);
+  const size_t bytes = tsr_key_column_slot_bytes(set);
   set->slots = in_large_pages(calloc((size_t)1 << set->bits, bytes), bytes << set->bits);
   return set->slots != NULL;
 }
@@ -87,17 +87,19 @@ bool tsr_key_column_set_grow(tsr_key_column_set *set) {
   return true;
 }
 
-/* What changes with a key, and what is asked for each, is in variables of its own: they stay in registers. */
+/* What is read for each key is in variables of its own, which stay in registers. */
 ALWAYS_INLINE bool take(tsr_key_column_set *set, const tsr_key_column_run *run, bool is_wide, bool is_plain) {
   const void *const keys = run->keys;
   const uint64_t n = run->n, base = set->base;
   uint32_t *const ids = run->ids;
+  int64_t *const wide_ids = run->wide_ids;
   for (uint64_t i = 0; i < n;) {
     void *const slots = set->slots;
     uint32_t *const firsts = set->firsts, shift = 64 - set->bits, most = (uint32_t)room(set);
     uint32_t size = set->size;
+    const uint64_t asked = tsr_key_column_asked(set, n);
     for (; i < n && size < most; i++) {
-      if (i + TSR_KEY_COLUMN_AHEAD < n) {
+      if (i < asked) {
         const uint64_t ahead = tsr_key_column_key(keys, i + TSR_KEY_COLUMN_AHEAD, is_wide) ^ base;
         tsr_key_column_ask(slots, tsr_key_column_hash(ahead) >> shift, is_wide, is_plain);
       }
@@ -111,7 +113,10 @@ ALWAYS_INLINE bool take(tsr_key_column_set *set, const tsr_key_column_run *run, 
       }
       if (is_plain) continue;
       tsr_key_column_slot *const slot = (tsr_key_column_slot *)slots + at;
-      if (ids) ids[i] = slot->number;
+      if (wide_ids)
+        wide_ids[i] = slot->number;
+      else if (ids)
+        ids[i] = slot->number;
       slot->count++;
     }
     set->size = size;

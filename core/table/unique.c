@@ -146,7 +146,7 @@ static tsr_status work_on_column(distinct *d, uint64_t *count, tsr_error *error)
                           : d->arrays[COUNTS].devices                   ? TSR_KEY_COLUMN_COUNTS
                                                                         : TSR_KEY_COLUMN_KEYS;
   tsr_status status = tsr_key_column_create(t->store.composition->shape.key_bits, detail, d->n, d->arrays[KEYS].devices,
-                                            &column, count, error);
+                                            NULL, &column, count, error);
   d->inverse = d->arrays[INVERSE].devices;
   if (status == TSR_OK && !d->inverse && d->column_count)
     status = t->backend->allocate_in(t->device, d->n * sizeof *d->inverse, d->stream, &memory, error);

@@ -412,7 +412,7 @@ _DECLARATIONS: Dict[str, List[Any]] = {  # those that return a tsr_status
     "tsr_export": [_P, _U64, _P, _P, _P, _P],
     "tsr_rehash": [_P, _P, _P],
     "tsr_join": [_P, _P, c_uint32, _P, _P, _P],
-    "tsr_key_column_create": [c_uint32, c_uint32, _U64, _P, _P, _P, _P],
+    "tsr_key_column_create": [c_uint32, c_uint32, _U64, _P, _P, _P, _P, _P],
     "tsr_key_column_tell": [_P, _P, _P],
     "tsr_key_column_find": [_P, _U64, _P, _P, _P, _P],
     "tsr_key_column_pair": [_P, _P, _P, _P],

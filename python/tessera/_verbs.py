@@ -40,16 +40,19 @@ How = Literal["inner", "left", "right", "outer", "semi", "anti"]
 Order = Literal["seen", "any"]
 
 _KEYS, _COUNTS, _NUMBERS = range(3)  # TSR_KEY_COLUMN_KEYS and so on
+_ADDS_FLOATS_FASTER = np.lib.NumpyVersion(np.__version__) < "1.25.0"  # since then `add.at` is fast
 
 
 class _Numbered:
     """The keys of a column, numbered in order of first appearance, by the library (tsr_key_column_create). It reads the keys until
-    it is closed. detail: what can be asked of it."""
+    it is closed. detail: what can be asked of it. codes: the numbers of the rows, with _NUMBERS."""
 
     def __init__(self, keys: NumPyArray, detail: int) -> None:
         self.keys, self._handle, distinct = keys, ctypes.c_void_p(), ctypes.c_uint64()
-        bits = 8 * keys.dtype.itemsize
-        self._call("tsr_key_column_create", bits, detail, len(keys), keys.ctypes.data, byref(self._handle), byref(distinct))
+        self.codes = np.empty(len(keys) if detail == _NUMBERS else 0, np.int64)
+        numbers = self.codes.ctypes.data if detail == _NUMBERS else None
+        given = 8 * keys.dtype.itemsize, detail, len(keys), keys.ctypes.data, numbers
+        self._call("tsr_key_column_create", *given, byref(self._handle), byref(distinct))
         self.number = distinct.value
 
     @staticmethod
@@ -84,9 +87,7 @@ class _Numbered:
         return counts
 
     def groups(self) -> "Groups":
-        codes, firsts = np.empty(len(self.keys), np.int64), np.empty(self.number, np.int64)
-        self.tell(numbers=codes, firsts=firsts)
-        return Groups(codes, firsts)
+        return Groups(self.codes, self.firsts())
 
     def find(self, keys: NumPyArray) -> NumPyArray:
         """The number of each of these keys, or -1."""
@@ -363,16 +364,22 @@ def isin(x: Any, values: Any, *, invert: bool = False) -> Any:
     if ops is not None:
         return _device.isin(ops, x, from_gpu(values, "values"), invert)
     column, among = Column(x, "x"), Column(values if not isinstance(values, (set, frozenset)) else list(values), "values")
-    keys, others = _common(column, among)
-    with _Numbered(others, _KEYS) as numbered:
-        mask = numbered.contains(keys)
-    if column.known is not None:
-        mask &= column.known
+    mask = _among(column, among)
     if invert:
         mask = ~mask
     if column.library == "pandas" and hasattr(x, "iloc"):
         return module("pandas").Series(mask, index=x.index, name=x.name)
     return wrap(mask.reshape(column.shape), column.library)
+
+
+def _among(column: Column, values: Column) -> NumPyArray:
+    """bool for each row of a column. Nulls are in no set."""
+    keys, others = _common(column, values)
+    with _Numbered(others, _KEYS) as numbered:
+        mask = numbered.contains(keys)
+    if column.known is not None:
+        mask &= column.known
+    return mask
 
 
 def _common(left: Column, right: Column) -> Tuple[NumPyArray, NumPyArray]:
@@ -648,9 +655,9 @@ class _Values:
         if values.dtype.kind == "f" or not len(values):
             return np.bincount(self.codes, weights=values, minlength=self.number)
         largest = max(abs(int(values.min())), abs(int(values.max())))
-        if largest * len(values) < 1 << 53:  # every partial sum is exact
+        if _ADDS_FLOATS_FASTER and largest * len(values) < 1 << 53:  # every partial sum is exact
             return np.bincount(self.codes, weights=values, minlength=self.number)
-        wide = values.astype(self._sum_type())
+        wide = values.astype(self._sum_type(), copy=False)
         sums: NumPyArray = np.zeros(self.number, wide.dtype)
         np.add.at(sums, self.codes, wide)
         limit = 64 if wide.dtype.kind == "u" else 63
@@ -797,6 +804,10 @@ def _match(lefts: List[Column], rights: List[Column], how: str) -> Tuple[NumPyAr
     if how == "right":
         b, a = _match(rights, lefts, "left")
         return a, b
+    if how in ("semi", "anti") and len(lefts) == 1:
+        among = _among(lefts[0], rights[0])
+        rows = np.flatnonzero(among if how == "semi" else ~among)
+        return rows, rows
     sides = _sides_of(lefts[0], rights[0])
     for left, right in zip(lefts[1:], rights[1:]):
         sides = _both(sides, _sides_of(left, right))

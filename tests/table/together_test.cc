@@ -3,10 +3,9 @@
 // Threads that read one table at once while another changes it, on the cpu backend, for every recipe: each answer is that of a
 // thread alone. ThreadSanitizer looks at what finds share. Read next: ../../core/table/hold.h.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <numeric>
 #include <string>
@@ -132,6 +131,15 @@ TEST_P(Together, FindsAreRightWhileOneWrites) {
   EXPECT_EQ(complaint, "");
   EXPECT_EQ(wrongs, 0);
   for (const Answers &a : wrong) EXPECT_EQ(a.complaint, "");
+}
+
+// Some steps of a call belong to no table.
+TEST_P(Together, CodeOfAllCallsIsMadeBefore) {
+  setenv("TESSERA_CC", "", 1);
+  for (uint32_t call = TSR_PREPARE_INSERT; call <= TSR_PREPARE_EXPORT; call *= 2) {
+    const tsr_status status = tsr_table_prepare(table_, call, &error_);
+    EXPECT_TRUE(status == TSR_OK || status == TSR_UNSUPPORTED) << call << ": " << error_.message;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Specs, Together, testing::ValuesIn(recipes()), recipe_name);
