@@ -291,14 +291,16 @@ TSR_API const char *tsr_join_way(const tsr_table *right);
  * tsr_key_column_free. One thread at a time uses a column. */
 typedef struct tsr_key_column tsr_key_column;
 #define TSR_KEY_COLUMN_MOST ((1ull << 32) - 2) /* rows */
-enum {                                         /* what a column can tell; each has those before it, and takes longer */
-       TSR_KEY_COLUMN_KEYS = 0,    /* the distinct keys, their first rows, and whether other keys are among them */
-       TSR_KEY_COLUMN_COUNTS = 1,  /* counts, and the numbers of other keys */
-       TSR_KEY_COLUMN_NUMBERS = 2, /* the numbers of rows, and pairs */
+/* What a column can tell. Each has what stands before it, and takes longer. */
+enum {
+  TSR_KEY_COLUMN_KEYS = 0,    /* the distinct keys, their first rows, and whether other keys are among them */
+  TSR_KEY_COLUMN_COUNTS = 1,  /* counts, and the numbers of other keys */
+  TSR_KEY_COLUMN_NUMBERS = 2, /* the numbers of rows, and pairs */
 };
-/* key_bits: 32 or 64. detail: of those above. numbers: NULL, or where the numbers of rows are written at once; they must stay as the
- * keys do. Writes how many distinct keys there are to *distinct. Takes 4 bytes per row for numbers that nobody else keeps, and up
- * to 80 per distinct key, with several threads up to twice as many. TSR_NO_MEMORY, TSR_UNSUPPORTED for too many rows. */
+/* key_bits: 32 or 64. detail: of those above. numbers: NULL, or where the numbers of rows are written at once. They must stay as
+ * they are as long as the keys. Writes how many distinct keys there are to *distinct.
+ * Takes 4 bytes per row for numbers without an array, and up to 100 bytes per distinct key: once for each thread that
+ * meets the key, and once more with several threads. TSR_NO_MEMORY, TSR_UNSUPPORTED for too many rows. */
 TSR_API tsr_status tsr_key_column_create(uint32_t key_bits, uint32_t detail, uint64_t n, const void *keys,
                                          int64_t *numbers, tsr_key_column **column, uint64_t *distinct,
                                          tsr_error *error);

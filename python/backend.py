@@ -58,6 +58,15 @@ def build_sdist(sdist_directory: str, config_settings: object = None) -> str:
     return f"{name}.tar.gz"
 
 
+def prepare_metadata_for_build_wheel(metadata_directory: str, config_settings: object = None) -> str:
+    """Lets pip see what the wheel depends on before it is compiled."""
+    info = f"tessera_tables-{version()}.dist-info"
+    os.mkdir(os.path.join(metadata_directory, info))
+    with open(os.path.join(metadata_directory, info, "METADATA"), "w", encoding="utf-8") as file:
+        file.write(make_wheel.metadata(version(), os.path.join(HERE, "README.md")))
+    return info
+
+
 def build_wheel(wheel_directory: str, config_settings: object = None, metadata_directory: object = None) -> str:
     name = f"tessera-{version()}"
     made = f"tessera_tables-{version()}-py3-none-linux_{platform.machine()}.whl"

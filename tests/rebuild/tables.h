@@ -20,9 +20,10 @@ namespace tessera_test {
 
 inline const char *plugin_folders() { return "layouts:probing:hashers:eviction"; }
 
-// The kinds of composition: a scheme that moves pairs and ones that do not.
+// The kinds of composition: a scheme that moves pairs, ones that do not, and a hasher with memory of its own.
 inline std::vector<std::string> compositions() {
-  return {"layout=packed probing=cuckoo", "layout=packed probing=double_hashing", "layout=soa probing=double_hashing"};
+  return {"layout=packed probing=cuckoo", "layout=packed probing=double_hashing", "layout=soa probing=double_hashing",
+          "hasher=tabulation"};
 }
 
 inline std::string backend() {
