@@ -52,6 +52,6 @@ fuse() {
   done
 }
 export -f fuse
-if [[ $release ]]; then list_tables "${recipes[@]}"; else printf '%s\n' "${recipes[@]}"; fi |
+if [[ $release ]]; then list_tables "${recipes[@]}" && list_cpu_tables "${recipes[@]}"; else printf '%s\n' "${recipes[@]}"; fi |
   tr '\n' '\0' | xargs -0 -n 4 -P "$(nproc)" bash -c 'for table; do fuse "$table" || exit; done' fuse >&2
 tar -C "$scratch" --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 --mode=u=rwX,go=rX -cf "$out" fused

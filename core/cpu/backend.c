@@ -236,8 +236,9 @@ static const char *cpu_program_describe(tsr_program *program) {
                                : program->fused[op].ahead ? " (ahead)"
                                                           : "");
   }
-  if (program->is_refused)
-    used = (size_t)snprintf(program->words, room, "function tables: %.*s", (int)room - 32, program->why.message);
+  if (program->is_refused && used < room)
+    used += (size_t)snprintf(program->words + used, room - used, "%sfunction tables: %.*s", used ? "; others by " : "",
+                             (int)room - 64, program->why.message);
   else if (!used)
     used = (size_t)snprintf(program->words, room,
                             compiled ? "function tables" : "function tables, as there was little to do");
@@ -260,18 +261,22 @@ static tsr_code_counts cpu_count_code(tsr_device *device, tsr_program *program) 
   return counts;
 }
 
-/* The function tables go on working until a compiler has ended. */
-static void fuse(tsr_program *program, uint32_t op) {
-  if (program->fused[op].range || program->fusing[op] || program->is_refused) return;
-  if (tsr_fuse_begin(program->composition, op, &program->fused[op], &program->fusing[op], &program->why))
-    program->is_refused = true;
-}
-
-/* Takes an operation that was compiled before. */
+/* Takes an operation that was compiled before, which needs no compiler. */
 static void take_ready(tsr_program *program, uint32_t op) {
-  if (program->is_sought[op] || program->fused[op].range || program->is_refused) return;
+  if (program->is_sought[op] || program->fused[op].range) return;
   program->is_sought[op] = true;
   tsr_fuse_find(program->composition, op, &program->fused[op]);
+}
+
+/* The function tables go on working until a compiler has ended. */
+static void fuse(tsr_program *program, uint32_t op) {
+  if (program->fused[op].range || program->fusing[op]) return;
+  if (program->is_refused) {
+    take_ready(program, op);
+    return;
+  }
+  if (tsr_fuse_begin(program->composition, op, &program->fused[op], &program->fusing[op], &program->why))
+    program->is_refused = true;
 }
 
 /* pre: the guard is held, as of all functions above. Compiles operations when the tables would take about as long for the n items to come, or have taken it: all at once,

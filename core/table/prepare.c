@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "core/batch/plan.h"
 #include "core/compose/compose.h"
 #include "core/cpu/compiler.h"
 #include "core/cpu/fuse.h"
@@ -114,6 +115,8 @@ static tsr_status fuse_call(const tsr_composition *t, const tsr_call_row *c, tsr
     status = tsr_fuse_ahead(t, c->operations[j], target, folder, error);
   if (status == TSR_OK && c->bit == TSR_PREPARE_INSERT && t->facts.combines_later)
     status = tsr_fuse_ahead(t, TSR_BULK_combine, target, folder, error);
+  if (status == TSR_OK && tsr_plan_marks(t, c->operations[0]))
+    status = tsr_fuse_ahead(t, TSR_BULK_mark, target, folder, error);
   uint32_t count = 0;
   const uint32_t *further = tsr_values_of(t)->further ? tsr_values_of(t)->further(c->operations[0], &count) : NULL;
   for (uint32_t j = 0; status == TSR_OK && j < count; j++)

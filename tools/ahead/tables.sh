@@ -53,3 +53,18 @@ list_tables() {
   done
   all_tables "$@" | grep -E "/(${wanted:-.*})\.ini( |$)"
 }
+
+# Which tables a release has the code of for CPUs in addition: every policy and both widths of the maps that Python chooses
+# (python/tessera/_types.py). Sums of signed values wrap.
+list_cpu_tables() {
+  local in=${1%/*} recipe key value policies=(first replace add min max)
+  local -A recipes=([32]='best_find_first best_build best_build_first' [64]='best_find_64 best_build_64')
+  for key in 32 64; do
+    for recipe in ${recipes[$key]} best_absent sessions mixed; do
+      tables_of "$in/$recipe.ini" $key 32,64 "${policies[@]}"
+      for value in 32 64; do
+        echo "? $in/$recipe.ini table.key_bits=$key table.value_bits=$value table.duplicates=add table.overflow=wrap"
+      done
+    done
+  done
+}
