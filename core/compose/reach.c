@@ -39,7 +39,8 @@ static double place_one(const tsr_shape *s, const double *shares, double *change
 double tsr_reached_load(const tsr_shape *s) {
   double shares[SLOTS_MAX + 1] = {1}, middle[SLOTS_MAX + 1] = {1}, change[SLOTS_MAX + 1], unplaced = 0;
   const double step = 1.0 / STEPS;
-  if (!s->choices || s->ordered || s->moves_pairs || s->holds_many || s->bucket_slots > SLOTS_MAX || s->first_slots > s->bucket_slots)
+  if (!s->choices || s->ordered || s->moves_pairs || s->holds_many || s->bucket_slots > SLOTS_MAX ||
+      s->first_slots > s->bucket_slots)
     return 1;
   for (uint32_t i = 1; i <= s->bucket_slots * STEPS; i++) {
     const double pairs = i * step; /* of a bucket, on average */
