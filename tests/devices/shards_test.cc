@@ -93,7 +93,7 @@ TEST_P(Shards, Growing) {
   EXPECT_TRUE(made.policy == TSR_DUPLICATES_KEEP || exercise.oracle().handed_back() == 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Shards, testing::ValuesIn(enough_for_races(cases())));
+INSTANTIATE_TEST_SUITE_P(All, Shards, testing::ValuesIn(enough_for_sanitizers(cases())));
 
 TEST(Mixed, OperationsOfAllKinds) {
   TSR_TRACE_SEED;

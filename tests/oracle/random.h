@@ -43,11 +43,11 @@ constexpr uint64_t scaled(uint64_t full, uint64_t divisor = 8) {
   return sanitized ? (full / divisor ? full / divisor : 1) : full;
 }
 
-// Of the cases of a test those that ThreadSanitizer gets, which sees a race in one case that meets it, whoever wins, and
-// takes ten times as long: enough that every line that they are printed as is in one of them. Elsewhere all.
+// Of the cases of a test those that a sanitizer gets, which sees a fault in one case that meets it and takes two to ten times
+// as long: enough that every line that they are printed as is in one of them. Elsewhere all.
 template <typename Case>
-std::vector<Case> enough_for_races(const std::vector<Case> &all) {
-  if (!finds_races) return all;
+std::vector<Case> enough_for_sanitizers(const std::vector<Case> &all) {
+  if (!sanitized) return all;
   std::vector<std::set<std::string>> lines(all.size());
   for (size_t i = 0; i < all.size(); i++) {
     std::stringstream text;

@@ -372,7 +372,7 @@ TEST_P(Apply, FullTablesTakeErasedSlots) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Apply, testing::ValuesIn(enough_for_races(recipes())), recipe_name);
+INSTANTIATE_TEST_SUITE_P(All, Apply, testing::ValuesIn(enough_for_sanitizers(recipes())), recipe_name);
 
 // ---- Arguments ----------------------------------------------------------------------------------
 

@@ -231,7 +231,7 @@ TEST_P(Buckets, AreRehashedSavedAndLoaded) {
   ASSERT_NO_FATAL_FAILURE(expect_all(keys));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Buckets, testing::ValuesIn(enough_for_races(cases())), case_name);
+INSTANTIATE_TEST_SUITE_P(All, Buckets, testing::ValuesIn(enough_for_sanitizers(cases())), case_name);
 
 // ---- Memory -------------------------------------------------------------------------------------
 

@@ -480,7 +480,7 @@ TEST_P(Index, TellsDistinctKeys) {
   expect_sentence(error, "unique");
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Index, testing::ValuesIn(enough_for_races(cases())), name_of);
+INSTANTIATE_TEST_SUITE_P(All, Index, testing::ValuesIn(enough_for_sanitizers(cases())), name_of);
 
 const Case plain = {"packed", "cuckoo", "", 32, true, true};
 

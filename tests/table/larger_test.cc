@@ -84,7 +84,7 @@ TEST_P(Larger, EveryOperationAgreesWithTheOracle) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(OnCpu, Larger, testing::ValuesIn(enough_for_races(recipes())), name_of);
+INSTANTIATE_TEST_SUITE_P(OnCpu, Larger, testing::ValuesIn(enough_for_sanitizers(recipes())), name_of);
 
 class OneTable : public testing::Test, protected Judged {
 protected:

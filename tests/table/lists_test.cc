@@ -421,7 +421,7 @@ TEST_P(Lists, AreSavedAndLoaded) {
   ASSERT_NO_FATAL_FAILURE(expect_all(all.keys));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Lists, testing::ValuesIn(enough_for_races(recipes())), recipe_name);
+INSTANTIATE_TEST_SUITE_P(All, Lists, testing::ValuesIn(enough_for_sanitizers(recipes())), recipe_name);
 
 // ---- Races --------------------------------------------------------------------------------------
 

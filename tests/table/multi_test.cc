@@ -298,7 +298,7 @@ TEST_P(Multi, AnyPairsOfAKeyAreErased) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Multi, testing::ValuesIn(enough_for_races(recipes())), recipe_name);
+INSTANTIATE_TEST_SUITE_P(All, Multi, testing::ValuesIn(enough_for_sanitizers(recipes())), recipe_name);
 
 // ---- Arguments ----------------------------------------------------------------------------------
 
