@@ -46,14 +46,15 @@ count_cases() {
     END { print passed + 0, failed + 0, skipped + 0 }' "$@"
 }
 
-# bazel_test NAME ARG...: runs the tests and adds their cases. Which result files belong to this run, cached ones
-# included, is in Bazel's event file.
+# bazel_test NAME ARG...: runs the tests and adds their cases. Some wait for a clock, a lock or a file: more run at a time than
+# there are cores. Which result files belong to this run, cached ones included, is in Bazel's event file.
 bazel_test() {
   local name=$1 events status=0 files=() counts
   shift
   events=$(mktemp)
   bazel test ${build_cache:+"--disk_cache=$build_cache" "--test_env=TSR_TEST_CUBINS=$build_cache"} \
-    --define=recipes=quick --noshow_progress --noshow_loading_progress --show_result=0 --keep_going \
+    --jobs='HOST_CPUS*1.5' --local_cpu_resources='HOST_CPUS*1.5' --define=recipes=quick \
+    --noshow_progress --noshow_loading_progress --show_result=0 --keep_going \
     --build_event_json_file="$events" "$@" ${bazel_args[@]+"${bazel_args[@]}"} || status=$?
   mapfile -t files < <(grep -o '"name":"test.xml","uri":"file://[^"]*"' "$events" | sed 's|.*file://||; s|"$||')
   rm -f "$events"
