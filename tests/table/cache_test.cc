@@ -214,7 +214,8 @@ protected:
 };
 
 TEST_P(InOneBucket, DoesWhatTheModelDoes) {
-  for (int round = 0; round < 4000; round++) {
+  constexpr uint32_t rounds = finds_races ? 1000 : 4000; // a key at a time
+  for (uint32_t round = 0; round < rounds; round++) {
     SCOPED_TRACE(round);
     now_ += static_cast<uint32_t>(1 + random_.below(4));
     const uint64_t key = 3 + random_.below(round % 1000 < 300 ? 12 : 30), value = random_.below(1u << 30);
@@ -233,7 +234,7 @@ TEST_P(InOneBucket, DoesWhatTheModelDoes) {
       ASSERT_NO_FATAL_FAILURE(compare_all());
     }
   }
-  EXPECT_GT(evicted_, 200u);
+  EXPECT_GT(evicted_, rounds / 20);
   EXPECT_EQ(report_of(table_.get()).evicted, evicted_);
 }
 

@@ -96,7 +96,8 @@ struct Case {
 };
 
 std::ostream &operator<<(std::ostream &out, const Case &c) {
-  return out << c.layout << ", " << c.probing << ", " << c.key_bits;
+  return out << c.layout << ", " << c.probing << "\n"
+             << c.key_bits << (c.reuses ? ", again" : ", once") << (c.in_order ? ", first seen" : ", any");
 }
 
 std::string name_of(const testing::TestParamInfo<Case> &info) {
