@@ -279,8 +279,9 @@ static void fuse(tsr_program *program, uint32_t op) {
     program->is_refused = true;
 }
 
-/* pre: the guard is held, as of all functions above. Compiles operations when the tables would take about as long for the n items to come, or have taken it: all at once,
- * each by a compiler of its own. So users of small tables do not load the machine with compilers. */
+/* Compiles operations when the tables would take about as long for the n items to come, or have taken it: all at once, each
+ * by a compiler of its own. So users of small tables do not load the machine with compilers. pre: the guard is held, as for
+ * the functions of a program above. */
 static void expect(tsr_program *program, const uint32_t *ops, uint32_t count, uint64_t n) {
   const uint64_t least = tsr_fuse_items(), ready = least / TSR_FUSE_READY;
   for (uint32_t i = 0; i < count; i++) {
@@ -341,8 +342,8 @@ static void launch_range(void *argument, uint64_t begin, uint64_t end) {
       __atomic_fetch_add(&all[i], words[i], __ATOMIC_RELAXED);
 }
 
-/* Chooses the code for the next of `left` items, and returns how many it takes. While a compiler works on the operation the tables
- * take some at a time, so that its code is used as soon as it is there. */
+/* Chooses the code for the next of `left` items, and returns how many it takes. While a compiler works on the operation the
+ * tables take some at a time, so that its code is used as soon as it is there. */
 static uint64_t choose(tsr_program *program, uint32_t op, uint64_t left, tsr_cpu_range **range) {
   enum { ITEMS = 1 << 16 }; /* of a thread: 20 to 50 ms */
   const uint64_t some = ITEMS * tsr_parallel_threads();

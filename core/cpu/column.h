@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A column of keys in host memory, numbered without a table: what the files column*.c share (tsr_key_column in tessera_tools.h).
+ * A column of keys in host memory, numbered without a table (tsr_key_column in tessera_tools.h): what the files column*.c
+ * share.
  *
  * Each thread puts the keys of a range of rows into a set of its own, in the order of rows, and asks for slots ahead. With several
  * threads these sets are united: each thread takes the keys whose hashes are in one part, from all sets, in the order of hashes.

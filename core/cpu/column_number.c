@@ -94,7 +94,7 @@ static void unite_parts(void *argument, uint64_t begin, uint64_t end) {
   for (uint64_t part = begin; part < end; part++) {
     tsr_key_column_set *set = &c->sets[part];
     *set = (tsr_key_column_set){.base = j->ranges[0].base, .key_bytes = c->key_bytes, .skip = c->parts_log2};
-    /* Room for all keys of all ranges: keys come in the order of hashes, and would crowd at the begin of a set that is too small. */
+    /* Room for all keys of all ranges: keys come in the order of hashes, and would crowd at the start of a small set. */
     bool is_made = tsr_key_column_set_make(set, c->bases[c->range_count] >> c->parts_log2);
     for (uint32_t r = 0; r < c->range_count && is_made; r++) is_made = unite_range(j, part, r);
     if (!is_made) fail(j);

@@ -25,7 +25,7 @@ typedef struct block {
 struct tsr_bgzf {
   block blocks[BLOCKS];
   size_t count, at, end; /* at, end: the text that was not taken */
-  atomic_size_t next;
+  atomic_size_t next;    /* block; relaxed, because each is taken once, and joining the team orders what was decoded */
   unsigned char text[BLOCKS * TEXT_BYTES_MAX];
 };
 
@@ -63,7 +63,7 @@ static void decode_blocks(void *argument, uint32_t member) {
   z_stream z = {.next_in = NULL};
   (void)member;
   if (inflateInit2(&z, -MAX_WBITS) != Z_OK) return;
-  for (size_t i; (i = atomic_fetch_add(&bgzf->next, 1)) < bgzf->count;)
+  for (size_t i; (i = atomic_fetch_add_explicit(&bgzf->next, 1, memory_order_relaxed)) < bgzf->count;)
     bgzf->blocks[i].is_sound = decode(&z, &bgzf->blocks[i], bgzf->text + bgzf->blocks[i].at);
   inflateEnd(&z);
 }
