@@ -42,13 +42,16 @@ struct tsr_kmer_counter {
   uint32_t member_count;
   member *members;
   kept kept[TSR_BINS];
-  atomic_bool has_failed;
-  atomic_uint_fast64_t next; /* turn */
+  atomic_bool has_failed;    /* never taken back, and judged after the team has joined: any order does */
+  atomic_uint_fast64_t next; /* see take_turn */
   const uint8_t *letters;    /* of the call that runs, as are */
   uint64_t letter_count;
   tsr_pairs *pairs;
   uint64_t begin[TSR_BINS]; /* of a bin in the pairs */
 };
+
+/* The next of a team's turns. Relaxed, because each is taken once, and joining the team orders what was done in them. */
+static uint64_t take_turn(tsr_kmer_counter *c) { return atomic_fetch_add_explicit(&c->next, 1, memory_order_relaxed); }
 
 /* ---- The table of a bin ---------------------------------------------------------------------- */
 
@@ -195,7 +198,7 @@ static bool fold_bin(tsr_kmer_counter *c, member *own, uint64_t bin) {
 
 static void fold_bins(void *argument, uint32_t number) {
   tsr_kmer_counter *c = argument;
-  for (uint64_t bin; (bin = atomic_fetch_add(&c->next, 1)) < TSR_BINS && !c->has_failed;)
+  for (uint64_t bin; (bin = take_turn(c)) < TSR_BINS && !c->has_failed;)
     if (!fold_bin(c, &c->members[number], bin)) c->has_failed = true;
 }
 
@@ -233,7 +236,7 @@ tsr_status tsr_kmer_counter_new(uint32_t kmers, bool canonical, uint64_t limit, 
 static void add_letters(void *argument, uint32_t number) {
   tsr_kmer_counter *c = argument;
   tsr_supermers *own = &c->members[number].supermers;
-  for (uint64_t at; (at = LETTERS_OF_TURN * atomic_fetch_add(&c->next, 1)) < c->letter_count;) {
+  for (uint64_t at; (at = LETTERS_OF_TURN * take_turn(c)) < c->letter_count;) {
     const uint64_t end = at + LETTERS_OF_TURN;
     tsr_supermers_add(own, c->letters, c->letter_count, at, end < c->letter_count ? end : c->letter_count);
   }
@@ -257,7 +260,7 @@ tsr_status tsr_kmer_counter_add(tsr_kmer_counter *counter, const uint8_t *letter
 static void take_bins(void *argument, uint32_t number) {
   tsr_kmer_counter *c = argument;
   (void)number;
-  for (uint64_t bin; (bin = atomic_fetch_add(&c->next, 1)) < TSR_BINS;) {
+  for (uint64_t bin; (bin = take_turn(c)) < TSR_BINS;) {
     kept *from = &c->kept[bin];
     for (uint64_t i = 0; i < from->count; i++) {
       const uint64_t *words = from->words + i * c->words, to = c->begin[bin] + i;
