@@ -88,13 +88,16 @@ typedef struct tsr_request {
 /* Where the rows of value_bytes are (wide.h); all zero where the table has none. */
 typedef struct tsr_wide {
   void *rows;
-  uint64_t count;        /* of them */
-  uint32_t *spare;       /* numbers of rows that belong to no pair */
-  uint64_t spares, used; /* how many there are, and of them, from the first on, those that were offered since */
-  bool has_erased;       /* pairs, since the list was made */
-  uint32_t *bits;        /* for users' kernels, as user_rows of ../kernels/user.cuh; NULL: none has inserted yet */
-  uint64_t bit_rows;     /* how many rows these tell of */
-  bool is_in_bits;       /* they say which rows are spare, and the list is empty */
+  uint64_t count;  /* of them */
+  uint32_t *spare; /* numbers of rows that belong to no pair */
+  uint64_t spares,
+      used; /* how many there are, and of them, from the first on, those that were offered since. In a cache: how
+                          * many there are at least, and 0 */
+  uint64_t *length;  /* of a cache: how many there are, in device memory */
+  bool has_erased;   /* pairs, since the list was made */
+  uint32_t *bits;    /* for users' kernels, as user_rows of ../kernels/user.cuh; NULL: none has inserted yet */
+  uint64_t bit_rows; /* how many rows these tell of */
+  bool is_in_bits;   /* they say which rows are spare, and the list is empty */
 } tsr_wide;
 
 /* Which numbers of an index are free (numbering.h); all zero where the table is none. */
@@ -139,10 +142,12 @@ typedef struct tsr_methods {
 
 extern const tsr_methods tsr_methods_store, tsr_methods_shards;
 
-/* What is called about the save under way; NULL: nothing. */
+/* What is called: about the save under way, and with pairs that a cache has given up. NULL: nothing. */
 typedef struct tsr_listener {
   tsr_watch *watch;
   void *context;
+  tsr_write *write;
+  void *written; /* its context */
 } tsr_listener;
 
 typedef struct tsr_timer {

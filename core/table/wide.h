@@ -7,7 +7,11 @@
  * numbers may be in the table. Nothing gives a row back: not the key that was present, not an erased pair, not a
  * call that failed. When the list is short, one scan over the table marks the rows in use, and the others are listed
  * anew. So the table itself is the one source of which rows are spare, and the host knows their number without
- * asking the device. Read next: operate.c.
+ * asking the device.
+ *
+ * A cache gives rows back, since a full one takes and gives one for each new key. Its inserts write for each item the row that
+ * is in no pair afterwards, and these are appended to the list, whose length is in device memory. There are more rows than
+ * slots, so the list has at least the difference, unless pairs were erased since it was made. Read next: operate.c.
  */
 #ifndef TSR_TABLE_WIDE_H
 #define TSR_TABLE_WIDE_H
