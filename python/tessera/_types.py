@@ -5,9 +5,10 @@ A need chooses the recipe, and the dtypes its widths. Results come in the dtype 
 compare bits, signed and float values are stored in a form whose unsigned order is theirs. Read next: _table.py.
 """
 
+import ctypes
 import os
 from ctypes import byref, c_uint64, c_void_p
-from typing import Any, Dict, Literal, Mapping, NamedTuple, NoReturn, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Literal, Mapping, NamedTuple, NoReturn, Optional, Tuple, Union
 
 import numpy as np
 
@@ -611,6 +612,17 @@ class Index(Typed):
         self._value_kind = "i"
 
 
+_WRITE = ctypes.CFUNCTYPE(ctypes.c_int, c_void_p, c_uint64, c_void_p, c_void_p)
+
+
+def _copied(at: int, count: int, dtype: "Optional[np.dtype[Any]]", items: int) -> "Optional[np.ndarray[Any, Any]]":
+    if dtype is None:
+        return None
+    bytes_of = ctypes.string_at(at, count * items * dtype.itemsize)
+    made = np.frombuffer(bytearray(bytes_of), dtype)
+    return made if items == 1 else made.reshape(count, items)
+
+
 class Cache(Typed):
     """A map of at most about `capacity` pairs. When it is full, a new pair takes the place of another one, which `put` hands back.
 
@@ -627,6 +639,8 @@ class Cache(Typed):
     """
 
     _table_kind = "cache"
+    _call: Any = None  # of write_behind; kept here, since the library has its address
+    _failure: Optional[BaseException] = None  # of its function
 
     def __init__(
         self,
@@ -708,6 +722,51 @@ class Cache(Typed):
             return keys, scores
         finally:
             self._end()
+
+    def write_behind(self, write: "Optional[Callable[[np.ndarray[Any, Any], np.ndarray[Any, Any]], object]]") -> None:
+        """From now on each call that inserts calls write(keys, values), at its end, with the pairs that it handed back, as NumPy
+        arrays: those that were given up, and items that the part did not take. It is not called where there are none. So they
+        can be written to where all pairs are kept. An exception in it is raised by the call, whose own pairs are inserted. It
+        must not use the cache. None: no longer.
+
+        >>> kept = {}
+        >>> prices = tessera.Cache("int64", "float32", capacity=8, backend="cpu", settings={"table.probing": "linear",
+        ...     "probing.max_probes": 1})
+        >>> prices.write_behind(lambda keys, values: kept.update(zip(keys.tolist(), values.tolist())))
+        >>> keys, values = prices.put(list(range(9)), [0.5] * 9)
+        >>> kept
+        {0: 0.5}
+        """
+        if write is not None and self._form is not None:
+            raise BadArgument("write_behind: needs keys that are numbers or UUIDs; `put` returns all other keys itself")
+        handle = self._begin()
+        try:
+            call = _WRITE(0) if write is None else self._writer(write)
+            if library.tsr_write_behind(handle, ctypes.cast(call, c_void_p), None, self._at.error_at):
+                self._fail()
+            self._call = call  # the library calls it as long as the table lives
+        finally:
+            self._end()
+
+    def _writer(self, write: "Callable[[np.ndarray[Any, Any], np.ndarray[Any, Any]], object]") -> Any:
+        items = getattr(self, "_row_items", 1)
+        types = (self._key_type, 1), (self._value_type, items)
+
+        def call(_: Any, count: int, keys: int, values: int) -> int:
+            try:
+                write(*(_copied(at, count, dtype, each) for at, (dtype, each) in zip((keys, values), types)))
+                return 0
+            except BaseException as error:  # noqa: B036: it is raised in _fail
+                self._failure = error
+                return 1
+
+        return _WRITE(call)
+
+    def _fail(self) -> NoReturn:
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+        super()._fail()
 
     @staticmethod
     def _scored(lowest: int, highest: int) -> lib.Scored:

@@ -308,6 +308,46 @@ class OthersTest(unittest.TestCase):
                 self.assertGreater(len(gone), 3000)
                 self.assertEqual(table.report()["evicted"], len(gone))
 
+    def test_a_cache_writes_behind(self):
+        for value in ("int64", ("float32", 12)):
+            each = value[1] if isinstance(value, tuple) else 1
+            with Cache("int64", value, capacity=500, **CPU) as table:
+                kept = {}
+
+                def write(keys, values):
+                    self.assertGreater(len(keys), 0)
+                    for key, row in zip(keys.tolist(), values.reshape(-1, each).tolist()):
+                        kept[key] = row
+
+                table.write_behind(write)
+                newest = {}
+                for batch in range(6):
+                    keys = np.random.default_rng(batch).permutation(3000)[:700]
+                    rows = np.repeat(keys[:, None] * 8 + batch, each, 1).astype(value[0] if each > 1 else value)
+                    newest.update(zip(keys.tolist(), rows.tolist()))
+                    for key in keys.tolist():
+                        kept.pop(key, None)
+                    if batch % 2:
+                        table.put(keys, rows if each > 1 else rows[:, 0])
+                    else:
+                        table.insert(keys, rows if each > 1 else rows[:, 0])
+                keys, rows = table.items()
+                kept.update(zip(keys.tolist(), rows.reshape(-1, each).tolist()))
+                self.assertEqual(kept, newest)
+
+                def refuse(keys, values):
+                    raise ZeroDivisionError("no place")
+
+                table.write_behind(refuse)
+                keys = np.arange(10000, 12000)
+                with self.assertRaisesRegex(ZeroDivisionError, "no place"):
+                    table.put(keys, np.zeros((2000, each) if each > 1 else 2000, value[0] if each > 1 else value))
+                table.write_behind(None)
+                table.put(keys, np.zeros((2000, each) if each > 1 else 2000, value[0] if each > 1 else value))
+        with Cache("str", "int64", capacity=50, **CPU) as table:
+            with self.assertRaisesRegex(tessera.BadArgument, "keys that are numbers"):
+                table.write_behind(print)
+
     def test_a_cache_forgets(self):
         with Cache("int64", "int64", capacity=1000, eviction="ttl", settings={"eviction.lifetime": 30}, **CPU) as table:
             table.now = 100
