@@ -71,23 +71,30 @@ search() {
     wait $child
     status=$?
     kill $watch 2>/dev/null
-    ((status == 0)) || echo "CRASHED with $status"
+    case $status in
+      0) ;;
+      137) echo "WAS ENDED, as it did not by itself" ;;
+      *) echo "CRASHED with $status" ;;
+    esac
   done >"$out/logs/$target.$number" 2>&1
 }
 
-# The new inputs that reach something that seeds do not.
+# The new inputs that reach something that seeds do not. In Python libFuzzer cannot start itself again, so they are not merged.
 keep_new() {
-  local target=$1 file name size kept=0
+  local target=$1 file name size kept=0 merged=$work/corpus/$1
   mkdir -p "$work/merged/$target" "$out/corpus/$target"
-  cp "$here/seeds/$target"/* "$work/merged/$target"
-  (fuzzer "$target" -merge=1 -max_total_time=60 -rss_limit_mb=2048 "$work/merged/$target" "$work/corpus/$target") >"$out/logs/$target.merge" 2>&1
+  if [[ -x $here/${target}_fuzzer ]]; then
+    merged=$work/merged/$target
+    cp "$here/seeds/$target"/* "$merged"
+    (fuzzer "$target" -merge=1 -max_total_time=60 -rss_limit_mb=2048 "$merged" "$work/corpus/$target") >"$out/logs/$target.merge" 2>&1
+  fi
   while read -r size file; do
     name=${file##*/}
     [[ ! -e $here/seeds/$target/$name ]] || continue
     ((size <= NEW_BYTES && kept < NEW_FILES)) || continue
     cp "$file" "$out/corpus/$target/"
     kept=$((kept + 1))
-  done < <(find "$work/merged/$target" -type f -printf '%s %p\n' | sort -n)
+  done < <(find "$merged" -type f -printf '%s %p\n' | sort -n)
 }
 
 # tell TARGET PROCESSES
