@@ -23,7 +23,6 @@ run "${job[@]}" --save every.tsr --every 0.001s --export every.tsv --sorted
 milliseconds=$(((${EPOCHREALTIME/./} - began) / 1000))
 expect_status 0
 cmp whole.tsv every.tsv || fail "other counts with --every"
-
 [[ -z $(compgen -G 'every.tsr.at.*') ]] || fail "a checkpoint is left"
 
 case_of "what has not changed is not written again"
