@@ -189,6 +189,43 @@ TEST_P(Targets, EveryCallIsInlined) {
   }
 }
 
+// The same calls of tables with keys of 128 bits.
+TEST_P(Targets, EveryCallOfWideKeysIsInlined) {
+  if (GetParam() < 90) GTEST_SKIP() << "such tables need compute capability 9.0";
+  std::string text = kCalls;
+  const std::pair<const char *, const char *> words[] = {
+      {"TSR_TABLE(", "TSR_WIDE_TABLE("},
+      {"const uint64_t *keys", "const tsr_wide_key *keys"},
+      {"const uint64_t key =", "const tsr_wide_key key ="},
+      {"uint64_t key = 0, value", "tsr_wide_key key = 0; uint64_t value"}};
+  for (const auto &[from, to] : words)
+    for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += strlen(to))
+      text.replace(at, strlen(from), to);
+  const tsr_kernel_source source = source_of(text.c_str());
+  const std::pair<const char *, std::string> tables[] = {
+      {"looks",
+       "kind=multimap\nvalue_bits=32\nlayout=soa\nprobing=double_hashing\n[layout]\nbucket_slots=4\ntile_lanes=1\n"},
+      {"looks", "kind=map\nvalue_bits=64\nlayout=soa\nprobing=linear\n[layout]\nbucket_slots=8\ntile_lanes=4\n"},
+      {"puts",
+       "kind=counter\nvalue_bits=64\nlayout=soa\nprobing=double_hashing\n[layout]\nbucket_slots=4\ntile_lanes=1\n"},
+      {"puts", "kind=set\nlayout=packed\nprobing=cuckoo\n[layout]\nbucket_slots=8\ntile_lanes=2\n"},
+      {"adds_up", "kind=set\nlayout=packed\nprobing=cuckoo\n[layout]\nbucket_slots=4\ntile_lanes=1\n"},
+      {"takes",
+       "kind=map\nvalue_bits=32\nlayout=soa\nprobing=double_hashing\n[layout]\nbucket_slots=4\ntile_lanes=2\n"}};
+  for (const auto &[kernel, entries] : tables) {
+    SCOPED_TRACE(entries);
+    const std::string name = kernel;
+    std::vector<choices::Spec> specs;
+    specs.push_back(parse("[table]\nkey_bits=128\nhasher=murmur3\n" + entries));
+    expect_sound(source, kernel, specs,
+                 {name == "looks"   ? "from"
+                  : name == "puts"  ? "into"
+                  : name == "takes" ? "out_of"
+                                    : "all_of"},
+                 GetParam());
+  }
+}
+
 // Rows of value_bytes: one that a kernel makes is kept in registers until it is written.
 TEST_P(Targets, Rows) {
   const tsr_kernel_source source = source_of(R"(#include "tessera.cuh"

@@ -15,9 +15,9 @@
 #include <set>
 #include <thread>
 
+#include "tests/oracle/arrays.h"
 #include "tests/oracle/chance.h"
 #include "tests/oracle/random.h"
-#include "tests/oracle/subject.h"
 
 namespace tessera_test {
 namespace {
