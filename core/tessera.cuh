@@ -24,9 +24,9 @@
  * take differently; if_any(condition) { } is a branch that a warp takes together. Threads past the last item run as
  * well: hence i < n. Blocks have TSR_KERNEL_THREADS threads.
  *
- * TSR_WIDE_TABLE(name, does) is the same for a table with keys of 128 bits, which are tsr_wide_key in its calls: tsr_wide(lower,
- * upper) makes one of two numbers, and tsr_lower(key) and tsr_upper(key) are these. An array of keys is a tsr_wide_key *, and
- * begins at a multiple of 16 bytes. On a GPU such a table needs compute capability 9.0.
+ * TSR_TABLE_128(name, does) is the same for a table with keys of 128 bits, which are tsr_key128 in its calls.
+ * tsr_key128_of(lower, upper) makes one of two numbers, and tsr_lower(key) and tsr_upper(key) are these. An array of keys is a
+ * tsr_key128 *, and begins at a multiple of 16 bytes. On a GPU such a table needs compute capability 9.0.
  *
  * Keys and values are uint64_t in other calls, whatever widths the table has; larger numbers are cut off. In a table with
  * value_bytes a value is the address of a row, as a number: tsr_row(value) is the row, and tsr_row_value(&mine) is the
@@ -44,10 +44,10 @@ enum { TSR_WAS_INSERTED = 1, TSR_WAS_PRESENT, TSR_WAS_REPLACED, TSR_WAS_COMBINED
 
 enum { TSR_KERNEL_THREADS = 256 };
 
-__extension__ typedef unsigned __int128 tsr_wide_key;
-#define tsr_wide(lower, upper) ((tsr_wide_key)(uint64_t)(upper) << 64 | (uint64_t)(lower))
-#define tsr_lower(key) ((uint64_t)(tsr_wide_key)(key))
-#define tsr_upper(key) ((uint64_t)((tsr_wide_key)(key) >> 64))
+__extension__ typedef unsigned __int128 tsr_key128;
+#define tsr_key128_of(lower, upper) ((tsr_key128)(uint64_t)(upper) << 64 | (uint64_t)(lower))
+#define tsr_lower(key) ((uint64_t)(tsr_key128)(key))
+#define tsr_upper(key) ((uint64_t)((tsr_key128)(key) >> 64))
 
 /* ---- Kernels --------------------------------------------------------------------------------- */
 
@@ -159,7 +159,7 @@ typedef struct tsr_values {
 #define TSR_TABLE_all(table, key_type)                                                                                 \
   TSR_TABLE_finds(table, key_type) TSR_TABLE_inserts(table, key_type) TSR_TABLE_erases(table, key_type)
 #define TSR_TABLE(table, does) TSR_TABLE_##does(table, uint64_t)
-#define TSR_WIDE_TABLE(table, does) TSR_TABLE_##does(table, tsr_wide_key)
+#define TSR_TABLE_128(table, does) TSR_TABLE_##does(table, tsr_key128)
 
 /* In a table with value_bytes: the row of a value, and the value of a row that is to be inserted. */
 #define tsr_row(value) ((const void *)(uint64_t)(value))

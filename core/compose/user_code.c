@@ -17,14 +17,14 @@ _Static_assert(sizeof(tsr_user_table) <= TSR_USER_REF_BYTES, "tessera.cuh leaves
 
 /* What TSR_TABLE declares has keys of type uint64_t. */
 static tsr_status check_key_type(const tsr_user_code *code, size_t i, uint32_t key_bits, tsr_error *error) {
-  const bool is_wide = code->facts.wide_tables >> i & 1;
+  const bool is_wide = code->facts.tables_128 >> i & 1;
   const char *name = code->facts.parameter[i].name;
   if (is_wide == (key_bits > 64)) return TSR_OK;
   return tsr_fail(error, TSR_UNSUPPORTED,
                   "%s: the table %s was declared by %s, and it was given one with keys of %u bits: declare it by "
                   "%s(%s, ..), with keys of type %s",
-                  code->facts.name, name, is_wide ? "TSR_WIDE_TABLE" : "TSR_TABLE", key_bits,
-                  is_wide ? "TSR_TABLE" : "TSR_WIDE_TABLE", name, is_wide ? "uint64_t" : "tsr_wide_key");
+                  code->facts.name, name, is_wide ? "TSR_TABLE_128" : "TSR_TABLE", key_bits,
+                  is_wide ? "TSR_TABLE" : "TSR_TABLE_128", name, is_wide ? "uint64_t" : "tsr_key128");
 }
 
 tsr_status tsr_user_code_open(const tsr_kernel_source *source, const char *name, const char *const *names, size_t count,

@@ -186,7 +186,7 @@ static tsr_status settle(const reader *r, tsr_kernel_facts *facts, const declare
     for (size_t j = 0; j < count; j++)
       if (is(tables[j].name, p->name)) {
         p->does = tables[j].does;
-        facts->wide_tables |= (uint32_t)tables[j].is_wide << i;
+        facts->tables_128 |= (uint32_t)tables[j].is_wide << i;
       }
     if (!p->does)
       return tsr_fail(error, TSR_BAD_SPEC,
@@ -213,7 +213,7 @@ tsr_status tsr_user_read(const tsr_kernel_source *source, const char *name, tsr_
   tsr_kernel_facts *read = malloc(sizeof *read);
   if (!read) return tsr_fail(error, TSR_NO_MEMORY, "no memory to read a kernel");
   for (word w = next_word(&r); w.length && !r.fails; w = next_word(&r)) {
-    if (is(w, "TSR_TABLE") || is(w, "TSR_WIDE_TABLE")) read_table(&r, is(w, "TSR_WIDE_TABLE"), tables, &table_count);
+    if (is(w, "TSR_TABLE") || is(w, "TSR_TABLE_128")) read_table(&r, is(w, "TSR_TABLE_128"), tables, &table_count);
     if (!is(w, "TSR_KERNEL")) continue;
     read_kernel(&r, read);
     if (r.fails || (name && strcmp(name, read->name) != 0)) continue;

@@ -41,8 +41,8 @@ static const char each_text[] = "#include \"tessera.cuh\"\n"
                                 "    }\n  }\n}\n";
 
 static bool has_wide_keys(const tsr_table *t) { return t->store.composition->shape.key_bits > 64; }
-static const char *declaration_of(const tsr_table *t) { return has_wide_keys(t) ? "TSR_WIDE_TABLE" : "TSR_TABLE"; }
-static const char *key_type_of(const tsr_table *t) { return has_wide_keys(t) ? "tsr_wide_key" : "uint64_t"; }
+static const char *declaration_of(const tsr_table *t) { return has_wide_keys(t) ? "TSR_TABLE_128" : "TSR_TABLE"; }
+static const char *key_type_of(const tsr_table *t) { return has_wide_keys(t) ? "tsr_key128" : "uint64_t"; }
 
 /* Makes the kernel, runs it and waits. text may be NULL: no memory. */
 static tsr_status run(tsr_table *t, uint64_t n, const char *text, const void *const *arguments, size_t count,

@@ -194,10 +194,10 @@ TEST_P(Targets, EveryCallOfWideKeysIsInlined) {
   if (GetParam() < 90) GTEST_SKIP() << "such tables need compute capability 9.0";
   std::string text = kCalls;
   const std::pair<const char *, const char *> words[] = {
-      {"TSR_TABLE(", "TSR_WIDE_TABLE("},
-      {"const uint64_t *keys", "const tsr_wide_key *keys"},
-      {"const uint64_t key =", "const tsr_wide_key key ="},
-      {"uint64_t key = 0, value", "tsr_wide_key key = 0; uint64_t value"}};
+      {"TSR_TABLE(", "TSR_TABLE_128("},
+      {"const uint64_t *keys", "const tsr_key128 *keys"},
+      {"const uint64_t key =", "const tsr_key128 key ="},
+      {"uint64_t key = 0, value", "tsr_key128 key = 0; uint64_t value"}};
   for (const auto &[from, to] : words)
     for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += strlen(to))
       text.replace(at, strlen(from), to);

@@ -207,13 +207,12 @@ def wide_keys_answer(library: Library) -> None:
             assert np.array_equal(held[np.lexsort(held.T)], inside[np.lexsort(inside.T)])
         same(library, table.erase(library.array(keys[N - 5 : N + 5])), np.arange(10) < 5)
         assert np.array_equal(table.get(inside[: N - 5]), values[: N - 5])  # host arrays with the same table
-    columns = [keys[:, 0], keys[:, 1]]
-    with tessera.Map(["uint64", "uint64"] if library.name != "torch" else ["int64", "int64"], "int64", N,
-                     settings={"table.backend": backend}) as table:
-        table.insert([library.array(np.ascontiguousarray(column[:N])) for column in columns],
-                     library.array(values.astype(np.int64)))
-        asked = [library.array(np.ascontiguousarray(column)) for column in columns]
-        same(library, table.contains(asked), np.arange(2 * N) < N)
+    columns = [library.array(np.ascontiguousarray(keys[:, half])) for half in (0, 1)]
+    inside = [library.array(np.ascontiguousarray(keys[:N, half])) for half in (0, 1)]
+    kind = "int64" if library.name == "torch" else "uint64"
+    with tessera.Map([kind, kind], "int64", capacity=N, backend=backend) as table:
+        table.insert(inside, library.array(values.astype(np.int64)))
+        same(library, table.contains(columns), np.arange(2 * N) < N)
 
 
 def apply_answers(library: Library) -> None:

@@ -170,16 +170,16 @@ TEST(LargeBatches, OfACacheAreThereOrWereHandedBack) {
 // ---- Kernels ------------------------------------------------------------------------------------
 
 const char kKernels[] = R"(#include "tessera.cuh"
-TSR_WIDE_TABLE(into, inserts)
-TSR_WIDE_TABLE(from, finds)
-TSR_WIDE_TABLE(out_of, erases)
-TSR_WIDE_TABLE(over, scans)
-TSR_KERNEL(put, (tsr_table_ref into, const tsr_wide_key *keys)) {
+TSR_TABLE_128(into, inserts)
+TSR_TABLE_128(from, finds)
+TSR_TABLE_128(out_of, erases)
+TSR_TABLE_128(over, scans)
+TSR_KERNEL(put, (tsr_table_ref into, const tsr_key128 *keys)) {
   const uint64_t i = tsr_item();
   const uint32_t mine = i < tsr_items();
   tsr_insert(into, mine, mine ? keys[i] : 0, 1);
 }
-TSR_KERNEL(get, (tsr_table_ref from, const tsr_wide_key *keys, uint64_t *sums)) {
+TSR_KERNEL(get, (tsr_table_ref from, const tsr_key128 *keys, uint64_t *sums)) {
   const uint64_t i = tsr_item();
   const uint32_t mine = i < tsr_items();
   uint64_t value = 0, sum = 0;
@@ -190,13 +190,13 @@ TSR_KERNEL(get, (tsr_table_ref from, const tsr_wide_key *keys, uint64_t *sums)) 
   if (tsr_find(from, mine, mine ? keys[i] : 0, &value)) sum += value << 32;
   if (mine) sums[i] = sum;
 }
-TSR_KERNEL(take, (tsr_table_ref out_of, const tsr_wide_key *keys)) {
+TSR_KERNEL(take, (tsr_table_ref out_of, const tsr_key128 *keys)) {
   const uint64_t i = tsr_item();
   const uint32_t mine = i < tsr_items();
   tsr_erase(out_of, mine, mine ? keys[i] : 0);
 }
 TSR_KERNEL(add_up, (tsr_table_ref over, uint64_t *sums)) {
-  tsr_wide_key key = 0;
+  tsr_key128 key = 0;
   uint64_t value = 0;
   uint32_t is_there;
   tsr_for_each_pair(over, key, value, is_there) {

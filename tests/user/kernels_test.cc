@@ -440,16 +440,16 @@ TEST(Tables, AreLinkedAgainAfterARebuild) {
 using Wide = unsigned __int128;
 
 const char kWideText[] = R"(#include "tessera.cuh"
-TSR_WIDE_TABLE(into, inserts)
-TSR_WIDE_TABLE(from, finds)
-TSR_WIDE_TABLE(out_of, erases)
-TSR_WIDE_TABLE(over, scans)
+TSR_TABLE_128(into, inserts)
+TSR_TABLE_128(from, finds)
+TSR_TABLE_128(out_of, erases)
+TSR_TABLE_128(over, scans)
 TSR_TABLE(narrow, inserts)
 
-TSR_KERNEL(put, (tsr_table_ref into, tsr_wide_key *keys, uint64_t *values, uint8_t *results)) {
+TSR_KERNEL(put, (tsr_table_ref into, tsr_key128 *keys, uint64_t *values, uint8_t *results)) {
   const uint64_t i = tsr_item();
   const uint32_t mine = i < tsr_items();
-  tsr_wide_key key = mine ? keys[i] : 0;
+  tsr_key128 key = mine ? keys[i] : 0;
   uint64_t value = mine ? values[i] : 0;
   const uint32_t result = tsr_insert_pair(into, mine, &key, &value);
   if (!mine) return;
@@ -459,10 +459,10 @@ TSR_KERNEL(put, (tsr_table_ref into, tsr_wide_key *keys, uint64_t *values, uint8
 }
 
 /* found, then the number of pairs, then the sum of the values */
-TSR_KERNEL(get, (tsr_table_ref from, const tsr_wide_key *keys, uint64_t *counts, uint64_t *sums, uint8_t *found)) {
+TSR_KERNEL(get, (tsr_table_ref from, const tsr_key128 *keys, uint64_t *counts, uint64_t *sums, uint8_t *found)) {
   const uint64_t i = tsr_item();
   const uint32_t mine = i < tsr_items();
-  const tsr_wide_key key = mine ? keys[i] : 0;
+  const tsr_key128 key = mine ? keys[i] : 0;
   uint64_t value = 0, each = 0, sum = 0;
   uint32_t is_there = 0;
   const uint32_t is_found = tsr_find(from, mine, key, &value), is_contained = tsr_contains(from, mine, key);
@@ -476,7 +476,7 @@ TSR_KERNEL(get, (tsr_table_ref from, const tsr_wide_key *keys, uint64_t *counts,
   sums[i] = sum;
 }
 
-TSR_KERNEL(take_out, (tsr_table_ref out_of, const tsr_wide_key *keys, uint64_t *counts)) {
+TSR_KERNEL(take_out, (tsr_table_ref out_of, const tsr_key128 *keys, uint64_t *counts)) {
   const uint64_t i = tsr_item();
   const uint32_t mine = i < tsr_items();
   const uint64_t count = tsr_erase(out_of, mine, mine ? keys[i] : 0);
@@ -484,16 +484,16 @@ TSR_KERNEL(take_out, (tsr_table_ref out_of, const tsr_wide_key *keys, uint64_t *
 }
 
 /* The upper halves of the keys go to a table of other widths. */
-TSR_KERNEL(split, (tsr_table_ref from, tsr_table_ref narrow, const tsr_wide_key *keys)) {
+TSR_KERNEL(split, (tsr_table_ref from, tsr_table_ref narrow, const tsr_key128 *keys)) {
   const uint64_t i = tsr_item();
   const uint32_t mine = i < tsr_items();
-  const tsr_wide_key key = mine ? keys[i] : 0;
-  const uint32_t is_there = tsr_contains(from, mine, tsr_wide(tsr_lower(key), tsr_upper(key)));
+  const tsr_key128 key = mine ? keys[i] : 0;
+  const uint32_t is_there = tsr_contains(from, mine, tsr_key128_of(tsr_lower(key), tsr_upper(key)));
   if_any(is_there) tsr_insert(narrow, is_there, tsr_upper(key), 1);
 }
 
 TSR_KERNEL(add_up, (tsr_table_ref over, uint64_t *sums)) {
-  tsr_wide_key key = 0;
+  tsr_key128 key = 0;
   uint64_t value = 0;
   uint32_t is_there;
   tsr_for_each_pair(over, key, value, is_there) {
@@ -637,7 +637,7 @@ TEST(WideKeys, AreDeclaredAsWhatTheyAre) {
   Table wide(kWideShapes[1], 100), narrow(kShapes[0], 100);
   Kernel as_narrow("put", {wide.table}, {"into"});
   EXPECT_EQ(as_narrow.status, TSR_UNSUPPORTED);
-  EXPECT_NE(std::string(as_narrow.error.message).find("declare it by TSR_WIDE_TABLE(into, ..)"), std::string::npos)
+  EXPECT_NE(std::string(as_narrow.error.message).find("declare it by TSR_TABLE_128(into, ..)"), std::string::npos)
       << as_narrow.error.message;
   Kernel as_wide("put", {narrow.table}, {"into"}, kWideText);
   EXPECT_EQ(as_wide.status, TSR_UNSUPPORTED);

@@ -43,7 +43,6 @@ typedef struct count_job {
   tsr_stream *stream;
   tsr_ranks ranks;
   bool has_table; /* otherwise the counter counts */
-  bool has_kernel;
   tsr_table *table;
   tsr_kmer_kernel *kernel;
   tsr_kmer_counter *counter;
@@ -125,7 +124,7 @@ static tsr_status make_table(count_job *job, tsr_error *error) {
     status = tsr_spec_set(job->spec, capacity, error);
   }
   if (status == TSR_OK) status = tsr_ranks_table(&job->ranks, job->spec, &options, &job->table, error);
-  return status == TSR_OK && job->has_kernel ? make_kernel(job, error) : status;
+  return status == TSR_OK && job->options.key_bits == TSR_LETTER_BITS ? make_kernel(job, error) : status;
 }
 
 /* Of all processes together, which have inserted what each has read. */
@@ -183,8 +182,7 @@ static tsr_status open_files(count_job *job, tsr_error *error) {
   job->read = calloc(job->file_count, sizeof *job->read);
   if (!job->files || !job->read) return tsr_fail(error, TSR_NO_MEMORY, "no memory for the names of files");
   job->has_table = needs_table(job);
-  job->has_kernel = needs_kernel(job);
-  if (!job->has_table || job->has_kernel) job->options.key_bits = TSR_LETTER_BITS;
+  if (!job->has_table || needs_kernel(job)) job->options.key_bits = TSR_LETTER_BITS;
   for (size_t i = 0; i < job->file_count; i++) {
     job->files[i] = (tsr_stream_file){job->arguments->operands[i], job->options, true};
     job->files[i].options.part = tsr_ranks_part(&job->ranks, i);

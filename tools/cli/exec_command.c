@@ -79,7 +79,7 @@ static uint32_t bits_of(const char *type) {
   static const struct {
     const char *name;
     uint32_t bits;
-  } types[] = {{"uint8_t", 8}, {"uint16_t", 16}, {"uint32_t", 32}, {"uint64_t", 64}, {"tsr_wide_key", 128}};
+  } types[] = {{"uint8_t", 8}, {"uint16_t", 16}, {"uint32_t", 32}, {"uint64_t", 64}, {"tsr_key128", 128}};
   for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
     if (strcmp(type, types[i].name) == 0) return types[i].bits;
   return 0;
@@ -182,7 +182,7 @@ static tsr_status read_array(exec_job *job, const char *name, const char *path, 
   if (bits == 0 || bits == 16)
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "--in %s: no kernel has an array parameter of this name, of uint8_t (the bytes of a file), "
-                    "uint32_t, uint64_t or tsr_wide_key (its numbers)",
+                    "uint32_t, uint64_t or tsr_key128 (its numbers)",
                     name);
   if (find_array(job, name)) return tsr_fail(error, TSR_BAD_ARGUMENT, "--in %s was given twice", name);
   if (job->array_count == ARRAYS_MAX)
@@ -355,7 +355,7 @@ static tsr_status place_number(const exec_job *job, const tsr_kernel_facts *kern
   bool is_said = strcmp(p->name, "n") == 0;
   if (bits == 0 || bits > 64)
     return tsr_fail(error, TSR_UNSUPPORTED,
-                    "%s: %s is of type %s: exec knows uint8_t to uint64_t, arrays of these and of tsr_wide_key, const "
+                    "%s: %s is of type %s: exec knows uint8_t to uint64_t, arrays of these and of tsr_key128, const "
                     "where they are "
                     "read",
                     kernel->name, p->name, p->type);

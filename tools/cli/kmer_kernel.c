@@ -49,10 +49,10 @@ static const char kernel_text[] =
 static tsr_status make_kernel(tsr_kmer_kernel *k, tsr_error *error) {
   static const char *const names[] = {"counts"};
   const bool is_wide = k->key_bits > 64;
-  const char *type = is_wide ? "tsr_wide_key" : k->key_bits > 32 ? "uint64_t" : "uint32_t";
+  const char *type = is_wide ? "tsr_key128" : k->key_bits > 32 ? "uint64_t" : "uint32_t";
   char *text = NULL;
   if (asprintf(&text, kernel_text, k->kmers, TSR_LETTER_BREAK, k->canonical, type,
-               is_wide ? "TSR_WIDE_TABLE" : "TSR_TABLE", type) < 0)
+               is_wide ? "TSR_TABLE_128" : "TSR_TABLE", type) < 0)
     return tsr_fail(error, TSR_NO_MEMORY, "no memory for the text of a kernel");
   const tsr_kernel_source source = {.text = text, .file = "the k-mers' kernel"};
   const tsr_status status = tsr_kernel_create(&source, "make_kmers", &k->table, names, 1, &k->kernel, error);
