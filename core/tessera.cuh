@@ -44,7 +44,7 @@ enum { TSR_WAS_INSERTED = 1, TSR_WAS_PRESENT, TSR_WAS_REPLACED, TSR_WAS_COMBINED
 
 enum { TSR_KERNEL_THREADS = 256 };
 
-__extension__ typedef unsigned __int128 tsr_key128;
+typedef unsigned __int128 tsr_key128;
 #define tsr_key128_of(lower, upper) ((tsr_key128)(uint64_t)(upper) << 64 | (uint64_t)(lower))
 #define tsr_lower(key) ((uint64_t)(tsr_key128)(key))
 #define tsr_upper(key) ((uint64_t)((tsr_key128)(key) >> 64))

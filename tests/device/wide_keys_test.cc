@@ -139,7 +139,7 @@ TEST(LargeBatches, OfACacheAreThereOrWereHandedBack) {
   const uint64_t n = 100000;
   device::Table table = table_of("kind=cache\neviction=lru\nlayout=packed\nprobing=cuckoo\n[layout]\nbucket_slots=8\n"
                                  "tile_lanes=1\n",
-                                 20000, TSR_PREPARE_INSERT | TSR_PREPARE_FIND);
+                                 20000, TSR_PREPARE_INSERT | TSR_PREPARE_CONTAINS);
   if (!table) return;
   const std::vector<Wide> keys = some_keys(n, 60000);
   std::vector<Wide> gone(n);
