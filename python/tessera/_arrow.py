@@ -240,7 +240,8 @@ def _read_stream(capsule: Any, name: str) -> Tuple[_Owner, List[_Owner]]:
     stream = owner.struct
     if not stream.get_schema or not stream.get_next:
         raise BadArgument(f"{name}: its Arrow stream lacks get_schema or get_next: {_AGAIN}")
-    schema, chunks = _Owner(ArrowSchema()), []
+    schema = _Owner(ArrowSchema())
+    chunks: List[_Owner] = []
     status = stream.get_schema(ctypes.byref(stream), ctypes.byref(schema.struct))
     if not status and not schema.struct.release:
         raise BadArgument(f"{name}: its Arrow stream gave no schema: {_AGAIN}")
