@@ -209,7 +209,7 @@ typedef struct tsr_groups_order {
 tsr_status tsr_groups_make(tsr_device *device, const tsr_groups *groups, void *stream, uint64_t *found,
                            tsr_error *error) TSR_MUST_CHECK;
 /* The passes alone. Writes where what they made is, in memory which the caller frees in the order of the stream. Waits. */
-tsr_status tsr_groups_bring(tsr_device *device, tsr_groups_order *order, void *stream, void **memory,
-                            tsr_error *error) TSR_MUST_CHECK;
+tsr_status tsr_groups_bring(tsr_device *device, tsr_groups_order *order, void *stream, void **memory, tsr_error *error)
+    TSR_MUST_CHECK;
 #endif
 #endif

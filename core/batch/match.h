@@ -94,7 +94,7 @@ typedef struct tsr_match_index {
   uint64_t mask;
   uint32_t *leaders, *ranks; /* of each pair: its leader, and its number in its group */
   uint64_t *groups; /* n + 1: how many pairs each leader leads; summed up, where they begin; NULL: not counted */
-  void *grouped; /* right values in that order; with tiles, TSR_MATCH_PAGE_ITEMS of each block; NULL: not wanted */
+  void *grouped;    /* right values in that order; with tiles, TSR_MATCH_PAGE_ITEMS of each block; NULL: not wanted */
 } tsr_match_index;
 
 /* What is known of each left pair before. */

@@ -179,8 +179,7 @@ typedef struct inputs {
   void *stream;
 } inputs;
 
-static uint32_t plan(const inputs *in, uint32_t kind, const tsr_join_rows *rows, tsr_joining *parts,
-                     tsr_error *error) {
+static uint32_t plan(const inputs *in, uint32_t kind, const tsr_join_rows *rows, tsr_joining *parts, tsr_error *error) {
   const kind_facts *facts = &kinds[kind];
   const bool writes = rows && rows->room;
   parts[0] = (tsr_joining){.left = in->left,
@@ -255,7 +254,7 @@ static bool may_write_at_once(const tsr_joining *j, const kind_facts *facts, con
   const void *const callers[COLUMNS] = {rows->keys, rows->left_values, rows->right_values};
   for (uint32_t i = 0; i < COLUMNS; i++) {
     const tsr_joining_side *arrays = i == LEFT_VALUES ? j->sides[0] : i == RIGHT_VALUES ? j->sides[1] : NULL;
-    const uint32_t word = i == KEYS   ? shape_of(j->left)->key_bits / 8
+    const uint32_t word = i == KEYS  ? shape_of(j->left)->key_bits / 8
                           : arrays   ? arrays->value_bytes
                           : sides[i] ? shape_of(sides[i])->value_bits / 8
                                      : 1;
@@ -377,9 +376,10 @@ static tsr_status check_rows(const char *call, const bool has_values[2], const k
                     facts->has_right ? "right table has" : "rows of any kind but INNER and LEFT have",
                     facts->has_right ? "" : " right");
   if (rows->aggregates && !facts->is_aggregate)
-    return tsr_fail(error, TSR_BAD_ARGUMENT,
-                    "%s: the rows of %s have no aggregates, which SUM, MIN, MAX and COUNT have: aggregates must be NULL",
-                    call, facts->name);
+    return tsr_fail(
+        error, TSR_BAD_ARGUMENT,
+        "%s: the rows of %s have no aggregates, which SUM, MIN, MAX and COUNT have: aggregates must be NULL", call,
+        facts->name);
   if ((rows->overflowed || rows->saturates) && (!facts->is_aggregate || facts->fold != TSR_FOLD_SUM))
     return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: %s makes no sums: overflowed must be NULL and saturates 0", call,
                     facts->name);
@@ -439,7 +439,8 @@ static tsr_status check_arrays(const tsr_table *t, const tsr_join_sides *sides, 
   tsr_status status = check_kind("tsr_join_arrays", kind, error);
   if (status == TSR_OK) status = tsr_table_admits(t, TSR_HAS_CALL_JOIN, "tsr_join_arrays", error);
   if (status == TSR_OK && t->shards)
-    status = tsr_fail(error, TSR_UNSUPPORTED, "tsr_join_arrays: the table is on several devices: name one of one device");
+    status =
+        tsr_fail(error, TSR_UNSUPPORTED, "tsr_join_arrays: the table is on several devices: name one of one device");
   if (status == TSR_OK) status = check_side("left", &sides->left, error);
   if (status == TSR_OK) status = check_side("right", &sides->right, error);
   const kind_facts *facts = status ? NULL : &kinds[kind];
@@ -470,9 +471,8 @@ static tsr_status join_on_device(tsr_table *t, tsr_joining_side sides[SIDES], co
       status = number_pairs(t, &sides[side], in->stream, &numbers[side], error);
   if (status == TSR_OK) status = join_inputs(in, kind, rows, count, error);
   for (uint32_t side = 0; side < SIDES; side++) {
-    const tsr_status freed = numbers[side]
-                                 ? t->backend->free_in(t->device, numbers[side], in->stream, status ? NULL : error)
-                                 : TSR_OK;
+    const tsr_status freed =
+        numbers[side] ? t->backend->free_in(t->device, numbers[side], in->stream, status ? NULL : error) : TSR_OK;
     if (status == TSR_OK) status = freed;
   }
   return status;
@@ -483,9 +483,9 @@ static tsr_status join_sides(tsr_table *t, const tsr_join_sides *known, uint32_t
   const kind_facts *facts = &kinds[kind];
   const tsr_join_side *const callers[SIDES] = {&known->left, &known->right};
   const bool writes = rows && rows->room;
-  const bool wants_values[SIDES] = {
-      writes && rows->left_values,
-      writes && (rows->right_values || (rows->aggregates && facts->fold != TSR_FOLD_COUNT))};
+  const bool wants_values[SIDES] = {writes && rows->left_values,
+                                    writes &&
+                                        (rows->right_values || (rows->aggregates && facts->fold != TSR_FOLD_COUNT))};
   const uint32_t key_bytes = shape_of(t)->key_bits / 8;
   tsr_array arrays[SIDE_ARRAYS];
   tsr_joining_side sides[SIDES];
@@ -493,8 +493,8 @@ static tsr_status join_sides(tsr_table *t, const tsr_join_sides *known, uint32_t
     const tsr_join_side *c = callers[side];
     const uint32_t value_bytes = c->value_bits == 64 ? 8 : 4;
     arrays[2 * side] = (tsr_array){.callers = c->keys, .bytes = c->n * key_bytes, .word = key_bytes};
-    arrays[2 * side + 1] = (tsr_array){
-        .callers = wants_values[side] ? c->values : NULL, .bytes = c->n * value_bytes, .word = value_bytes};
+    arrays[2 * side + 1] =
+        (tsr_array){.callers = wants_values[side] ? c->values : NULL, .bytes = c->n * value_bytes, .word = value_bytes};
     sides[side] = (tsr_joining_side){.n = c->n, .value_bytes = value_bytes};
   }
   tsr_status status = tsr_stage_in(t, arrays, SIDE_ARRAYS, known->stream, error);

@@ -19,11 +19,12 @@ typedef struct tsr_joining_side {
 } tsr_joining_side;
 
 typedef struct tsr_joining {
-  tsr_table *left, *right; /* right: NULL: each left pair has a row, and no match. With sides: both are the table of the call */
+  tsr_table *left,
+      *right; /* right: NULL: each left pair has a row, and no match. With sides: both are the table of the call */
   const tsr_joining_side *sides[2]; /* NULL: the pairs of the tables */
   void *stream;
-  uint32_t rows_as;        /* TSR_ROWS_ */
-  bool keys_once;          /* a left key has its rows once, however many pairs it has */
+  uint32_t rows_as; /* TSR_ROWS_ */
+  bool keys_once;   /* a left key has its rows once, however many pairs it has */
   bool wants_rows, wants_left_values, wants_right_values;
   tsr_error *error;
   tsr_page_run run;  /* the pages that are to meet; end = 0: all */

@@ -12,8 +12,8 @@
 
 enum { LEFT, RIGHT, SIDES };
 enum {
-  WORTH = 1 << 18,           /* pairs of both sides */
-  EXPECTED_LEFT = 1 << 14    /* left pairs of a bin, at most */
+  WORTH = 1 << 18,        /* pairs of both sides */
+  EXPECTED_LEFT = 1 << 14 /* left pairs of a bin, at most */
 };
 
 /* Half of a page's index, at most, has keys. */
@@ -66,8 +66,7 @@ static tsr_status cut(tsr_joining *j) {
   m->pages.tiles = tiles;
   m->pages.owners = owners;
   status = tsr_joining_step(j, TSR_MATCH_cut, m->pages.count);
-  if (status == TSR_OK)
-    status = tsr_prefix_sum(j->left->device, m->pages.tiles, m->pages.count, j->stream, j->error);
+  if (status == TSR_OK) status = tsr_prefix_sum(j->left->device, m->pages.tiles, m->pages.count, j->stream, j->error);
   return status ? status : tsr_joining_step(j, TSR_MATCH_spread, m->pages.count);
 }
 
