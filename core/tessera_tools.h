@@ -302,7 +302,7 @@ typedef struct tsr_join_sides {
  * any capacity. Keys may repeat on both sides, and every key is allowed. At most 2^32 - 2 pairs of a side. Waits.
  *
  * On a GPU both sides are put in order by their keys and joined bin by bin, if they have 2^18 pairs in all, and 2^30 each at
- * most. If a key has more than 65,535 right pairs, the right keys are put into an index, as on the CPU. Time grows with pairs
+ * most. Keys with more than 65,535 right pairs go by an index of the right keys, as all do on the CPU. Time grows with pairs
  * and rows, however many pairs share a key. tsr_join_way(table) tells which way was taken.
  *
  * Temporary device memory; TSR_NO_MEMORY, and nothing is written, if there is less: about 2.5 times the keys and the wanted

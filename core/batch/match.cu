@@ -353,8 +353,8 @@ static __device__ __forceinline__ match_tile tile_at(const tsr_match &a, uint64_
   return t;
 }
 
-/* A block has a page, or some tiles of all. If a page has too many pairs or keys, the whole call takes another way
- * (gave_up). */
+/* A block has a page, or some tiles of all. If a page has too many pairs, it is listed, or the whole call takes another way
+ * (gave_up), as it does if there are too many keys. */
 template <class K, bool WRITES>
 static __device__ __forceinline__ void match_page(const tsr_match &a) {
   const uint64_t tiles = a.pages.tiles ? a.pages.tiles[a.pages.count] : a.pages.count;
@@ -364,7 +364,10 @@ static __device__ __forceinline__ void match_page(const tsr_match &a) {
   for (uint64_t at = blockIdx.x; at < tiles; at += gridDim.x) {
     match_tile t = tile_at(a, at);
     if (t.end - t.begin > TSR_MATCH_PAGE_ITEMS || t.left_end - t.left > TSR_MATCH_PAGE_ITEMS) {
-      fails = true;
+      if (!a.pages.tiles)
+        fails = true;
+      else if (threadIdx.x == 0 && at == a.pages.tiles[t.page])
+        a.pages.larges[1 + atomicAdd(a.pages.larges, 1u)] = (uint32_t)t.page;
       t.end = t.begin;
       t.left_end = t.left;
     }

@@ -118,6 +118,7 @@ typedef struct tsr_match_pages {
   uint64_t count;
   uint64_t *tiles;  /* count + 1: tiles before each page; NULL: a page is one tile */
   uint32_t *owners; /* of each tile, its page */
+  uint32_t *larges; /* with tiles: how many pages have too many right pairs for a block, and which */
   uint64_t seed;
   uint32_t mixed_log2;
   uint32_t *gave_up; /* 1: a pair is in no page, or a page has too many pairs or keys: the results are void */

@@ -134,7 +134,9 @@ tsr_status tsr_joining_take_rows(tsr_joining *j) {
 
 static tsr_status count_rows(tsr_joining *j) {
   if (j->match.matches.begins) return tsr_joining_sum(j, j->match.matches.begins, j->match.lefts, &j->rows);
-  return tsr_joining_read(j, j->match.matches.total, &j->rows, sizeof j->rows);
+  const tsr_status status = tsr_joining_read(j, j->match.matches.total, &j->rows, sizeof j->rows);
+  j->rows += j->rows_of_large;
+  return status;
 }
 
 /* ---- By an index ----------------------------------------------------------------------------- */
@@ -401,6 +403,7 @@ static uint32_t value_bytes_of(const tsr_joining *j, uint32_t side) {
 
 static void begin_match(tsr_joining *j) {
   tsr_joining_free(j);
+  j->rows_of_large = 0;
   j->match = (tsr_match){.bytes.key = shape_of(j->left)->key_bits / 8,
                          .bytes.left = value_bytes_of(j, LEFT),
                          .bytes.right = value_bytes_of(j, RIGHT),

@@ -33,7 +33,8 @@ typedef struct tsr_joining {
   /* Of tsr_joining_match: */
   tsr_match match; /* for steps that write rows */
   uint64_t rows;
-  const char *way; /* how the matches were found, a phrase */
+  uint64_t rows_of_large; /* match_arrays.c: of pages that were joined by an index */
+  const char *way;        /* how the matches were found, a phrase */
   void *memory[TSR_JOINING_MEMORIES];
   uint32_t memories;
 } tsr_joining;

@@ -2,9 +2,11 @@
  *
  * Matches of two sides that are arrays. The passes of ../batch/groups.h bring the mixed keys of both into the same bins,
  * and a block of threads joins a bin as it joins a page of tables. Left pairs of a bin are cut into tiles, so a frequent
- * left key has many blocks. If a bin has too many right pairs for a block, the whole join goes by an index. Why:
+ * left key has many blocks. Bins with too many right pairs for a block are joined by an index, all of them together. Why:
  * ../design/0020-joins.md. Read next: join.c.
  */
+#include <stdlib.h>
+
 #include "core/batch/groups.h"
 #include "core/batch/sum.h"
 #include "core/table/match.h"
@@ -57,14 +59,17 @@ static tsr_status bring(tsr_joining *j, uint32_t side) {
 static tsr_status cut(tsr_joining *j) {
   tsr_match *m = &j->match;
   const uint64_t most = j->sides[LEFT]->n / TSR_MATCH_TILE + m->pages.count;
-  void *tiles, *owners;
+  void *tiles, *owners, *larges;
   tsr_status status =
       tsr_joining_take(j, "tiles of left pairs", (m->pages.count + 1) * sizeof *m->pages.tiles, -1, &tiles);
+  if (status == TSR_OK)
+    status = tsr_joining_take(j, "large pages", (m->pages.count + 1) * sizeof *m->pages.larges, 0, &larges);
   if (status == TSR_OK)
     status = tsr_joining_take(j, "tiles of left pairs", most * sizeof *m->pages.owners, -1, &owners);
   if (status) return status;
   m->pages.tiles = tiles;
   m->pages.owners = owners;
+  m->pages.larges = larges;
   status = tsr_joining_step(j, TSR_MATCH_cut, m->pages.count);
   if (status == TSR_OK) status = tsr_prefix_sum(j->left->device, m->pages.tiles, m->pages.count, j->stream, j->error);
   return status ? status : tsr_joining_step(j, TSR_MATCH_spread, m->pages.count);
@@ -82,8 +87,121 @@ static tsr_status take_grouped(tsr_joining *j) {
   return status;
 }
 
-tsr_status tsr_joining_match_arrays(tsr_joining *j, bool *matched) {
+/* ---- Large pages ----------------------------------------------------------------------------- */
+
+/* Where the pairs of pages are, on the host. */
+typedef struct pages_at {
+  uint32_t *larges; /* how many, and which */
+  uint64_t *begins[SIDES];
+  uint32_t *ends[SIDES];
+} pages_at;
+
+static tsr_status read_pages(const tsr_joining *j, pages_at *at) {
+  const tsr_match_pages *pages = &j->match.pages;
+  const uint64_t n = pages->count;
+  tsr_status status = TSR_OK;
+  at->larges = malloc((n + 1) * sizeof *at->larges);
+  for (uint32_t side = 0; side < SIDES; side++) {
+    at->begins[side] = malloc(n * sizeof *at->begins[side]);
+    at->ends[side] = malloc(n * sizeof *at->ends[side]);
+    if (!at->larges || !at->begins[side] || !at->ends[side])
+      return tsr_fail(j->error, TSR_NO_MEMORY, "no memory for where %llu pages are", (unsigned long long)n);
+    if (status == TSR_OK) status = tsr_joining_read(j, pages->begins[side], at->begins[side], n * sizeof(uint64_t));
+    if (status == TSR_OK) status = tsr_joining_read(j, pages->ends[side], at->ends[side], n * sizeof(uint32_t));
+  }
+  return status ? status : tsr_joining_read(j, pages->larges, at->larges, (n + 1) * sizeof *at->larges);
+}
+
+static void free_pages(pages_at *at) {
+  free(at->larges);
+  for (uint32_t side = 0; side < SIDES; side++) {
+    free(at->begins[side]);
+    free(at->ends[side]);
+  }
+}
+
+/* The items of these pages of a column, one page after the other. at: NULL: not wanted. */
+static tsr_status gather(tsr_joining *j, const pages_at *at, uint32_t side, uint64_t n, const tsr_numbers *column,
+                         const void **gathered) {
+  const tsr_backend *backend = j->left->backend;
+  uint64_t done = 0;
+  void *memory;
+  if (!column->at) return TSR_OK;
+  tsr_status status = tsr_joining_take(j, "pairs of frequent keys", n * column->bytes, -1, &memory);
+  *gathered = memory;
+  for (uint32_t i = 1; status == TSR_OK && i <= at->larges[0]; i++) {
+    const uint64_t begin = at->begins[side][at->larges[i]], count = at->ends[side][at->larges[i]] - begin;
+    status =
+        backend->copy(j->left->device, (char *)memory + done * column->bytes,
+                      (const char *)column->at + begin * column->bytes, count * column->bytes, j->stream, j->error);
+    done += count;
+  }
+  return status;
+}
+
+static tsr_status gather_side(tsr_joining *j, const pages_at *at, uint32_t side, tsr_joining_side *to) {
+  const tsr_match *m = &j->match;
+  *to = (tsr_joining_side){.value_bytes = j->sides[side]->value_bytes};
+  for (uint32_t i = 1; i <= at->larges[0]; i++)
+    to->n += at->ends[side][at->larges[i]] - at->begins[side][at->larges[i]];
+  const tsr_status status = gather(j, at, side, to->n, side == LEFT ? &m->left_keys : &m->right_keys, &to->keys);
+  return status ? status : gather(j, at, side, to->n, side == LEFT ? &m->left_values : &m->right_values, &to->values);
+}
+
+static void *column_from(void *column, uint64_t row, uint32_t bytes) {
+  return column ? (char *)column + row * bytes : NULL;
+}
+
+/* Writes the rows of `one` behind those of j, as far as there is room for all of them. */
+static tsr_status write_behind(const tsr_joining *j, tsr_joining *one) {
+  tsr_match *m = &one->match;
+  uint64_t first = 0;
+  tsr_status status = tsr_joining_read(j, j->match.matches.total, &first, sizeof first);
+  if (status || !one->rows || first + one->rows > j->out.room) return status;
+  m->out = j->out;
+  m->out.keys = column_from(j->out.keys, first, m->bytes.key);
+  m->out.left = column_from(j->out.left, first, m->bytes.left);
+  m->out.right = column_from(j->out.right, first, m->bytes.right);
+  m->pages.seed = j->match.pages.seed;
+  status = tsr_joining_step(one, TSR_MATCH_rows, one->rows);
+  return status || !m->out.keys ? status : tsr_joining_step(one, TSR_MATCH_unmix, one->rows);
+}
+
+/* Joins the pages that have too many right pairs for a block, all of them together, by an index of their right keys. */
+static tsr_status join_larges(tsr_joining *j) {
+  pages_at at = {.larges = NULL};
+  tsr_joining_side sides[SIDES] = {{.n = 0}};
+  tsr_joining one = *j;
+  one.memories = 0;
+  one.has_no_pages = true;
+  one.out.room = 0;
+  tsr_status status = read_pages(j, &at);
+  for (uint32_t side = 0; status == TSR_OK && side < SIDES; side++) {
+    status = gather_side(j, &at, side, &sides[side]);
+    one.sides[side] = &sides[side];
+  }
+  free_pages(&at);
+  if (status == TSR_OK) status = tsr_joining_match(&one);
+  if (status == TSR_OK && j->out.room) status = write_behind(j, &one);
+  j->rows_of_large = one.rows;
+  tsr_joining_free(&one);
+  return status;
+}
+
+/* ---- All ------------------------------------------------------------------------------------- */
+
+/* Matches, and the pages that are left. */
+static tsr_status match_pages(tsr_joining *j, uint32_t *gave_up) {
   static const uint32_t steps[2][2] = {{TSR_MATCH_pages, TSR_MATCH_wide_pages}, {TSR_MATCH_meet, TSR_MATCH_wide_meet}};
+  const tsr_match *m = &j->match;
+  uint32_t larges = 0;
+  tsr_status status = tsr_joining_step(j, steps[j->out.room != 0][m->bytes.key == 8], m->pages.count);
+  if (status == TSR_OK) status = tsr_joining_read(j, m->pages.gave_up, gave_up, sizeof *gave_up);
+  if (status == TSR_OK && m->pages.tiles) status = tsr_joining_read(j, m->pages.larges, &larges, sizeof larges);
+  return status || *gave_up || !larges ? status : join_larges(j);
+}
+
+tsr_status tsr_joining_match_arrays(tsr_joining *j, bool *matched) {
   tsr_match *m = &j->match;
   uint32_t gave_up = 1;
   void *flag = NULL;
@@ -102,8 +220,7 @@ tsr_status tsr_joining_match_arrays(tsr_joining *j, bool *matched) {
   if (status == TSR_OK) status = tsr_joining_take(j, "a flag", sizeof gave_up, 0, &flag);
   m->pages.gave_up = flag;
   m->out = j->out;
-  if (status == TSR_OK) status = tsr_joining_step(j, steps[j->out.room != 0][m->bytes.key == 8], m->pages.count);
-  if (status == TSR_OK) status = tsr_joining_read(j, m->pages.gave_up, &gave_up, sizeof gave_up);
+  if (status == TSR_OK) status = match_pages(j, &gave_up);
   if (m->index.grouped) m->right_values = (tsr_numbers){m->index.grouped, m->bytes.right, m->bytes.right};
   *matched = status == TSR_OK && !gave_up;
   return status;

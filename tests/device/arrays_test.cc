@@ -317,7 +317,7 @@ TEST(Arrays, OfSkewedKeysAgreeWithTheOracle) {
         ASSERT_NO_FATAL_FAILURE(expect_join(table.get(), bits, left, hot, COUNTS | ROWS | KEYS));
         Joined joined(table.get(), bits, left, hot);
         ASSERT_NO_FATAL_FAILURE(joined.expect_rows(TSR_JOIN_INNER, false));
-        expect_way(table.get(), times == 50000);
+        expect_way(table.get(), true);
       }
     }
     { // all pairs have one key: rows are counted, and not written
