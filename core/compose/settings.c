@@ -671,8 +671,8 @@ tsr_status tsr_settings_read(const tsr_spec *spec, const tsr_options *options, t
   if (status == TSR_OK) status = make_kind(spec, &read, error);
   if (status) return status;
   if (options->capacity > TSR_CAPACITY_MAX)
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: a capacity of %llu pairs was asked for: must be 1 .. 2^40",
-                    tsr_spec_name(spec), (unsigned long long)options->capacity);
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "capacity = %llu: must be 1 .. 2^40",
+                    (unsigned long long)options->capacity);
   if (options->capacity) read.capacity = options->capacity;
   if (options->seed) read.seed = options->seed;
   if (!read.capacity)
