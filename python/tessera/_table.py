@@ -1645,6 +1645,34 @@ class Table:
             right_values = other._decoded(right_values)
         return self._answered(keys), self._decoded(left_values), right_values
 
+    def _match_rows(self, left: Any, right: Any, kind: JoinKind) -> Tuple[Any, Optional[Any]]:
+        """The numbers of the rows of two arrays that have one key, int32, in no order: of a left join -1 where there is no right
+        row; of semi and anti the left ones alone. The table is not used, apart from its device. Waits."""
+        handle = self._begin()
+        try:
+            adapter, left, lefts = self._keys(left)
+            _, right, rights = self._keys(right)
+            sides = lib.JoinSides(size=ctypes.sizeof(lib.JoinSides), stream=self._at.stream)
+            sides.left = lib.JoinSide(lefts.size, lefts.pointer, None, 32)
+            sides.right = lib.JoinSide(rights.size, rights.pointer, None, 32)
+            room, count, is_pair = max(lefts.size, 1), c_uint64(), kind in ("inner", "left")
+            while True:  # where there are more rows than left keys, once again
+                own, own_at, _ = self._result(None, "rows", adapter, left, (room,), "i", "i", 4)
+                others, others_at = None, None
+                if is_pair:
+                    others, others_at, _ = self._result(None, "rows", adapter, left, (room,), "i", "i", 4)
+                rows = lib.JoinRows(size=ctypes.sizeof(lib.JoinRows), room=room, missing=0xFFFFFFFF)
+                rows.left_values, rows.right_values = own_at, others_at
+                if not library.tsr_join_arrays(
+                    handle, byref(sides), _JOINS.index(kind), byref(rows), byref(count), self._at.error_at
+                ):
+                    return own[: count.value], None if others is None else others[: count.value]
+                if count.value <= room:
+                    self._fail()
+                room = count.value
+        finally:
+            self._end()
+
     # ---- Filters -----------------------------------------------------------------------------------------------------
 
     def merge(self, other: "Table") -> None:
