@@ -773,8 +773,9 @@ class Table:
             return keys, memory, values, values_at
         keys = keys.reshape(memory.size, -1)[rows]
         values = values.reshape(memory.size, -1)[rows]
-        pointer, size = adapter.address(keys), len(rows)
-        return keys, memory._replace(pointer=pointer, size=size, shape=(size,)), values, theirs.address(values)
+        pointer, size = adapter.look(keys, "keys", False).pointer, len(rows)
+        values_at = theirs.look(values, "values", False).pointer
+        return keys, memory._replace(pointer=pointer, size=size, shape=(size,)), values, values_at
 
     def _handed_back(self, out: Any, adapter: Adapter, keys: Any, memory: Memory) -> Tuple[Any, List[int]]:
         """Arrays for codes and for pairs that are handed back, and their addresses. out: the caller's own; where one of

@@ -126,7 +126,7 @@ def _groups(keys: NumPyArray) -> Groups:
 
 
 def last_rows(keys: Any, n: int, width: int) -> Any:
-    """The last row of each of n keys of so many bytes, as an array of the library of keys; None: each key is there once, or the
+    """The last row of each of n keys of `width` bytes, as an array of the library of keys; None: each key is there once, or the
     library cannot say."""
     halves = [keys.reshape(-1)]
     if width > 8:
