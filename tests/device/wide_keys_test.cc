@@ -51,6 +51,7 @@ device::Table table_of(const std::string &entries, uint64_t capacity, uint32_t c
   tsr_spec *spec = nullptr;
   tsr_error error = {};
   tsr_options options = {};
+  if (key_bits > 64 && device::sm() && device::sm() < 90) return nullptr; // it has no compare-and-swap of 16 bytes
   options.plugins = choices::plugin_folders().c_str();
   options.capacity = capacity;
   EXPECT_EQ(tsr_spec_parse(text.c_str(), "wide", &spec, &error), TSR_OK) << error.message;
