@@ -6,7 +6,6 @@
  */
 #include <string.h>
 
-#include "core/batch/groups.h"
 #include "core/sized.h"
 #include "core/table/filter.h"
 #include "core/table/hold.h"
@@ -462,63 +461,6 @@ static tsr_status number_pairs(const tsr_table *t, tsr_joining_side *side, void 
   return t->backend->step(t->device, NULL, &tsr_match_steps.step[TSR_MATCH_enumerate], &match, side->n, stream, error);
 }
 
-/* Whether aggregates can be made of the right side alone before it is joined: they have 64 bits then, and sums cannot pass
- * them. */
-static bool goes_by_groups(const tsr_table *t, const tsr_joining_side sides[SIDES], const kind_facts *facts) {
-  const bool is_wide = sides[RIGHT].value_bytes == sizeof(uint64_t);
-  return facts->is_aggregate && t->device->info.sm && sides[LEFT].n && sides[RIGHT].n >= TSR_JOINING_WORTH &&
-         sides[RIGHT].n <= TSR_GROUPS_MOST &&
-         (facts->fold == TSR_FOLD_COUNT || is_wide == (facts->fold != TSR_FOLD_SUM));
-}
-
-/* The distinct right keys with what becomes of their values, by groups; then those that the left side has. */
-static tsr_status aggregate_by_groups(tsr_table *t, const tsr_joining_side sides[SIDES], const inputs *in,
-                                      uint32_t kind, const tsr_join_rows *rows, uint64_t *count, tsr_error *error) {
-  static const uint32_t how[] = {TSR_COMBINE_SUM, TSR_COMBINE_MIN, TSR_COMBINE_MAX};
-  const uint32_t fold = kinds[kind].fold, key_bytes = shape_of(t)->key_bits / 8;
-  const uint64_t n = sides[RIGHT].n, key_room = (n * key_bytes + 15) / 16 * 16;
-  const bool wants = rows && rows->room && rows->aggregates, counts = fold == TSR_FOLD_COUNT;
-  void *memory = NULL;
-  uint64_t found = 0;
-  tsr_status status =
-      t->backend->allocate_in(t->device, key_room + (wants ? n * sizeof(uint64_t) : 0), in->stream, &memory, error);
-  if (status) return status;
-  uint64_t *combined = wants ? (uint64_t *)((char *)memory + key_room) : NULL;
-  const tsr_unique_column column = {.values = sides[RIGHT].values,
-                                    .combined = combined,
-                                    .type = fold == TSR_FOLD_SUM ? TSR_VALUES_U32 : TSR_VALUES_U64,
-                                    .how = counts ? TSR_COMBINE_SUM : how[fold]};
-  const tsr_groups groups = {.n = n,
-                             .keys = sides[RIGHT].keys,
-                             .key_bytes = key_bytes,
-                             .seed = t->store.composition->settings.seed,
-                             .distinct = memory,
-                             .counts = counts ? combined : NULL,
-                             .room = n,
-                             .columns = &column,
-                             .column_count = wants && !counts};
-  status = tsr_groups_make(t->device, &groups, in->stream, &found, error);
-  const tsr_joining_side one = {found, memory, combined, sizeof(uint64_t)};
-  const inputs both = {.left = t, .right = t, .sides = {&one, &sides[LEFT]}, .stream = in->stream};
-  tsr_join_rows to = rows ? *rows : (tsr_join_rows){.room = 0};
-  to.left_values = to.aggregates;
-  if (status == TSR_OK) status = join_inputs(&both, TSR_JOIN_SEMI, rows ? &to : NULL, count, error);
-  const tsr_status freed = t->backend->free_in(t->device, memory, in->stream, status ? NULL : error);
-  return status ? status : freed;
-}
-
-/* Where there is no memory for groups, an index may need less. */
-static tsr_status join_any(tsr_table *t, const tsr_joining_side sides[SIDES], const inputs *in, uint32_t kind,
-                           const tsr_join_rows *rows, uint64_t *count, tsr_error *error) {
-  tsr_error why = {TSR_OK, ""};
-  const bool by_groups = goes_by_groups(t, sides, &kinds[kind]);
-  const tsr_status status = by_groups ? aggregate_by_groups(t, sides, in, kind, rows, count, &why) : TSR_OK;
-  if (!by_groups || status == TSR_NO_MEMORY || status == TSR_UNSUPPORTED)
-    return join_inputs(in, kind, rows, count, error);
-  if (status && error) *error = why;
-  return status;
-}
-
 static tsr_status join_on_device(tsr_table *t, tsr_joining_side sides[SIDES], const bool wants_values[SIDES],
                                  const inputs *in, uint32_t kind, const tsr_join_rows *rows, uint64_t *count,
                                  tsr_error *error) {
@@ -527,7 +469,7 @@ static tsr_status join_on_device(tsr_table *t, tsr_joining_side sides[SIDES], co
   for (uint32_t side = 0; status == TSR_OK && side < SIDES; side++)
     if (wants_values[side] && sides[side].n && !sides[side].values)
       status = number_pairs(t, &sides[side], in->stream, &numbers[side], error);
-  if (status == TSR_OK) status = join_any(t, sides, in, kind, rows, count, error);
+  if (status == TSR_OK) status = join_inputs(in, kind, rows, count, error);
   for (uint32_t side = 0; side < SIDES; side++) {
     const tsr_status freed =
         numbers[side] ? t->backend->free_in(t->device, numbers[side], in->stream, status ? NULL : error) : TSR_OK;

@@ -9,10 +9,7 @@
 #include "core/batch/match.h"
 #include "core/batch/windows.h"
 
-enum {
-  TSR_JOINING_MEMORIES = 26,
-  TSR_JOINING_WORTH = 1 << 18 /* pairs of arrays that are put in order */
-};
+enum { TSR_JOINING_MEMORIES = 26 };
 
 /* A side that is arrays of the device in place of a table. */
 typedef struct tsr_joining_side {

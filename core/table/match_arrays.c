@@ -13,7 +13,10 @@
 #include "core/table/table_struct.h"
 
 enum { LEFT, RIGHT, SIDES };
-enum { EXPECTED_LEFT = 1 << 14 }; /* left pairs of a bin, at most */
+enum {
+  WORTH = 1 << 18,        /* pairs of both sides */
+  EXPECTED_LEFT = 1 << 14 /* left pairs of a bin, at most */
+};
 
 /* Half of a page's index, at most, has keys. */
 static uint64_t expected_right(const tsr_joining *j) { return TSR_MATCH_INDEX_BYTES / j->match.bytes.key / 2; }
@@ -28,7 +31,7 @@ static uint32_t bins_log2(const tsr_joining *j) {
 static bool is_worth_it(const tsr_joining *j) {
   const uint64_t left = j->sides[LEFT]->n, right = j->sides[RIGHT]->n;
   return j->left->device->info.sm && left && right && left <= TSR_GROUPS_MOST && right <= TSR_GROUPS_MOST &&
-         left + right >= TSR_JOINING_WORTH;
+         left + right >= WORTH;
 }
 
 static tsr_status bring(tsr_joining *j, uint32_t side) {
