@@ -12,10 +12,10 @@
 #include <xxhash.h>
 
 #include "core/kernels/cache.h"
-#include "core/kernels/wide.h"
 #include "core/table/cache.h"
 #include "core/table/filter.h"
 #include "core/table/hold.h"
+#include "core/table/wide.h"
 
 bool tsr_writes_behind(const tsr_table *t, const tsr_request *r) {
   return t->listener.write && tsr_is_cache(t) && tsr_cache_puts(r->op);
@@ -40,11 +40,6 @@ typedef struct behind {
   uint32_t *list; /* the items that handed back a pair, *count of them */
   uint8_t *marks; /* 0: such an item */
 } behind;
-
-static tsr_status step(const behind *b, uint32_t which, const tsr_wide_run *run, tsr_error *error) {
-  const tsr_table *t = b->t;
-  return t->backend->step(t->device, NULL, &tsr_wide_steps.step[which], run, run->n, b->asked.call.stream, error);
-}
 
 /* Arrays one after another, each where any word may be. */
 static uint64_t place(uint64_t *end, uint64_t bytes) {
@@ -78,15 +73,9 @@ static tsr_status list(const behind *b, uint64_t *listed, tsr_error *error) {
   const tsr_backend *backend = b->t->backend;
   tsr_device *device = b->t->device;
   void *const stream = b->asked.call.stream;
-  const uint64_t n = b->asked.n;
-  const tsr_wide_run evicted = {.n = n, .codes = b->marks, .wanted = TSR_EVICTED};
-  const tsr_wide_run refused = {.n = n, .codes = b->marks, .wanted = TSR_NOT_PLACED};
-  const tsr_wide_run spare = {.n = n, .marks = b->marks, .numbers = b->list, .count = b->count};
-  tsr_status status = backend->copy(device, b->marks, b->asked.results, n, stream, error);
-  if (status == TSR_OK) status = step(b, TSR_WIDE_recode, &evicted, error);
-  if (status == TSR_OK) status = step(b, TSR_WIDE_recode, &refused, error);
-  if (status == TSR_OK) status = backend->fill(device, b->count, 0, sizeof *b->count, stream, error);
-  if (status == TSR_OK) status = step(b, TSR_WIDE_spare, &spare, error);
+  const tsr_picked items = {.n = b->asked.n, .marks = b->marks, .list = b->list, .count = b->count};
+  tsr_status status = backend->copy(device, b->marks, b->asked.results, items.n, stream, error);
+  if (status == TSR_OK) status = tsr_pick_list(b->t, &items, stream, error);
   if (status == TSR_OK) status = backend->copy(device, listed, b->count, sizeof *listed, stream, error);
   return status ? status : backend->synchronize(device, stream, error);
 }
@@ -96,23 +85,16 @@ static tsr_status take(const behind *b, uint64_t count, void *array, uint32_t by
   const tsr_backend *backend = b->t->backend;
   tsr_device *device = b->t->device;
   void *const stream = b->asked.call.stream;
-  void *packed = NULL;
+  void *gathered = NULL;
   *taken = malloc(count * bytes);
   if (!*taken)
     return tsr_fail(error, TSR_NO_MEMORY, "tsr_write_behind: no memory for %llu pairs that were given up",
                     (unsigned long long)count);
-  tsr_status status = backend->allocate_in(device, count * bytes, stream, &packed, error);
+  tsr_status status = backend->allocate_in(device, count * bytes, stream, &gathered, error);
   if (status) return status;
-  const tsr_wide_run run = {.n = count,
-                            .row_count = b->asked.n,
-                            .row_bytes = bytes,
-                            .word_bytes = tsr_wide_word(bytes, array, packed),
-                            .rows = array,
-                            .numbers = b->list,
-                            .values = packed};
-  status = step(b, TSR_WIDE_get, &run, error);
-  if (status == TSR_OK) status = backend->copy(device, *taken, packed, count * bytes, stream, error);
-  const tsr_status freed = backend->free_in(device, packed, stream, status ? NULL : error);
+  status = tsr_pick_items(b->t, count, b->list, array, bytes, gathered, stream, error);
+  if (status == TSR_OK) status = backend->copy(device, *taken, gathered, count * bytes, stream, error);
+  const tsr_status freed = backend->free_in(device, gathered, stream, status ? NULL : error);
   if (status == TSR_OK) status = freed;
   return status ? status : backend->synchronize(device, stream, error);
 }
@@ -232,16 +214,8 @@ static tsr_status hand_over(const behind *b, tsr_error *error) {
 
 tsr_status tsr_operate_behind(tsr_table *t, const tsr_request *r, tsr_operation *operation, tsr_error *error) {
   const tsr_composition *c = t->store.composition;
-  const uint64_t row_bytes = c->settings.value_bytes;
-  behind b = {.t = t,
-              .asked = *r,
-              .key_bytes = c->shape.key_bits / 8,
-              .value_bytes = row_bytes ? (uint32_t)row_bytes : c->shape.value_bits / 8};
+  behind b = {.t = t, .asked = *r, .key_bytes = c->shape.key_bits / 8, .value_bytes = tsr_composition_value_bytes(c)};
   void *memory = NULL;
-  if (r->call.is_recorded)
-    return tsr_fail(error, TSR_UNSUPPORTED,
-                    "a call of a cache that writes behind waits for the device, so it cannot be captured: call "
-                    "tsr_write_behind with NULL before the capture");
   tsr_status status = furnish(&b, &memory, error);
   if (status) return status;
   status = operation(t, &b.asked, error);

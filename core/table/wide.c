@@ -447,6 +447,35 @@ static tsr_status read(tsr_table *t, uint64_t size, void *numbers, void *values,
   return status ? status : waited;
 }
 
+/* ---- Items of any array ---------------------------------------------------------------------- */
+
+static tsr_status step_apart(const tsr_table *t, uint32_t which, const tsr_wide_run *run, void *stream,
+                             tsr_error *error) {
+  return t->backend->step(t->device, NULL, &tsr_wide_steps.step[which], run, run->n, stream, error);
+}
+
+tsr_status tsr_pick_list(const tsr_table *t, const tsr_picked *items, void *stream, tsr_error *error) {
+  static const uint32_t handed_back[] = {TSR_EVICTED, TSR_NOT_PLACED};
+  const tsr_wide_run spare = {.n = items->n, .marks = items->marks, .numbers = items->list, .count = items->count};
+  tsr_status status = t->backend->fill(t->device, items->count, 0, sizeof *items->count, stream, error);
+  for (uint32_t i = 0; status == TSR_OK && i < 2; i++) {
+    const tsr_wide_run recode = {.n = items->n, .codes = items->marks, .wanted = handed_back[i]}; /* becomes 0 */
+    status = step_apart(t, TSR_WIDE_recode, &recode, stream, error);
+  }
+  return status ? status : step_apart(t, TSR_WIDE_spare, &spare, stream, error);
+}
+
+tsr_status tsr_pick_items(const tsr_table *t, uint64_t count, uint32_t *list, void *array, uint32_t bytes, void *to,
+                          void *stream, tsr_error *error) {
+  const tsr_wide_run run = {.n = count,
+                            .row_bytes = bytes,
+                            .word_bytes = tsr_wide_word(bytes, array, to),
+                            .rows = array,
+                            .numbers = list,
+                            .values = to};
+  return step_apart(t, TSR_WIDE_get, &run, stream, error);
+}
+
 /* ---- As values of a table -------------------------------------------------------------------- */
 
 static void note_erased(tsr_table *t) { t->wide.has_erased = true; }

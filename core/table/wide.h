@@ -24,4 +24,17 @@ tsr_status tsr_wide_reserve(tsr_table *table, uint64_t count, tsr_error *error) 
 /* Lists the rows that no pair has. TSR_IO: two pairs have one row, or there is none of that number. Waits. */
 tsr_status tsr_wide_collect(tsr_table *table, void *stream, tsr_error *error) TSR_MUST_CHECK;
 
+/* The items of a call whose results say that they handed back a pair. */
+typedef struct tsr_picked {
+  uint64_t n;
+  uint8_t *marks;  /* their results; overwritten */
+  uint32_t *list;  /* of n: written */
+  uint64_t *count; /* written */
+} tsr_picked;
+tsr_status tsr_pick_list(const tsr_table *table, const tsr_picked *items, void *stream, tsr_error *error)
+    TSR_MUST_CHECK;
+/* The listed items of an array of that many bytes each, one after another. */
+tsr_status tsr_pick_items(const tsr_table *table, uint64_t count, uint32_t *list, void *array, uint32_t bytes, void *to,
+                          void *stream, tsr_error *error) TSR_MUST_CHECK;
+
 #endif
