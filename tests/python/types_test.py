@@ -417,7 +417,7 @@ class OthersTest(unittest.TestCase):
                     table.put(keys, np.zeros((2000, each) if each > 1 else 2000, value[0] if each > 1 else value))
                 table.write_behind(None)
                 table.put(keys, np.zeros((2000, each) if each > 1 else 2000, value[0] if each > 1 else value))
-        with Cache("str", "int64", capacity=50, **CPU) as table:
+        with Cache(("int32", "int32"), "int64", capacity=50, **CPU) as table:
             with self.assertRaisesRegex(tessera.BadArgument, "keys that are numbers"):
                 table.write_behind(print)
 
