@@ -16,6 +16,7 @@
 #include "core/compose/compose.h"
 #include "core/cuda/link.h"
 #include "core/tessera_tools.h"
+#include "tests/oracle/context.h"
 
 namespace device {
 
@@ -97,6 +98,7 @@ Table create(const tsr_spec *spec, const tsr_options &options, bool is_elsewhere
     if (!is_elsewhere) link_operations(spec, options, calls);
     return nullptr;
   }
+  if (backend() == "cuda") tessera_test::hold_contexts("0");
   EXPECT_EQ(tsr_table_create(spec, &options, &table, &error), TSR_OK) << error.message;
   return Table(table);
 }
