@@ -8,7 +8,7 @@
 #   run_all.sh [--all] [GTEST ARG...]          --all: every case, and not only a covering set (tests/oracle/draw.h)
 #   run_all.sh --sanitize [GTEST ARG...]       the cases Small* under each tool of compute-sanitizer
 #
-# SUITES         these tests, longest cases first. SUITES="group whole shards parts fold" are the tables of several devices.
+# SUITES         these tests. SUITES="group whole parts fold shards" are the tables of several devices.
 # LIMIT_S        the whole run ends after that many seconds (570). Cases that have not ended by then are counted.
 # LINK_SHARE     percent of LIMIT_S that linking may take (50). What is not linked by then is linked while it runs. 0: all was
 #                linked before.
@@ -107,7 +107,7 @@ list_job() { # SUITE: its cases
     awk '/^[^ ].*\.$/ || /^[^ ].*\. / { suite = $1 } /^  / { print suite $1 }' | grep -v DISABLED_ >"$results/$1.list" || true
 }
 export -f list_job
-printf '%s\n' $suites | xargs -P "$cores" -I{} bash -c 'list_job {}'
+tr ' ' '\n' <<<"$suites" | xargs -P "$cores" -I{} bash -c 'list_job {}'
 
 # ---- Linking -------------------------------------------------------------------------------------
 
@@ -127,7 +127,8 @@ echo "linked $linked cubins in $((SECONDS - started)) s on $cores cores$is_late"
 
 # ---- Running -------------------------------------------------------------------------------------
 
-# First each case that is no parameter's, because those work on the largest tables. Then shards of the others.
+# First each case that is no parameter's, because those work on the largest tables. Then shards of the others, those of all
+# suites in turn: processes that do the same wait for each other, as those of groups do.
 # Tests that must see a race in one of their cases get many in each shard, and their cases are not run alone. Nor are those of
 # several devices, since a process takes seconds to open all GPUs.
 must_see_races='^(histories|races_without_guard)$'
@@ -147,9 +148,9 @@ list_jobs() {
       [[ ! $suite =~ ^(endurance|group|whole) ]] || shards=$((cases / 4 + 1))
       what='*/*'
       ! has_no_alone "$suite" || what='*'
-      for ((i = 0; i < shards; i++)); do echo "$suite $i $shards $what${tool:+ $tool}"; done
+      for ((i = 0; i < shards; i++)); do echo "$((1000000 * i / shards)) $suite $i $shards $what${tool:+ $tool}"; done
     done
-  done
+  done | sort -s -n -k 1,1 | cut -d ' ' -f 2-
 }
 tools='' sanitizer='' times=1
 if [[ $sanitize ]]; then
