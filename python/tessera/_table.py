@@ -401,6 +401,9 @@ class Table:
     def _keys_array(self, keys: Any, name: str) -> Tuple[Adapter, Any, Memory]:
         """Keys as an array of a library that can also make arrays for results."""
         if self._key_width == _wide_keys.BYTES and name != "numbers":
+            found = adapter_of(keys)
+            if found is not None and found is not NUMPY:
+                return _wide_keys.from_rows(keys, found, name)
             keys = _wide_keys.from_keys(keys, name)
             return NUMPY, keys, NUMPY.look(keys, name, False)._replace(kind="u")
         keys = plain(keys, name)
@@ -426,7 +429,8 @@ class Table:
 
     def _keys(self, keys: Any, name: str = "keys") -> Tuple[Adapter, Any, Memory]:
         adapter, keys, memory = self._keys_array(keys, name)
-        if memory.width != self._key_width or memory.kind not in (self._key_kind or "ui"):
+        kinds = self._key_kind if self._key_width != _wide_keys.BYTES else None
+        if memory.width != self._key_width or memory.kind not in (kinds or "ui"):
             self._wrong_type(memory, name, "keys", self._key_width)
         self._note(memory, adapter, name)
         at = self._at
@@ -1406,7 +1410,7 @@ class Table:
     def _need_all(self, keys: Any, mask: Any) -> None:
         adapter = adapter_of(keys)
         assert adapter is not None
-        absent = adapter.first(keys, mask)
+        absent = self._of_keys(adapter).first(keys, mask)
         if absent is not None:
             raise Missing(
                 f"the key {absent} is not in the table: table.get answers absent keys with a value of your own"
@@ -1472,17 +1476,20 @@ class Table:
         adapter = NUMPY if like is None else adapter_of(like)
         if adapter is None:
             raise WrongType(f"like: is {type(like).__name__}: pass an array")
-        return adapter, like
+        return self._of_keys(adapter), like
+
+    def _of_keys(self, adapter: Adapter) -> Adapter:
+        """The adapter for keys of this table's width."""
+        return _wide_keys.RowsAdapter.of(adapter) if self._key_width == _wide_keys.BYTES else adapter
 
     def _sign_of(self, like: Any, adapter: Adapter) -> Tuple[str, int]:
         """The kind of keys that are returned like this array, and the device on which they are."""
         if like is None:
             return self._key_kind or "u", HOST
-        if self._key_width == _wide_keys.BYTES:
-            raise WrongType("like: keys of 128 bits are returned as arrays of NumPy: leave it out")
         memory = adapter.look(like, "like", False)
         self._note(memory, adapter, "like")
-        return self._key_kind or ("i" if memory.kind == "i" else "u"), memory.device
+        kind = self._key_kind if self._key_width != _wide_keys.BYTES else None  # of wide keys that of their halves
+        return kind or ("i" if memory.kind == "i" else "u"), memory.device
 
     def join(
         self,
