@@ -119,7 +119,7 @@ std::vector<Choice> paged_tables(const std::vector<std::string> &policies, const
   return chosen;
 }
 
-// Where few cases are to be tried, so many that each option of each dimension is in one.
+// Where few cases are to be tried: enough that each option of each dimension is in one.
 std::vector<Choice> each_option(const std::vector<Choice> &all) {
   std::vector<Choice> chosen;
   std::set<std::string> covered;
