@@ -112,6 +112,7 @@ typedef struct tsr_numbering {
 
 /* How a table does what it is asked for, once the arguments have been judged: in one store (single.c), or in shards, which
  * are tables of one store each (../devices/). Only create.c chooses. */
+struct tsr_snapshot;
 typedef struct tsr_methods {
   tsr_status (*furnish)(tsr_table *table, tsr_error *error); /* memory, cleared */
   void (*release)(tsr_table *table);                         /* after all work */
@@ -129,6 +130,9 @@ typedef struct tsr_methods {
   tsr_status (*join)(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows, uint64_t *count,
                      tsr_error *error);
   tsr_status (*save)(tsr_table *table, const char *path, tsr_error *error);
+  /* What goes into the file (save.h), so that another thread can write it. *snapshot: empty; the caller drops it, on failure
+   * too. TSR_UNSUPPORTED in a group. */
+  tsr_status (*take)(tsr_table *table, bool copies, struct tsr_snapshot *snapshot, tsr_error *error);
   /* file: at the beginning of `bytes` bytes that make a table. The caller destroys *table, on failure too. */
   tsr_status (*load)(const char *path, int file, uint64_t bytes, const tsr_load_options *options, tsr_table **table,
                      tsr_error *error);

@@ -33,6 +33,7 @@ from tessera._verbs import group_by
 
 _KEYS = ("int32", "int64", "uint32", "uint64")
 _VALUES = (*_KEYS, "float32", "float64")
+_NARROW = {"torch.int8": "i", "torch.int16": "i", "torch.uint16": "u", "torch.float16": "f", "torch.bfloat16": "f"}
 _WIDTHS = {4: np.dtype(np.uint32), 8: np.dtype(np.uint64), _wide_keys.BYTES: np.dtype(f"V{_wide_keys.BYTES}")}
 _WIDE = np.dtype(f"V{_wide_keys.BYTES}")  # keys of 128 bits; "uuid" is another name
 
@@ -155,9 +156,17 @@ def _key_type(key: Any) -> "np.dtype[Any]":
     if dtype.name not in _KEYS and dtype != _WIDE:
         raise WrongType(
             f"key = {key!r}: keys are {', '.join(_KEYS)}, \"str\" or \"bytes\", \"uuid\" for 16 bytes, or a list or dict of "
-            "columns"
+            f"columns{_wider(dtype, _KEYS)}"
         )
     return dtype
+
+
+def _wider(dtype: "np.dtype[Any]", names: Tuple[str, ...]) -> str:
+    """For a type that is too narrow, the one to take."""
+    wide = f"{dtype.name.rstrip('0123456789')}32"
+    if dtype.itemsize >= 4 or wide not in names:
+        return ""
+    return f". Take {wide!r}: arrays of {dtype.name} are widened to it"
 
 
 def _name_of_key(dtype: "np.dtype[Any]") -> str:
@@ -175,7 +184,7 @@ def _value_type(value: Any) -> Tuple["np.dtype[Any]", int]:
     if (made.kind, made.itemsize) not in ROW_ITEMS or not _is_row(made.itemsize * items):
         raise WrongType(
             f"value = {value!r}: values are {', '.join(_VALUES)}, or rows of numbers, as ('float32', 16), of 16 to 256 bytes, "
-            "or of a multiple of 16 bytes up to 4096"
+            f"or of a multiple of 16 bytes up to 4096{_wider(made, _VALUES) if items == 1 else ''}"
         )
     return made, items
 
@@ -331,11 +340,24 @@ class Typed(Table):
         dtype = self._key_type if what == "keys" else self._value_type
         if dtype is None or dtype == _WIDE:
             super()._wrong_type(memory, name, what, width)
+        got = name_of(memory.kind, memory.width)
+        other = f", or create it with {what[:-1]}={got!r}" if got in (_KEYS if what == "keys" else _VALUES) else ""
         raise WrongType(
-            f"{name}: is {name_of(memory.kind, memory.width)}, and this {type(self).__name__} has {what} of {dtype.name}: "
-            f"convert them, as by {name}.astype({dtype.name!r}), or create it with {what[:-1]}="
-            f"{name_of(memory.kind, memory.width)!r}"
+            f"{name}: is {got}, and this {type(self).__name__} has {what} of {dtype.name}: "
+            f"convert them, as by {name}.astype({dtype.name!r}){other}"
         )
+
+    def _widened(self, adapter: Adapter, array: Any, memory: Memory, name: str, what: str) -> Tuple[Any, Memory]:
+        """Numbers of 8 and 16 bits, for which there are no tables."""
+        dtype = self._key_type if what == "keys" else self._value_type
+        kind = _NARROW.get(memory.kind, memory.kind)
+        is_narrow = memory.width < 4 and kind in ("iu" if what == "keys" else "iuf")
+        if dtype is None or dtype == _WIDE or not is_narrow or not np.can_cast(f"{kind}{memory.width}", dtype):
+            return super()._widened(adapter, array, memory, name, what)
+        wide = adapter.cast(array, dtype.kind, dtype.itemsize)
+        if wide is None:
+            return super()._widened(adapter, array, memory, name, what)
+        return wide, adapter.look(wide, name, False)
 
     def _values(
         self, values: Any, name: str, adapter: Adapter, keys: Any, memory: Memory, stored: bool = True
@@ -355,7 +377,7 @@ class Typed(Table):
         if found.size != memory.size or (len(memory.shape) > 1 and tuple(found.shape) != tuple(memory.shape)):
             return super()._values(values, name, adapter, keys, memory, stored)  # says what is wrong
         if (found.kind, found.width) != (dtype.kind, dtype.itemsize):
-            self._wrong_type(found, name, "values", self._value_width)
+            values, found = self._widened(theirs, values, found, name, "values")
         self._note(found, theirs, name)
         if self._orders:
             values = _ordered(values, theirs, name, found, True)
@@ -410,8 +432,15 @@ def _converted(numbers: Any, name: str, dtype: "np.dtype[Any]") -> Any:
     array = np.asarray(numbers)
     if array.size and array.dtype.kind not in ("iuf" if dtype.kind == "f" else "iu"):
         array = np.array(numbers, dtype=object)
-        if not all(isinstance(number, (int, np.integer)) and not isinstance(number, bool) for number in array.flat):
-            raise WrongType(f"{name}: holds other things than {dtype.name}: pass an array of {dtype.name}")
+        if not array.ndim and hasattr(numbers, "__iter__"):
+            raise WrongType(f"{name}: is a {type(numbers).__name__}: pass list({name}), or an array of {dtype.name}")
+        for number in array.flat:
+            if isinstance(number, (int, np.integer)) and not isinstance(number, bool):
+                continue
+            way = f', or create it with value="float64"' if isinstance(number, float) and name == "values" else ""
+            raise WrongType(
+                f"{name}: holds {number!r:.40}, and other things than {dtype.name} are refused: pass an array of {dtype.name}{way}"
+            )
     if array.size and dtype.kind != "f":
         low, high, limits = int(array.min()), int(array.max()), np.iinfo(dtype)
         if low < limits.min or high > limits.max:

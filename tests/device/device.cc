@@ -14,6 +14,7 @@
 #include "core/cuda/link.h"
 #include "core/table/steps.h"
 #include "core/tessera_tools.h"
+#include "tests/oracle/arrays.h"
 #include "tests/oracle/context.h"
 
 namespace device {
@@ -120,7 +121,8 @@ Array::Array(tsr_table *table, uint32_t bits, size_t count) : table_(table), bit
 Array::Array(tsr_table *table, uint32_t bits, const std::vector<uint64_t> &numbers)
     : Array(table, bits, numbers.size()) {
   std::vector<unsigned char> bytes(count_ * bits / 8 + 8);
-  for (size_t i = 0; i < count_ && bits; i++) memcpy(&bytes[i * bits / 8], &numbers[i], bits / 8);
+  if (bits > 64) memcpy(bytes.data(), tessera_test::Keys(bits, numbers).data(), count_ * bits / 8);
+  for (size_t i = 0; i < count_ && bits && bits <= 64; i++) memcpy(&bytes[i * bits / 8], &numbers[i], bits / 8);
   tsr_error error = {};
   if (!memory_) return;
   EXPECT_EQ(tsr_memory_copy(table, memory_, bytes.data(), count_ * bits / 8, &error), TSR_OK) << error.message;
@@ -132,8 +134,11 @@ std::vector<uint64_t> Array::numbers() const {
   tsr_error error = {};
   if (!memory_) return result;
   EXPECT_EQ(tsr_memory_copy(table_, bytes.data(), memory_, count_ * bits_ / 8, &error), TSR_OK) << error.message;
-  for (size_t i = 0; i < count_; i++) memcpy(&result[i], &bytes[i * bits_ / 8], bits_ / 8);
-  return result;
+  for (size_t i = 0; i < count_ && bits_ <= 64; i++) memcpy(&result[i], &bytes[i * bits_ / 8], bits_ / 8);
+  if (bits_ <= 64) return result;
+  tessera_test::Keys keys(bits_, count_);
+  memcpy(keys.data(), bytes.data(), count_ * bits_ / 8);
+  return keys.numbers(count_);
 }
 
 // ---- Streams ------------------------------------------------------------------------------------

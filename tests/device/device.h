@@ -46,7 +46,8 @@ Table create(const choices::Choice &choice, uint64_t capacity, double load_facto
 // The same of a spec. is_elsewhere: on another backend than the one under test.
 Table create(const tsr_spec *spec, const tsr_options &options, bool is_elsewhere = false, uint32_t calls = ANY_CALL);
 
-// Numbers in the device's memory, `bits` each; they belong to a table and must be freed before it.
+// Numbers in the device's memory, `bits` each, or keys of 128 bits that stand for numbers (../oracle/arrays.h). They belong to
+// a table and must be freed before it.
 class Array {
 public:
   Array(tsr_table *table, uint32_t bits, size_t count);
