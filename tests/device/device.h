@@ -32,9 +32,12 @@ struct Destroy {
 };
 using Table = std::unique_ptr<tsr_table, Destroy>;
 
-// What a test does with a table, a sum of TSR_PREPARE_: only that is linked ahead (TSR_TEST_LINK_SM). ANY_CALL: every
-// operation.
-enum : uint32_t { ANY_CALL = 0, INSERT_AND_EXPORT = TSR_PREPARE_INSERT | TSR_PREPARE_FIND | TSR_PREPARE_EXPORT };
+// What a test does with a table, a sum of TSR_PREPARE_: only that is linked ahead (TSR_TEST_LINK_SM).
+enum : uint32_t {
+  ANY_CALL = 2 * TSR_PREPARE_EXPORT - 1,
+  ALL_BUT_APPLY = ANY_CALL & ~TSR_PREPARE_APPLY,
+  INSERT_AND_EXPORT = TSR_PREPARE_INSERT | TSR_PREPARE_FIND | TSR_PREPARE_EXPORT
+};
 
 // NULL, and a failed test, if it cannot be made. on: a backend, "" = the one under test.
 Table create(const choices::Choice &choice, uint64_t capacity, double load_factor, const std::string &on = "",

@@ -55,6 +55,7 @@ cp "$root/tests/device/"{run_all,measure,devices,gpus,user_kernels}.sh "$target/
 mkdir -p "$target/python"
 cp "$root"/tests/device/python_*.py "$root"/python/examples/{embedding,train_embedding,sparse_convolution}.py "$root"/python/bench_{embedding,convolution}.py \
   "$root"/tests/python/embedding_test.py "$target/python/"
+git -C "$root" rev-parse --short HEAD >"$target/commit" 2>/dev/null || rm -f "$target/commit"
 chmod -R u+w "$target"
 
 # A build without nvcc would be carried in vain.
