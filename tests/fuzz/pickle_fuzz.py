@@ -76,7 +76,7 @@ def repaired(saved: bytes) -> bytes:
     return made + saved[len(made) :]
 
 
-class Unpickler(pickle.Unpickler):
+class Unpickler(pickle._Unpickler):  # the one in Python: the other one makes an array as long as an item's number says
     def find_class(self, module: str, name: str) -> Any:
         if name in NAMES.get(module, ()):
             return getattr(sys.modules[module], name)
