@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <set>
 
@@ -877,6 +878,53 @@ TEST(TwoStreams, AndManyMore) {
     ASSERT_EQ(tsr_table_wait(table.get(), &error), TSR_OK) << error.message;
     EXPECT_EQ(present.numbers(), std::vector<uint64_t>(n * batches, 1));
   }
+}
+
+// ---- Addresses ----------------------------------------------------------------------------------
+
+// Arrays on the device where no word of a key begins, of tables that grow, combine and stay as they are.
+TEST(Small, ArraysAtAnyAddress) {
+  for (const char *policy : {"first", "add"})
+    for (const char *growth : {"double", "none"}) {
+      const uint64_t n = 5000;
+      choices::Entries entries;
+      for (const auto &[key, value] : std::map<std::string, std::string>{{"backend", device::backend()},
+                                                                         {"layout", "soa"},
+                                                                         {"probing", "double_hashing"},
+                                                                         {"hasher", "murmur3"},
+                                                                         {"duplicates", policy},
+                                                                         {"growth", growth}})
+        entries.set("table", key, value);
+      entries.set_widths(64, 64);
+      tsr_options options = {};
+      options.plugins = choices::plugin_folders().c_str();
+      options.capacity = strcmp(growth, "none") == 0 ? n : 100;
+      device::Table table = device::create(entries.parse().get(), options);
+      ASSERT_TRUE(table);
+      std::vector<uint64_t> pairs{0};
+      for (uint64_t i = 0; i < 2 * n; i++) pairs.push_back(device::key_of(i, 64));
+      std::vector<uint64_t> apart(pairs.size() + 1); // four bytes further on
+      memcpy(reinterpret_cast<char *>(apart.data()) + 4, pairs.data(), pairs.size() * 8);
+      tsr_error error = {};
+      device::Array all(table.get(), 64, apart), out(table.get(), 64, 2 * n + 4);
+      char *const keys = static_cast<char *>(all.data()) + 12, *const values = keys + 8 * n;
+      char *const to = static_cast<char *>(out.data()) + 12;
+      ASSERT_EQ(tsr_insert(table.get(), n, keys, values, nullptr, &error), TSR_OK) << error.message;
+      ASSERT_EQ(tsr_find(table.get(), n, keys, to, nullptr, &error), TSR_OK) << error.message;
+      std::vector<uint64_t> got(n), exported(2 * n);
+      ASSERT_EQ(tsr_memory_copy(table.get(), got.data(), to, n * 8, &error), TSR_OK) << error.message;
+      EXPECT_EQ(got, std::vector<uint64_t>(pairs.begin() + 1 + n, pairs.end())) << policy << growth;
+      uint64_t size = 0;
+      ASSERT_EQ(tsr_export(table.get(), n, to, to + 8 * n, &size, &error), TSR_OK) << error.message;
+      ASSERT_EQ(size, n);
+      ASSERT_EQ(tsr_memory_copy(table.get(), exported.data(), to, 2 * n * 8, &error), TSR_OK) << error.message;
+      std::map<uint64_t, uint64_t> expected, had;
+      for (uint64_t i = 0; i < n; i++) {
+        expected[pairs[1 + i]] = pairs[1 + n + i];
+        had[exported[i]] = exported[n + i];
+      }
+      EXPECT_EQ(had, expected) << policy << growth;
+    }
 }
 
 } // namespace
