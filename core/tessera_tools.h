@@ -91,9 +91,8 @@ TSR_API tsr_status tsr_table_save_watched(tsr_table *table, const char *path, ts
 typedef struct tsr_saver tsr_saver;
 typedef struct tsr_saved {
   size_t size;
-  const char
-      *path; /* of the last file that is whole, or "" while a thread writes, and before the first. Valid until the
-                     * next call with this saver */
+  /* Of the last file that is whole; "" while a thread writes, and before the first. Valid until the saver's next call. */
+  const char *path;
   uint64_t bytes, written_bytes; /* of that file, and how many of them were written */
   bool is_done;                  /* no thread writes */
   bool is_beside; /* the table was copied; false: there was no memory for that, and the call wrote the file */

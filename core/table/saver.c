@@ -26,8 +26,11 @@ struct tsr_saver {
   tsr_leftover leftover; /* lists the spare file */
   tsr_snapshot snapshot;
   pthread_t thread;
-  bool runs, is_done, stops; /* is_done and stops: atomic */
-  tsr_status status;         /* of the thread */
+  bool runs;
+  /* Atomic. is_done: the thread releases what it wrote, and whoever acquires it may join at once. stops: relaxed, since the
+   * thread only ends earlier; joining orders the rest. */
+  bool is_done, stops;
+  tsr_status status; /* of the thread */
   tsr_error error;
   tsr_saved last;
 };
