@@ -472,13 +472,13 @@ void all_hit_rates() {
   constexpr uint32_t slots = 1 << 16;
   for (const uint64_t batch : {4096ull, 65536ull}) {
     std::vector<std::unique_ptr<Cache>> lru, lfu;
-    lru.emplace_back(new Lru(slots, 2));
-    lfu.emplace_back(new Lfu(slots, 2));
     const uint32_t shapes[][3] = {{8, 2, 1}, {16, 1, 4}, {16, 2, 8}};
     for (const auto &s : shapes) {
       lru.emplace_back(new Tessera(slots, 2, "lru", s[0], s[1], s[2]));
       lfu.emplace_back(new Tessera(slots, 2, "lfu", s[0], s[1], s[2]));
     }
+    lru.emplace_back(new Lru(slots, 2));
+    lfu.emplace_back(new Lfu(slots, 2));
     hit_rates("lru", std::move(lru), slots, batch);
     hit_rates("lfu", std::move(lfu), slots, batch);
   }
@@ -505,8 +505,8 @@ void link(uint32_t sm) {
 int main(int argc, char **argv) { // [REPEAT [PART]]: capacities divided by PART; or: link SM
   if (argc == 3 && argv[1] == std::string("link")) return link(static_cast<uint32_t>(atoi(argv[2]))), 0;
   const int repeat = argc > 1 ? atoi(argv[1]) : 15;
-  all_hit_rates();
   all_rates(repeat, argc > 2 ? strtoull(argv[2], nullptr, 10) : 1);
+  all_hit_rates();
   printf("# wrong words: %llu\n", (unsigned long long)wrong_in_all);
   return wrong_in_all != 0;
 }

@@ -331,7 +331,12 @@ private:
     const bool is_hungry = is(GROWS) && device::backend() != "cpu";
     if (is(GROWS) && !is_hungry) return fill(4);
     clear();
-    const uint64_t n = is_hungry ? 1 << 24 : 3 * capacity_ + 1000;
+    insert_too_many(is_hungry ? 1 << 24 : 3 * capacity_ + 1000, is_hungry);
+    clear();
+    if (is_hungry) table_.reset(), create(); // it has grown
+  }
+
+  void insert_too_many(uint64_t n, bool is_hungry) {
     Items items(table_.get(), key_bits_, value_bits_, 0, n);
     device::Array results(table_.get(), 8, n);
     void *ballast = nullptr;
@@ -348,8 +353,6 @@ private:
     tsr_memory_free(table_.get(), ballast);
     const std::vector<uint64_t> codes = results.numbers();
     expect_size(static_cast<uint64_t>(std::count(codes.begin(), codes.end(), uint64_t{TSR_INSERTED})));
-    clear();
-    if (is_hungry) table_.reset(), create(); // it has grown
   }
 
   // A table that no machine has the memory for.
