@@ -210,10 +210,14 @@
     "insert by tsr_insert, or use another scheme")                                                                     \
   R(KERNEL_INSERTS, REPLACES_LATE, NOT_BUILT, "a kernel could write a row that another one has not named yet",         \
     "use a layout that stores pairs whole, or duplicates = first")                                                     \
-  R(KERNEL_INSERTS, INDEX, NOT_BUILT, "a single insert takes no number", "use tsr_number")                             \
+  R(KERNEL_INSERTS, NUMBERS_MOVE, WHOLE, "the slot of a new key could change before its number is written",            \
+    "use a scheme that moves nothing, or tsr_number of tessera.h before the kernel")                                   \
+  R(KERNEL_INSERTS, NUMBERS_LATE, WHOLE, "another thread could read a number that is not written yet",                 \
+    "use a layout that stores pairs whole, or tsr_number of tessera.h before the kernel")                              \
+  R(KERNEL_INSERTS, EVICTS, NOT_BUILT, "a kernel gives no key a score", "use tsr_number of tessera.h")                 \
   R(KERNEL_INSERTS, LONG_ROWS, NOT_BUILT, "one thread writes a row, of at most 256 bytes", "use tsr_insert")           \
   R(KERNEL_INSERTS, CACHE, NOT_BUILT, "a single insert gives up no pair", "use tsr_insert")                            \
-  R(KERNEL_ERASES, INDEX, NOT_BUILT, "the number would not come back", "use tsr_erase")
+  R(KERNEL_ERASES, EVICTS, NOT_BUILT, "a kernel takes no score back", "use tsr_erase of tessera.h")
 
 typedef struct feature {
   const char *section, *key;

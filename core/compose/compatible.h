@@ -98,6 +98,8 @@ extern "C" {
   F(MANY_BUCKETS, "table", "probing", 1, "a scheme that gives a key several buckets")                                  \
   F(MOVES, "table", "probing", 1, "a scheme that moves pairs")                                                         \
   F(LISTS, "table", "probing", 1, "a scheme that makes lists of whole batches")                                        \
+  F(NUMBERS_MOVE, "table", "probing", 1, "an index whose scheme moves pairs")                                          \
+  F(NUMBERS_LATE, "table", "layout", 1, "an index whose layout shows a key before its number")                         \
   F(HOST_PAGES, "table", "device_bytes", 1, "a table in the host's memory")                                            \
   F(REPLACES_LATE, "table", "duplicates", 1, "rows replaced under a layout that shows a key before its row")
 

@@ -243,7 +243,7 @@ static tsr_status check_numbers(tsr_table *t, const tsr_request *r, tsr_error *e
   tsr_free_numbers numbers;
   if (reuses(t)) return TSR_OK;
   t->numbering.given_at_most += r->n;
-  if (t->numbering.given_at_most <= TSR_NUMBER_MARK) return TSR_OK;
+  if (t->numbering.given_at_most <= TSR_NUMBER_MARK && !t->numbering.given_is_unknown) return TSR_OK;
   const tsr_status status = tsr_read_free_numbers(t, &numbers, r->call.stream, error);
   if (status) return status;
   t->numbering.given_at_most = numbers.given + r->n;
@@ -349,12 +349,14 @@ static tsr_status copy(tsr_table *to, const tsr_table *from, tsr_error *error) {
   return TSR_OK;
 }
 
-static tsr_status open_nothing(tsr_table *t, void *stream, tsr_error *error) {
-  (void)t, (void)stream, (void)error;
-  return TSR_OK;
+/* A kernel may have a key numbered many times an item, and a graph may launch it again. */
+static tsr_status open_to_kernels(tsr_table *t, void *stream, tsr_error *error) {
+  (void)stream;
+  t->numbering.given_is_unknown = true;
+  return tsr_numbering_check(t, error);
 }
 
-static void view(const tsr_table *t, tsr_user_table *seen) { (void)t, (void)seen; }
+static void view(const tsr_table *t, tsr_user_table *seen) { seen->numbers = t->numbering.all; }
 
 static void describe(const tsr_composition *c, FILE *out) {
   fprintf(out, "  %-18s %llu bytes, room for %llu numbers that come back\n", "free numbers",
@@ -431,7 +433,7 @@ const tsr_values tsr_values_are_numbers = {.reserve = reserve,
                                            .note_erased = ignore,
                                            .operate = operate,
                                            .copy = copy,
-                                           .open = open_nothing,
+                                           .open = open_to_kernels,
                                            .view = view,
                                            .describe = describe,
                                            .bytes = no_bytes,

@@ -105,6 +105,7 @@ typedef struct tsr_numbering {
   struct tsr_free_numbers *all; /* device memory, with room for a list of `room` numbers */
   uint64_t room;
   uint64_t given_at_most; /* with reuse = no: what the host knows of how many were given */
+  bool given_is_unknown;  /* kernels of a user's own have given some */
   uint64_t used_at_most;  /* with eviction: ... of how many keys there are; clock: as scores have it */
   uint64_t clock;
   void *evicted_keys; /* of the last call that numbered keys, `evicted` of them, in device memory; NULL: none yet */
