@@ -210,6 +210,8 @@
     "insert by tsr_insert, or use another scheme")                                                                     \
   R(KERNEL_INSERTS, REPLACES_LATE, NOT_BUILT, "a kernel could write a row that another one has not named yet",         \
     "use a layout that stores pairs whole, or duplicates = first")                                                     \
+  R(KERNEL_INSERTS, FIRST_SEEN, MEANING, "the threads of a kernel come in no order",                                   \
+    "use numbering = any, or tsr_number of tessera.h before the kernel")                                               \
   R(KERNEL_INSERTS, NUMBERS_MOVE, WHOLE, "the slot of a new key could change before its number is written",            \
     "use a scheme that moves nothing, or tsr_number of tessera.h before the kernel")                                   \
   R(KERNEL_INSERTS, NUMBERS_LATE, WHOLE, "another thread could read a number that is not written yet",                 \

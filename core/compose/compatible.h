@@ -46,6 +46,7 @@ extern "C" {
   F(PROMISE, "table", "duplicates", 0, "duplicates = promise_unique")                                                  \
   F(LOOKS, "table", "duplicates", 1, "an insert that looks for its key")                                               \
   F(NUMBERING, "table", "numbering", 0, "numbering")                                                                   \
+  F(FIRST_SEEN, "table", "numbering", 0, "numbering = first_seen")                                                     \
   F(REUSE, "table", "reuse", 0, "reuse")                                                                               \
   F(KEEPS_NUMBERS, "table", "reuse", 0, "reuse = no")                                                                  \
   F(EVICTION, "table", "eviction", 0, "eviction")                                                                      \

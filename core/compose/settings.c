@@ -558,6 +558,7 @@ static void find_traits_of_kind(const tsr_spec *spec, const tsr_settings *read, 
   has[TSR_HAS_INDEX] = kind == TSR_KIND_INDEX;
   has[TSR_HAS_NO_INDEX] = kind != TSR_KIND_INDEX;
   has[TSR_HAS_NUMBERING] = is_written(spec, "table", "numbering");
+  has[TSR_HAS_FIRST_SEEN] = kind == TSR_KIND_INDEX && read->numbers.numbering == TSR_NUMBERING_FIRST_SEEN;
   has[TSR_HAS_REUSE] = is_written(spec, "table", "reuse");
   has[TSR_HAS_CACHE] = kind == TSR_KIND_CACHE;
   has[TSR_HAS_NO_CACHE] = kind != TSR_KIND_CACHE;

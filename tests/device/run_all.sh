@@ -54,7 +54,7 @@ cores=$(nproc)
 processes=${PROCESSES:-}
 limit_s=${LIMIT_S:-570} end_s=$((SECONDS + ${LIMIT_S:-570}))
 link_s=$((limit_s * ${LINK_SHARE:-50} / 100))
-suites=${SUITES-endurance endurance_without_guard races races_without_guard repeats histories index fold rows wide_keys device}
+suites=${SUITES-endurance endurance_without_guard races races_without_guard repeats histories index fold rows wide_keys numbers device}
 [[ ! $sanitize ]] || suites=${SUITES-races device}
 [[ $devices_suites == *" ${suites%% *} "* ]] && processes=${processes:-8}
 processes=${processes:-$((8 * gpus))}

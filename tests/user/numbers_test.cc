@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernels of a user's that number keys (kind = index), on the cpu backend: numbers are dense and one for each key, agree
+// Kernels of a user's that number keys (kind = index), on the backend under test (../device/device.h): numbers are dense and one for each key, agree
 // with bulk calls, come back when keys are erased, and are refused with a sentence where a table cannot give them. The
 // oracle is a map of the host's.
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 
 #include "core/tessera_kernels.h"
 #include "core/tessera_tools.h"
-#include "tests/codegen/choices.h"
+#include "tests/device/device.h"
 
 namespace {
 
@@ -67,7 +67,7 @@ struct Shape {
 const Shape kShapes[] = {
     {"packed_double_hashing", "layout=packed\nprobing=double_hashing\n", 32},
     {"packed_quadratic_64", "layout=packed\nprobing=quadratic\n", 64},
-    {"packed_linear", "layout=packed\nprobing=linear\n", 32},
+    {"packed_linear_tiles", "layout=packed\nprobing=linear\n[layout]\nbucket_slots=8\ntile_lanes=4\n", 32},
     {"packed_iceberg", "layout=packed\nprobing=iceberg\n", 32},
     {"packed_two_choice_64", "layout=packed\nprobing=two_choice\n", 64},
     {"slab", "layout=slab\nprobing=slab_list\nallocator=slab_light\n", 32},
@@ -78,7 +78,8 @@ const Shape kShapes[] = {
 tsr_status make_table(const std::string &entries, uint32_t key_bits, uint64_t capacity, tsr_table **table,
                       tsr_error *error) {
   const std::string text = "[table]\nkind=index\nkey_bits=" + std::to_string(key_bits) +
-                           "\nhasher=murmur3\nbackend=cpu\ncapacity=" + std::to_string(capacity) + "\n" + entries;
+                           "\nhasher=murmur3\nbackend=" + device::backend() + "\ncapacity=" + std::to_string(capacity) +
+                           "\n" + entries;
   tsr_spec *spec = nullptr;
   tsr_options options = {};
   options.plugins = choices::plugin_folders().c_str();
@@ -151,36 +152,37 @@ private:
 
 uint64_t narrowed(uint64_t number, uint32_t bits) { return bits < 64 ? number & ((uint64_t{1} << bits) - 1) : number; }
 
-constexpr size_t kEdges = 6000;
+// On a GPU there are enough for thousands of warps at once.
+size_t edges() { return device::backend() == "cpu" ? 6000 : 1 << 18; }
 
 // Edges with few distinct ends, many of them in the same warp; the keys whose bits mark slots are among them.
 std::vector<uint64_t> make_ends(uint32_t key_bits, size_t distinct, size_t from) {
-  std::vector<uint64_t> ends(2 * kEdges);
+  std::vector<uint64_t> ends(2 * edges());
   for (size_t i = 0; i < ends.size(); i++)
-    ends[i] = narrowed((from + i * i % distinct) * 0x9E3779B97F4A7C15u, key_bits);
-  for (size_t i = 0; i < 3; i++) ends[100 + i] = ends[3000 + i] = narrowed(~uint64_t{i}, key_bits);
+    ends[i] = narrowed((from + (i * 2654435761u >> 7) % distinct) * 0x9E3779B97F4A7C15u, key_bits);
+  for (size_t i = 0; i < 3; i++) ends[100 + i] = ends[edges() / 2 + i] = narrowed(~uint64_t{i}, key_bits);
   return ends;
 }
 
 struct Answers {
-  std::vector<uint64_t> numbers;
-  std::vector<uint8_t> results;
+  std::vector<uint64_t> numbers, results;
 };
 
-Answers number_edges(const Kernel &number, const std::vector<uint64_t> &ends) {
-  Answers run = {std::vector<uint64_t>(ends.size()), std::vector<uint8_t>(ends.size())};
-  const uint64_t *from = ends.data(), *to = from + ends.size() / 2;
-  uint64_t *numbers = run.numbers.data();
-  uint8_t *results = run.results.data();
-  number.launch(ends.size() / 2, {&from, &to, &numbers, &results});
-  return run;
+Answers number_edges(const Kernel &number, tsr_table *table, const std::vector<uint64_t> &ends) {
+  const size_t n = ends.size() / 2;
+  device::Array from(table, 64, {ends.begin(), ends.begin() + (long)n}),
+      to(table, 64, {ends.begin() + (long)n, ends.end()});
+  device::Array numbers(table, 64, 2 * n), results(table, 8, 2 * n);
+  const void *arrays[] = {from.data(), to.data(), numbers.data(), results.data()};
+  number.launch(n, {&arrays[0], &arrays[1], &arrays[2], &arrays[3]});
+  return {numbers.numbers(), results.numbers()};
 }
 
 void check_run(const Answers &run, const std::vector<uint64_t> &ends, Oracle *oracle) {
   std::map<uint64_t, size_t> inserted;
   const std::map<uint64_t, uint64_t> before = oracle->numbers();
   for (size_t i = 0; i < ends.size(); i++) {
-    ASSERT_TRUE(run.results[i] == TSR_INSERTED || run.results[i] == TSR_FOUND) << i << ": " << (int)run.results[i];
+    ASSERT_TRUE(run.results[i] == TSR_INSERTED || run.results[i] == TSR_FOUND) << i << ": " << run.results[i];
     inserted[ends[i]] += run.results[i] == TSR_INSERTED;
     oracle->number(ends[i], run.numbers[i]);
     if (testing::Test::HasFatalFailure()) return;
@@ -196,7 +198,7 @@ void check_table(tsr_table *table, const Kernel &look, uint32_t key_bits, const 
   ASSERT_EQ(size, oracle.numbers().size());
   ASSERT_EQ(tsr_numbers_given(table, &given, &error), TSR_OK) << error.message;
   ASSERT_LT(oracle.largest(), given);
-  std::vector<uint64_t> keys, looked(size), by_number(given);
+  std::vector<uint64_t> keys, by_number(given);
   std::vector<uint32_t> narrow, found(size);
   for (const auto &[key, number] : oracle.numbers()) {
     keys.push_back(key);
@@ -204,9 +206,10 @@ void check_table(tsr_table *table, const Kernel &look, uint32_t key_bits, const 
   }
   const void *const asked = key_bits == 64 ? (const void *)keys.data() : (const void *)narrow.data();
   ASSERT_EQ(tsr_find(table, size, asked, found.data(), nullptr, &error), TSR_OK) << error.message;
-  const uint64_t *key_array = keys.data();
-  uint64_t *number_array = looked.data();
-  look.launch(size, {&key_array, &number_array});
+  device::Array key_array(table, 64, keys), number_array(table, 64, keys.size());
+  const void *arrays[] = {key_array.data(), number_array.data()};
+  look.launch(size, {&arrays[0], &arrays[1]});
+  const std::vector<uint64_t> looked = number_array.numbers();
   ASSERT_EQ(tsr_keys_by_number(table, 0, given, by_number.data(), nullptr, &error), TSR_OK) << error.message;
   const uint32_t *const narrow_by_number = (const uint32_t *)by_number.data();
   for (size_t i = 0; i < size; i++) {
@@ -222,12 +225,12 @@ class Numbers : public testing::TestWithParam<Shape> {};
 TEST_P(Numbers, AreDenseAndComeBack) {
   const Shape &shape = GetParam();
   const bool reuses = std::string(shape.entries).find("reuse=no") == std::string::npos;
-  Table table(shape, 4 * kEdges);
+  Table table(shape, 4 * edges());
   const Kernel number("number", "ids", table.table), erase("erase", "gone", table.table),
       look("look", "known", table.table);
   Oracle oracle;
-  const std::vector<uint64_t> ends = make_ends(shape.key_bits, 1511, 1);
-  check_run(number_edges(number, ends), ends, &oracle);
+  const std::vector<uint64_t> ends = make_ends(shape.key_bits, edges() / 4 + 11, 1);
+  check_run(number_edges(number, table.table, ends), ends, &oracle);
   const uint64_t distinct = oracle.numbers().size();
   ASSERT_EQ(oracle.largest(), distinct - 1); // and no number was given twice
   check_table(table.table, look, shape.key_bits, oracle);
@@ -238,22 +241,22 @@ TEST_P(Numbers, AreDenseAndComeBack) {
   const size_t erased = gone.size();
   for (const uint64_t key : std::vector<uint64_t>(gone)) gone.push_back(key); // a second time
   for (size_t i = 0; i < erased; i++) oracle.erase(gone[i]);
-  std::vector<uint64_t> counts(gone.size());
-  const uint64_t *keys = gone.data();
-  uint64_t *count_array = counts.data();
-  erase.launch(gone.size(), {&keys, &count_array});
+  device::Array gone_array(table.table, 64, gone), count_array(table.table, 64, gone.size());
+  const void *arrays[] = {gone_array.data(), count_array.data()};
+  erase.launch(gone.size(), {&arrays[0], &arrays[1]});
+  const std::vector<uint64_t> counts = count_array.numbers();
   for (size_t i = 0; i < erased; i++) ASSERT_EQ(counts[i] + counts[i + erased], 1u) << gone[i];
   check_table(table.table, look, shape.key_bits, oracle);
 
   // twice as many keys, a part of which are there
-  const std::vector<uint64_t> more = make_ends(shape.key_bits, 3001, 700);
-  check_run(number_edges(number, more), more, &oracle);
+  const std::vector<uint64_t> more = make_ends(shape.key_bits, edges() / 2 + 1, 700);
+  check_run(number_edges(number, table.table, more), more, &oracle);
   ASSERT_EQ(oracle.largest() + 1, oracle.numbers().size() + (reuses ? 0 : erased));
   check_table(table.table, look, shape.key_bits, oracle);
 
   // bulk calls take from the same numbers
   tsr_error error = {};
-  const std::vector<uint64_t> others = make_ends(shape.key_bits, 2003, 1000);
+  const std::vector<uint64_t> others = make_ends(shape.key_bits, edges() / 3, 1000);
   const std::vector<uint32_t> narrow(others.begin(), others.end());
   std::vector<uint32_t> numbers(others.size());
   const void *const all = shape.key_bits == 64 ? (const void *)others.data() : (const void *)narrow.data();
@@ -262,7 +265,7 @@ TEST_P(Numbers, AreDenseAndComeBack) {
     if (oracle.numbers().count(key)) oracle.erase(key);
   ASSERT_EQ(tsr_number(table.table, others.size(), all, numbers.data(), nullptr, &error), TSR_OK) << error.message;
   for (size_t i = 0; i < others.size(); i++) oracle.number(others[i], numbers[i]);
-  check_run(number_edges(number, ends), ends, &oracle);
+  check_run(number_edges(number, table.table, ends), ends, &oracle);
   check_table(table.table, look, shape.key_bits, oracle);
 }
 
@@ -273,8 +276,8 @@ INSTANTIATE_TEST_SUITE_P(All, Numbers, testing::ValuesIn(kShapes),
 // A key without room gets no number, and takes none from the others.
 TEST(Full, KeysWithoutRoomGetNoNumber) {
   Table table(kShapes[0], 256);
-  const std::vector<uint64_t> ends = make_ends(32, 3001, 1);
-  const Answers run = number_edges(Kernel("number", "ids", table.table), ends);
+  const std::vector<uint64_t> ends = make_ends(32, edges() / 2, 1);
+  const Answers run = number_edges(Kernel("number", "ids", table.table), table.table, ends);
   std::set<uint64_t> numbers, placed, unplaced;
   for (size_t i = 0; i < ends.size(); i++) {
     if (run.results[i] == TSR_NOT_PLACED) {
@@ -303,9 +306,9 @@ TEST(Full, KeysWithoutRoomGetNoNumber) {
 TEST(Races, OneKeyHasOneNumber) {
   Table table(kShapes[1], 4096);
   const Kernel number("number", "ids", table.table);
-  for (uint64_t round = 0; round < 200; round++) {
-    const std::vector<uint64_t> ends(4096, round * 977 + 3);
-    const Answers run = number_edges(number, ends);
+  for (uint64_t round = 0; round < 100; round++) {
+    const std::vector<uint64_t> ends(edges(), round * 977 + 3);
+    const Answers run = number_edges(number, table.table, ends);
     size_t inserted = 0;
     for (size_t i = 0; i < ends.size(); i++) {
       ASSERT_EQ(run.numbers[i], round) << i;
@@ -327,6 +330,7 @@ void refuses(const char *kernel_name, const char *table_name, const char *entrie
 }
 
 TEST(Refused, WithASentence) {
+  refuses("number", "ids", "numbering=first_seen\nlayout=packed\nprobing=double_hashing\n", "use numbering = any");
   refuses("number", "ids", "layout=packed\nprobing=cuckoo\n", "use a scheme that moves nothing");
   refuses("number", "ids", "layout=aos\nprobing=double_hashing\n", "use a layout that stores pairs whole");
   refuses("number", "ids", "layout=soa\nprobing=double_hashing\n", "use a layout that stores pairs whole");
