@@ -75,44 +75,50 @@ const Shape kShapes[] = {
     {"numbers_once", "layout=packed\nprobing=double_hashing\nreuse=no\n", 32},
 };
 
-tsr_status make_table(const std::string &entries, uint32_t key_bits, uint64_t capacity, tsr_table **table,
-                      tsr_error *error) {
-  const std::string text = "[table]\nkind=index\nkey_bits=" + std::to_string(key_bits) +
-                           "\nhasher=murmur3\nbackend=" + device::backend() + "\ncapacity=" + std::to_string(capacity) +
-                           "\n" + entries;
-  tsr_spec *spec = nullptr;
-  tsr_options options = {};
-  options.plugins = choices::plugin_folders().c_str();
-  tsr_status status = tsr_spec_parse(text.c_str(), "numbers", &spec, error);
-  if (status == TSR_OK) status = tsr_table_create(spec, &options, table, error);
-  tsr_spec_free(spec);
-  return status;
-}
-
-class Table {
-public:
-  Table(const Shape &shape, uint64_t capacity, const std::string &more = "") {
+// With TSR_TEST_LINK_SM none is made, but linked (../device/device.cc), and so are its kernels.
+struct Table {
+  Table(const std::string &entries, uint32_t key_bits, uint64_t capacity) {
+    const std::string text = "[table]\nkind=index\nkey_bits=" + std::to_string(key_bits) +
+                             "\nhasher=murmur3\nbackend=" + device::backend() + "\n" + entries;
     tsr_error error = {};
-    EXPECT_EQ(make_table(shape.entries + more, shape.key_bits, capacity, &table, &error), TSR_OK) << error.message;
+    options.plugins = choices::plugin_folders().c_str();
+    options.capacity = capacity;
+    EXPECT_EQ(tsr_spec_parse(text.c_str(), "numbers", &spec, &error), TSR_OK) << error.message;
+    made = device::create(spec, options, false,
+                          TSR_PREPARE_INSERT | TSR_PREPARE_FIND | TSR_PREPARE_ERASE | TSR_PREPARE_EXPORT);
+    table = made.get();
   }
+  Table(const Shape &shape, uint64_t capacity) : Table(shape.entries, shape.key_bits, capacity) {}
   Table(const Table &) = delete;
   Table &operator=(const Table &) = delete;
-  ~Table() { tsr_table_destroy(table); }
+  ~Table() { tsr_spec_free(spec); }
+  tsr_spec *spec = nullptr;
+  tsr_options options = {};
+  device::Table made;
   tsr_table *table = nullptr;
 };
 
-tsr_status make_kernel(const char *name, const char *table_name, tsr_table *table, tsr_kernel **kernel,
+tsr_status make_kernel(const char *name, const char *table_name, const Table &table, tsr_kernel **kernel,
                        tsr_error *error) {
   unsetenv("TESSERA_CC"); // with which the other tests forbid compilers
   tsr_kernel_source source = {};
   source.text = kText;
   source.file = "numbers.cu";
-  return tsr_kernel_create(&source, name, &table, &table_name, 1, kernel, error);
+  if (table.table) return tsr_kernel_create(&source, name, &table.table, &table_name, 1, kernel, error);
+  const tsr_spec *const spec = table.spec;
+  tsr_kernel_target target = {};
+  target.sm = device::sm();
+  target.options = &table.options;
+  target.use_cache = true;
+  tsr_link link = {};
+  const tsr_status status = tsr_kernel_link(&source, name, &spec, &table_name, 1, &target, &link, error);
+  tsr_link_free(&link);
+  return status;
 }
 
 class Kernel {
 public:
-  Kernel(const char *name, const char *table_name, tsr_table *table) {
+  Kernel(const char *name, const char *table_name, const Table &table) {
     tsr_error error = {};
     EXPECT_EQ(make_kernel(name, table_name, table, &kernel_, &error), TSR_OK) << error.message;
   }
@@ -226,8 +232,8 @@ TEST_P(Numbers, AreDenseAndComeBack) {
   const Shape &shape = GetParam();
   const bool reuses = std::string(shape.entries).find("reuse=no") == std::string::npos;
   Table table(shape, 4 * edges());
-  const Kernel number("number", "ids", table.table), erase("erase", "gone", table.table),
-      look("look", "known", table.table);
+  const Kernel number("number", "ids", table), erase("erase", "gone", table), look("look", "known", table);
+  if (!table.table) return;
   Oracle oracle;
   const std::vector<uint64_t> ends = make_ends(shape.key_bits, edges() / 4 + 11, 1);
   check_run(number_edges(number, table.table, ends), ends, &oracle);
@@ -276,8 +282,9 @@ INSTANTIATE_TEST_SUITE_P(All, Numbers, testing::ValuesIn(kShapes),
 // A key without room gets no number, and takes none from the others.
 TEST(Full, KeysWithoutRoomGetNoNumber) {
   Table table(kShapes[0], 256);
+  if (!table.table) return;
   const std::vector<uint64_t> ends = make_ends(32, edges() / 2, 1);
-  const Answers run = number_edges(Kernel("number", "ids", table.table), table.table, ends);
+  const Answers run = number_edges(Kernel("number", "ids", table), table.table, ends);
   std::set<uint64_t> numbers, placed, unplaced;
   for (size_t i = 0; i < ends.size(); i++) {
     if (run.results[i] == TSR_NOT_PLACED) {
@@ -305,8 +312,8 @@ TEST(Full, KeysWithoutRoomGetNoNumber) {
 // All items bring one key: whoever inserts it, the others wait for its number.
 TEST(Races, OneKeyHasOneNumber) {
   Table table(kShapes[1], 4096);
-  const Kernel number("number", "ids", table.table);
-  for (uint64_t round = 0; round < 100; round++) {
+  const Kernel number("number", "ids", table);
+  for (uint64_t round = 0; table.table && round < 100; round++) {
     const std::vector<uint64_t> ends(edges(), round * 977 + 3);
     const Answers run = number_edges(number, table.table, ends);
     size_t inserted = 0;
@@ -321,12 +328,11 @@ TEST(Races, OneKeyHasOneNumber) {
 void refuses(const char *kernel_name, const char *table_name, const char *entries, const char *sentence) {
   SCOPED_TRACE(entries);
   tsr_error error = {};
-  tsr_table *table = nullptr;
   tsr_kernel *kernel = nullptr;
-  ASSERT_EQ(make_table(entries, 32, 1000, &table, &error), TSR_OK) << error.message;
+  const Table table(entries, 32, 1000);
+  if (!table.table) return;
   EXPECT_NE(make_kernel(kernel_name, table_name, table, &kernel, &error), TSR_OK);
   EXPECT_NE(std::string(error.message).find(sentence), std::string::npos) << error.message;
-  tsr_table_destroy(table);
 }
 
 TEST(Refused, WithASentence) {
