@@ -70,6 +70,7 @@ extern "C" {
   F(DEVICE, "table", "device", 0, "device")                                                                            \
   F(DEVICES, "table", "devices", 0, "devices")                                                                         \
   F(SEVERAL_DEVICES, "table", "devices", 0, "several devices")                                                         \
+  F(DEALT_INDEX, "table", "devices", 1, "an index on several devices")                                                 \
   F(REPLICATED, "devices", "split", 0, "[devices] split = replicated")                                                 \
   F(INDEPENDENT, "devices", "split", 0, "[devices] split = independent")                                               \
   F(BITS_PER_KEY, "filter", "bits_per_key", 0, "[filter] bits_per_key")                                                \
@@ -111,6 +112,7 @@ extern "C" {
   F(CALL_FIND_ALL, "", "", 0, "tsr_find_all")                                                                          \
   F(CALL_FIND_OR_INSERT, "", "", 0, "tsr_find_or_insert")                                                              \
   F(CALL_NUMBER, "", "", 1, "a call for an index")                                                                     \
+  F(CALL_UNIQUE, "", "", 0, "tsr_unique")                                                                              \
   F(CALL_EVICTED, "", "", 1, "a call for an index that evicts")                                                        \
   F(CALL_SCORES, "", "", 1, "a call for a cache")                                                                      \
   F(CALL_REHASH, "", "", 0, "tsr_rehash")                                                                              \
