@@ -15,8 +15,8 @@
  * Errors: a call that can fail returns a tsr_status, and writes one sentence to *error unless error is NULL. It writes its
  * outputs on success only. The library never prints, exits or changes signal handlers.
  * Threads: any number of threads may call functions on one tsr_table. On the CPU, tsr_find, tsr_contains, tsr_count_all and
- * tsr_find_all of several threads run at once; not in a cache or a table of several devices. Every other call has the table
- * alone, and waits until it does; waiting calls go before later finds. On CUDA the calls take turns on the host, and their
+ * tsr_find_all of several threads run at once, except on a table of several devices. Every other call has the table alone, and
+ * waits until it does; waiting calls go before later finds. On CUDA the calls take turns on the host, and their
  * work on the device overlaps as far as their streams and the table's order allow. A tsr_spec, a kernel or a group is for
  * one thread at a time. Destroy a table when no other thread uses it.
  * Streams: `stream` is a CUstream or cudaStream_t, passed as void *; NULL is the default stream. On CUDA an operation

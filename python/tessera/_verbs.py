@@ -543,6 +543,12 @@ class GroupBy(Generic[AnswerT]):
         firsts = self._groups.firsts if self._rows is None else self._rows[self._groups.firsts]
         return {name: column.pick(firsts) for name, column in self._columns.items()}
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        how = name if name in _AGGREGATES else "sum"
+        raise AttributeError(f"{name}: groups have agg and size alone: agg(total=(values, {how!r})) names what is computed")
+
     def size(self) -> AnswerT:
         """How many rows each group has, as agg(size="size")."""
         return self.agg(size="size")
@@ -651,7 +657,7 @@ class _Values:
         if how == "sum":
             sums, limit = self.sums().astype(self._sum_type()), 64 if self.values.dtype.kind == "u" else 63
             if self._passed:
-                warnings.warn(f"{self.name}: {sums_passed(self._passed, limit)}", OverflowWarning, stacklevel=4)
+                warnings.warn(f"{self.name}: {sums_passed(self._passed, limit)}", OverflowWarning, stacklevel=5)
             return sums, None
         sums = self.sums()
         if self._near is not None:
