@@ -351,7 +351,8 @@ enum {
 /* key_bits: 32 or 64. detail: of those above. numbers: NULL, or where the numbers of rows are written at once. They must stay as
  * they are as long as the keys. Writes how many distinct keys there are to *distinct.
  * Takes 4 bytes per row for numbers without an array, and up to 100 bytes per distinct key: once for each thread that
- * meets the key, and once more with several threads. TSR_NO_MEMORY, TSR_UNSUPPORTED for too many rows. */
+ * meets the key, and once more with several threads; 4 MB for each of these if that is more. TSR_NO_MEMORY, TSR_UNSUPPORTED for
+ * too many rows. */
 TSR_API tsr_status tsr_key_column_create(uint32_t key_bits, uint32_t detail, uint64_t n, const void *keys,
                                          int64_t *numbers, tsr_key_column **column, uint64_t *distinct,
                                          tsr_error *error);
@@ -381,6 +382,7 @@ typedef struct tsr_key_column_pairs {
   uint32_t keeps_all;     /* 1: a left row with number -1 makes a pair as well, whose right row is -1 */
   uint64_t room;          /* of the next two; 0: pairs are only counted */
   int64_t *left_rows, *right_rows;
+  uint32_t keeps_others; /* 1: as keeps_all, for rows of the column that no left row matches; they come last */
 } tsr_key_column_pairs;
 /* Writes how many pairs there are to *count. TSR_BAD_ARGUMENT if the room is too small; then only *count is written. */
 TSR_API tsr_status tsr_key_column_pair(tsr_key_column *column, const tsr_key_column_pairs *pairs, uint64_t *count,
