@@ -122,12 +122,13 @@ static tsr_status check_value(const tsr_job *job, tsr_error *error) {
 static tsr_status check_filter(const tsr_job *job, tsr_error *error) {
   const char *asked = job->outputs.pairs ? "--export" : job->outputs.has_histogram ? "--histogram" : NULL;
   if (!job->kind.is_filter) return TSR_OK;
-  for (size_t i = 0; !asked && i < job->step_count; i++)
+  const bool has_slots = tsr_spec_get(job->spec, "table", "layout") != NULL;
+  for (size_t i = 0; !asked && !has_slots && i < job->step_count; i++)
     if (job->steps[i].verb == TSR_JOB_ERASE) asked = "--erase";
   if (!asked) return TSR_OK;
   return tsr_fail(error, TSR_BAD_ARGUMENT,
-                  "%s: a filter keeps bits and no keys, so that it takes --insert, --find, --save and --load: use "
-                  "another kind",
+                  "%s: a filter keeps bits and no keys, so that it takes --insert, --find, --save and --load, and with "
+                  "layout = fingerprint also --erase: use another kind",
                   asked);
 }
 
