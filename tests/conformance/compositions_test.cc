@@ -10,6 +10,7 @@
 
 #include "tests/conformance/lanes.h"
 #include "tests/oracle/exercise.h"
+#include "tests/oracle/filter_exercise.h"
 
 namespace tessera_test {
 namespace {
@@ -163,6 +164,32 @@ TEST_P(OnComposition, PagesAgreeWithTheOracle) {
   });
 }
 
+// Of parts that keep fingerprints. Others go into no filter, and say why.
+TEST_P(OnComposition, FiltersMissNoKey) {
+  TSR_TRACE_SEED;
+  uint64_t stream = 12000;
+  for (uint32_t key_bits : {32u, 64u})
+    for (uint64_t capacity : {40u, 1000u}) {
+      Recipe r = recipe_of(GetParam());
+      r.is_filter = true;
+      r.key_bits = key_bits;
+      r.value_bits = 0;
+      r.capacity = capacity;
+      tsr_error error = {};
+      if (!compose(r, 1, &error)) {
+        expect_sentence(error, "a refused filter");
+        continue;
+      }
+      std::ostringstream text;
+      text << r;
+      SCOPED_TRACE(text.str());
+      std::unique_ptr<Table> table = create(r);
+      ASSERT_NE(table, nullptr);
+      Random random(++stream);
+      EXPECT_EQ(FilterExercise(*table, random, capacity / 2).run(effort(80)), "");
+    }
+}
+
 class OnCompositionInFull : public OnComposition {};
 
 // Bucket sizes and small bounds of the scheme, at one capacity.
@@ -296,7 +323,10 @@ TEST(Compositions, EveryPluginTakesPartInOneThatWorks) {
       tsr_error error = {};
       Recipe unseen = recipe; // some look for no key
       unseen.duplicates = TSR_DUPLICATES_PROMISE_UNIQUE;
-      const bool works = compose_with_an_allocator(&recipe, &error) || compose_with_an_allocator(&unseen, &error);
+      Recipe filter = recipe;
+      filter.is_filter = !recipe.value_bits;
+      const bool works = compose_with_an_allocator(&recipe, &error) || compose_with_an_allocator(&unseen, &error) ||
+                         (filter.is_filter && compose(filter, 1, &error));
       (works ? composed : refused)++;
       if (works) took_part.insert({"layout_" + triple.layout, "probing_" + triple.probing, "hasher_" + triple.hasher});
     }
