@@ -182,6 +182,7 @@ TEST_P(OnTiles, P25_FiltersMissNoKey) {
       LaneTable table(std::move(composition), shape.warps, shape.tiles);
       Random random(++stream);
       EXPECT_EQ(FilterExercise(table, random, 40).run(scaled(12, 2)), "");
+      EXPECT_EQ(table.check(), "");
       collectives += table.collectives();
       if (HasFailure()) return;
     }

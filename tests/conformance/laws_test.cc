@@ -319,6 +319,7 @@ TEST_P(OnProbing, P23_P42_P43_P44_P46_P49_Placement) {
   uint64_t stored = 0;
   for (Recipe recipe : variants(GetParam(), plugin)) {
     const uint32_t first = recipe.duplicates;
+    if (recipe.is_filter && !recipe.parameters.empty()) continue; // which has to find room for all
     std::vector<uint32_t> policies = {TSR_DUPLICATES_PROMISE_UNIQUE, TSR_DUPLICATES_FIRST};
     if (recipe.is_filter) policies = {TSR_DUPLICATES_KEEP};
     for (uint32_t policy : policies) {
