@@ -658,7 +658,7 @@ void list_laws(const tsr_ctx *c, uint64_t keys, Findings *findings) {
 void fingerprint_laws(const tsr_ctx *c, uint64_t keys, Findings *findings) {
   std::map<std::pair<uint32_t, uint64_t>, std::set<uint64_t>> walks;
   Random random(keys);
-  for (uint64_t k = 0; k < 100 * keys; k++) {
+  for (uint64_t k = 0; k < std::min<uint64_t>(100 * keys, 20000); k++) {
     const tsr_key key = (tsr_key)random.next();
     if (key >= TSR_ERASED_KEY) continue;
     const uint32_t fingerprint = tsr_fingerprint(c, key);

@@ -332,7 +332,7 @@ TEST_P(OnProbing, P23_P42_P43_P44_P46_P49_Placement) {
       ASSERT_NE(composition, nullptr);
       uint64_t slots = composition->shape.buckets * composition->shape.bucket_slots;
       LaneTable table(std::move(composition), 1);
-      Oracle oracle(policy, recipe.value_bits);
+      Oracle oracle(recipe.is_filter ? uint32_t{TSR_DUPLICATES_PROMISE_UNIQUE} : policy, recipe.value_bits);
       Random random(stored);
       auto insert = [&](uint64_t count) {
         Batch batch;
