@@ -5,7 +5,7 @@
 #include "cuckoo_filter.cuh"
 
 static tsr_status cuckoo_filter_plan(const void *config, const tsr_shape *shape, tsr_plan *plan, tsr_error *error) {
-  const tsr_config *own = config;
+  (void)config;
   if (!shape->fingerprint_bits)
     return tsr_fail(
         error, TSR_INCOMPATIBLE,
@@ -17,9 +17,6 @@ static tsr_status cuckoo_filter_plan(const void *config, const tsr_shape *shape,
   plan->probing.ends_at_empty = 1;
   plan->probing.walk_max = 2;
   plan->probing.first_slots = shape->bucket_slots;
-  uint64_t chain = 0; /* 7 log2(slots) */
-  for (uint64_t slots = plan->probing.buckets * shape->bucket_slots; slots > 1; slots >>= 1) chain += 7;
-  plan->state[CUCKOO_FILTER_MAX_CHAIN] = own->max_chain ? own->max_chain : chain < 64 ? 64 : chain;
   return TSR_OK;
 }
 

@@ -7,12 +7,9 @@
  * Laws kept: the two keys of one fingerprint that share a bucket share both, hence an erase may take either one's; and a
  * fingerprint goes to its second bucket only while the first is full, so that a find ends at an empty slot.
  */
-#define TSR_PARAMETERS(P)                                                                                              \
-  P(uint32_t, max_chain, 0, 0, 1000000, "Evictions before an insert gives up. 0: 7 log2(slots), at least 64.")
+#define TSR_PARAMETERS(P) P(uint32_t, max_chain, 500, 0, 1000000, "Evictions before an insert gives up.")
 
 #include "plugins/probing.cuh"
-
-enum { CUCKOO_FILTER_MAX_CHAIN }; /* state word: the bound in force */
 
 /* The other bucket of a key of this fingerprint that is in bucket `ref`. The upper bits of a product are mixed best. */
 TSR_INLINE uint64_t cuckoo_filter_other(const tsr_ctx *c, tsr_key key, uint64_t ref) {
@@ -38,7 +35,7 @@ TSR_DEVICE uint64_t TSR_PART(after)(const tsr_ctx *c, tsr_key key, uint64_t ref,
 
 TSR_DEVICE tsr_choice TSR_PART(place)(const tsr_ctx *c, tsr_key key, const tsr_sight *seen, tsr_placing *placing) {
   if (seen->has_room) return tsr_claim();
-  if (placing->passed >= TSR_WORD(c, CUCKOO_FILTER_MAX_CHAIN)) return tsr_nowhere();
+  if (placing->passed >= TSR_PARAMETER(c, max_chain)) return tsr_nowhere();
   if (placing->passed == 0) return tsr_pass(); /* the key's second bucket may have room */
   return tsr_evict(tsr_random_slot(c, key, placing));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Filters of fingerprints, on the cpu backend: no key that is held is missing, whatever else was erased, and of absent ones no
+// Filters of fingerprints: no key that is held is missing, whatever else was erased, and of absent ones no
 // more seem present than the filter says, but for what chance may do (../oracle/chance.h). Files, refusals, a full one.
 // Read next: filter_test.cc.
 #include <gtest/gtest.h>
@@ -25,10 +25,17 @@ void PrintTo(const Shape &shape, std::ostream *out) {
   *out << shape.key_bits << " bits, " << shape.bucket_slots << " slots of " << shape.fingerprint_bits;
 }
 
+// cpu, or that of TSR_TEST_BACKEND, as in ../device/device.h.
+std::string backend() {
+  const char *given = getenv("TSR_TEST_BACKEND");
+  return given ? given : "cpu";
+}
+
 constexpr uint64_t kKeys = sanitized ? 20000 : 200000;
 
 std::string text_of(const Shape &shape, uint64_t capacity, const std::string &more = "") {
-  return "[table]\nkind = filter\nhasher = murmur3\nbackend = cpu\nlayout = fingerprint\nprobing = "
+  return "[table]\nkind = filter\nhasher = murmur3\nbackend = " + backend() +
+         "\nlayout = fingerprint\nprobing = "
          "cuckoo_filter\nkey_bits "
          "= " +
          std::to_string(shape.key_bits) + "\ncapacity = " + std::to_string(capacity) +

@@ -58,7 +58,7 @@ bool tsr_bench_is_refusal(tsr_status status) {
 
 bool tsr_bench_has_slots(const tsr_spec *spec) {
   const char *kind = tsr_spec_get(spec, "table", "kind");
-  return !kind || strcmp(kind, "filter") != 0;
+  return !kind || strcmp(kind, "filter") != 0 || tsr_spec_get(spec, "table", "layout");
 }
 
 uint64_t tsr_bench_capacity(const tsr_spec *spec, const char *load, uint64_t pairs) {
