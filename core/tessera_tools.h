@@ -285,6 +285,32 @@ TSR_API tsr_status tsr_join(tsr_table *left, tsr_table *right, uint32_t kind, co
  * lives as long as the process. */
 TSR_API const char *tsr_join_way(const tsr_table *right);
 
+/* One side of tsr_join_arrays: n pairs, in host or device memory. */
+typedef struct tsr_join_side {
+  uint64_t n;
+  const void *keys;
+  const void *values;  /* NULL: the values are the numbers of the pairs, 0, 1, 2, ... */
+  uint32_t value_bits; /* 32 or 64; without values 0 is 32 */
+} tsr_join_side;
+typedef struct tsr_join_sides {
+  size_t size;
+  void *stream;
+  tsr_join_side left, right;
+} tsr_join_sides;
+
+/* Joins two arrays of pairs without making tables of them: kinds, rows and count are as of tsr_join. The table says on which
+ * device, of which key_bits, and with which seed; it is neither read nor changed, and any that is on one device will do, with
+ * any capacity. Keys may repeat on both sides, and every key is allowed. At most 2^32 - 2 pairs of a side. Waits.
+ *
+ * On a GPU both sides are put in order by their keys and joined bin by bin, if they have 2^18 pairs in all, and 2^30 each at
+ * most. Keys with more than 65,535 right pairs go by an index of the right keys, as all do on the CPU. Time grows with pairs
+ * and rows, however many pairs share a key. tsr_join_way(table) tells which way was taken.
+ *
+ * Temporary device memory; TSR_NO_MEMORY, and nothing is written, if there is less: about 2.5 times the keys and the wanted
+ * values of both sides, and 8 bytes more per row number; or what an index takes (tsr_join). */
+TSR_API tsr_status tsr_join_arrays(tsr_table *table, const tsr_join_sides *sides, uint32_t kind,
+                                   const tsr_join_rows *rows, uint64_t *count, tsr_error *error);
+
 /* ---- Columns, without a table ---------------------------------------------------------------- */
 
 /* A column of keys in host memory, on the CPU, by all threads. Its distinct keys have numbers from 0 on, in the order in which

@@ -281,7 +281,7 @@ TSR_INLINE cache_done cache_put(const tsr_ctx *c, const tsr_cache_run *a, uint64
   const uint32_t result = cache_work(c, a, i, mine, 1, &item);
   const uint32_t is_new = result == TSR_RESULT_INSERTED || result == TSR_RESULT_EVICTED;
   if (result == TSR_RESULT_EVICTED || result == TSR_RESULT_NOT_PLACED) {
-    if (a->bulk.unplaced_keys) IO_WRITE((io_key *)a->bulk.unplaced_keys + i, item.key);
+    if (a->bulk.unplaced_keys) io_put_key(a->bulk.unplaced_keys, i, item.key);
     io_put_payload(a->bulk.unplaced_values, i, item.payload);
   }
   if (result == TSR_RESULT_NOT_PLACED) IO_ADD(&a->bulk.tally->not_placed, 1);
@@ -330,7 +330,7 @@ TSR_INLINE uint32_t cache_sweep_bucket(const tsr_ctx *c, const tsr_cache_run *a,
     if (!meant || c->lane != 0 || a->sweep != TSR_SWEEP_EXPORT) continue;
     const uint64_t at = IO_ADD(&a->bulk.tally->keys, 1);
     if (at >= a->bulk.room) continue;
-    if (a->bulk.keys_out) IO_WRITE((io_key *)a->bulk.keys_out + at, key);
+    if (a->bulk.keys_out) io_put_key(a->bulk.keys_out, at, key);
     io_put_payload(a->bulk.values_out, at, payload);
     if (a->scores_out) a->scores_out[at] = score;
   }

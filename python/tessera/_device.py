@@ -563,16 +563,27 @@ def _is_signed(ops: Ops, column: Column) -> bool:
     return ops.type_of(column.keys())[0] == "i"
 
 
-def merge(ops: Ops, left: Any, right: Any, how: str) -> Any:
+def merge(ops: Ops, left: Any, right: Any, how: str, order: str) -> Any:
     with ops.on(left[0] if isinstance(left, tuple) else left):
         like = left[0] if isinstance(left, tuple) else left
         lefts, rights = _columns(ops, left, "left", like), _columns(ops, right, "right", like)
         if len(lefts) != len(rights) or not lefts:
             raise BadArgument(f"left has {len(lefts)} columns of keys, and right {len(rights)}: pass as many")
+        match = _match_in_no_order if order == "any" and len(lefts) == 1 and how != "outer" else _match
         if how == "right":
-            others, own = _match(rights, lefts, "left")
+            others, own = match(rights, lefts, "left")
             return own, others
-        return _match(lefts, rights, how)
+        return match(lefts, rights, how)
+
+
+def _match_in_no_order(lefts: List[Column], rights: List[Column], how: Any) -> Any:
+    """Both sides are put in order by their keys, without a table."""
+    left, right = _alike(lefts[0], rights[0])
+    ops = left.ops
+    keys = left.keys()
+    with _table("set", 8 * ops.type_of(keys)[1], 1, left.device) as table:
+        own, others = table._match_rows(keys, right.keys(), how)
+    return ops.rows(own) if others is None else (ops.rows(own), ops.rows(others))
 
 
 def _match(lefts: List[Column], rights: List[Column], how: str) -> Any:

@@ -401,6 +401,9 @@ class Table:
     def _keys_array(self, keys: Any, name: str) -> Tuple[Adapter, Any, Memory]:
         """Keys as an array of a library that can also make arrays for results."""
         if self._key_width == _wide_keys.BYTES and name != "numbers":
+            found = adapter_of(keys)
+            if found is not None and found is not NUMPY:
+                return _wide_keys.from_rows(keys, found, name)
             keys = _wide_keys.from_keys(keys, name)
             return NUMPY, keys, NUMPY.look(keys, name, False)._replace(kind="u")
         keys = plain(keys, name)
@@ -426,7 +429,8 @@ class Table:
 
     def _keys(self, keys: Any, name: str = "keys") -> Tuple[Adapter, Any, Memory]:
         adapter, keys, memory = self._keys_array(keys, name)
-        if memory.width != self._key_width or memory.kind not in (self._key_kind or "ui"):
+        kinds = self._key_kind if self._key_width != _wide_keys.BYTES else None
+        if memory.width != self._key_width or memory.kind not in (kinds or "ui"):
             self._wrong_type(memory, name, "keys", self._key_width)
         self._note(memory, adapter, name)
         at = self._at
@@ -1406,7 +1410,7 @@ class Table:
     def _need_all(self, keys: Any, mask: Any) -> None:
         adapter = adapter_of(keys)
         assert adapter is not None
-        absent = adapter.first(keys, mask)
+        absent = self._of_keys(adapter).first(keys, mask)
         if absent is not None:
             raise Missing(
                 f"the key {absent} is not in the table: table.get answers absent keys with a value of your own"
@@ -1472,17 +1476,20 @@ class Table:
         adapter = NUMPY if like is None else adapter_of(like)
         if adapter is None:
             raise WrongType(f"like: is {type(like).__name__}: pass an array")
-        return adapter, like
+        return self._of_keys(adapter), like
+
+    def _of_keys(self, adapter: Adapter) -> Adapter:
+        """The adapter for keys of this table's width."""
+        return _wide_keys.RowsAdapter.of(adapter) if self._key_width == _wide_keys.BYTES else adapter
 
     def _sign_of(self, like: Any, adapter: Adapter) -> Tuple[str, int]:
         """The kind of keys that are returned like this array, and the device on which they are."""
         if like is None:
             return self._key_kind or "u", HOST
-        if self._key_width == _wide_keys.BYTES:
-            raise WrongType("like: keys of 128 bits are returned as arrays of NumPy: leave it out")
         memory = adapter.look(like, "like", False)
         self._note(memory, adapter, "like")
-        return self._key_kind or ("i" if memory.kind == "i" else "u"), memory.device
+        kind = self._key_kind if self._key_width != _wide_keys.BYTES else None  # of wide keys that of their halves
+        return kind or ("i" if memory.kind == "i" else "u"), memory.device
 
     def join(
         self,
@@ -1637,6 +1644,34 @@ class Table:
         if kind not in _AGGREGATES:
             right_values = other._decoded(right_values)
         return self._answered(keys), self._decoded(left_values), right_values
+
+    def _match_rows(self, left: Any, right: Any, kind: JoinKind) -> Tuple[Any, Optional[Any]]:
+        """The numbers of the rows of two arrays that have one key, int32, in no order: of a left join -1 where there is no right
+        row; of semi and anti the left ones alone. The table is not used, apart from its device. Waits."""
+        handle = self._begin()
+        try:
+            adapter, left, lefts = self._keys(left)
+            _, right, rights = self._keys(right)
+            sides = lib.JoinSides(size=ctypes.sizeof(lib.JoinSides), stream=self._at.stream)
+            sides.left = lib.JoinSide(lefts.size, lefts.pointer, None, 32)
+            sides.right = lib.JoinSide(rights.size, rights.pointer, None, 32)
+            room, count, is_pair = max(lefts.size, 1), c_uint64(), kind in ("inner", "left")
+            while True:  # where there are more rows than left keys, once again
+                own, own_at, _ = self._result(None, "rows", adapter, left, (room,), "i", "i", 4)
+                others, others_at = None, None
+                if is_pair:
+                    others, others_at, _ = self._result(None, "rows", adapter, left, (room,), "i", "i", 4)
+                rows = lib.JoinRows(size=ctypes.sizeof(lib.JoinRows), room=room, missing=0xFFFFFFFF)
+                rows.left_values, rows.right_values = own_at, others_at
+                if not library.tsr_join_arrays(
+                    handle, byref(sides), _JOINS.index(kind), byref(rows), byref(count), self._at.error_at
+                ):
+                    return own[: count.value], None if others is None else others[: count.value]
+                if count.value <= room:
+                    self._fail()
+                room = count.value
+        finally:
+            self._end()
 
     # ---- Filters -----------------------------------------------------------------------------------------------------
 

@@ -110,7 +110,10 @@ def choose(
         settings = {"table.key_bits": 128}
     if width == _wide_keys.BYTES:
         if kind == "cache":
-            raise WrongType(f"key = {key!r}: keys of a cache have at most 64 bits")
+            raise WrongType(
+                f"key = {key!r}: a cache of 128-bit keys has no values: number its keys by an Index(key={key!r}, "
+                "eviction=\"lru\"), and keep the values in an array of your own"
+            )
         if kind != "filter":
             recipe = "wide_keys"
             settings["table.kind"] = kind

@@ -708,19 +708,28 @@ def merge(
     left_on: Any = ...,
     right_on: Any = ...,
     suffixes: Optional[Tuple[str, str]] = ...,
+    order: Order = ...,
 ) -> FrameT: ...
 @overload
 def merge(
-    left: Union[NumPyArray, PandasColumn], right: Any, *, how: Literal["inner", "left", "right", "outer"] = ...
+    left: Union[NumPyArray, PandasColumn],
+    right: Any,
+    *,
+    how: Literal["inner", "left", "right", "outer"] = ...,
+    order: Order = ...,
 ) -> Tuple[NumPyArray, NumPyArray]: ...
 @overload
-def merge(left: Union[NumPyArray, PandasColumn], right: Any, *, how: Literal["semi", "anti"]) -> NumPyArray: ...
+def merge(
+    left: Union[NumPyArray, PandasColumn], right: Any, *, how: Literal["semi", "anti"], order: Order = ...
+) -> NumPyArray: ...
 @overload
-def merge(left: SameT, right: Any, *, how: Literal["inner", "left", "right", "outer"] = ...) -> Tuple[SameT, SameT]: ...
+def merge(
+    left: SameT, right: Any, *, how: Literal["inner", "left", "right", "outer"] = ..., order: Order = ...
+) -> Tuple[SameT, SameT]: ...
 @overload
-def merge(left: SameT, right: Any, *, how: Literal["semi", "anti"]) -> SameT: ...
+def merge(left: SameT, right: Any, *, how: Literal["semi", "anti"], order: Order = ...) -> SameT: ...
 @overload
-def merge(left: Listed, right: Any, *, how: How = ...) -> Any: ...
+def merge(left: Listed, right: Any, *, how: How = ..., order: Order = ...) -> Any: ...
 def merge(
     left: Any,
     right: Any,
@@ -730,12 +739,14 @@ def merge(
     left_on: Any = None,
     right_on: Any = None,
     suffixes: Optional[Tuple[str, str]] = None,
+    order: Order = "seen",
 ) -> Any:
     """Joins two frames by columns of equal names (`on`), or of others (`left_on`, `right_on`); or two columns of keys.
 
     how: "inner"; "left", "right" and "outer", which keep rows without a match as well; "semi" and "anti", the rows of the
     left side that have a match, or have none. Rows are in the order of the left side (with "right" of the right side), and
-    matches of one row in the order of the other side. Nulls match nothing.
+    matches of one row in the order of the other side. Nulls match nothing. order: "any" lets rows come in any order, which is
+    several times as fast for one column on a GPU, and changes nothing elsewhere.
 
     Of frames, a frame: the keys, then the other columns of both; where names are equal they get `suffixes`. Of columns,
     (left_rows, right_rows), int64; -1 where there is no row; of "semi" and "anti" the left rows alone.
@@ -747,6 +758,7 @@ def merge(
     """
     if how not in ("inner", "left", "right", "outer", "semi", "anti"):
         raise BadArgument(f"how = {how!r}: there are inner, left, right, outer, semi and anti")
+    _need_order(order)
     if is_frame(left) or is_frame(right):
         return _merge_frames(left, right, on, how, left_on, right_on, suffixes)
     left, right = _from_gpu(left, "left"), _from_gpu(right, "right")
@@ -754,7 +766,7 @@ def merge(
     if on is not None or left_on is not None or right_on is not None:
         raise BadArgument("on: names columns of frames, and these are columns: leave it out")
     if ops is not None:
-        return _device.merge(ops, left, right, how)
+        return _device.merge(ops, left, right, how, order)
     lefts, rights = (list(side) if isinstance(side, tuple) else [side] for side in (left, right))
     columns = [Column(x, "left") for x in lefts], [Column(x, "right") for x in rights]
     made = _match(*columns, how)

@@ -245,6 +245,11 @@ def merge(library: Library) -> None:
             got = tessera.merge(library.array(left), library.array(right), how=how)
             same(library, got[0], own)
             same(library, got[1], others)
+            own, others = map(library.numpy, tessera.merge(library.array(left), library.array(right), how=how, order="any"))
+            by_rows = np.lexsort((others, own))
+            want = np.lexsort((library.numpy(got[1]), library.numpy(got[0])))
+            np.testing.assert_array_equal(own[by_rows], library.numpy(got[0])[want])
+            np.testing.assert_array_equal(others[by_rows], library.numpy(got[1])[want])
         same(library, tessera.merge(library.array(left), library.array(right), how="semi"), np.flatnonzero(ends > begins))
         same(library, tessera.merge(library.array(left), library.array(right), how="anti"), np.flatnonzero(ends == begins))
 

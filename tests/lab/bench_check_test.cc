@@ -275,6 +275,23 @@ TEST_F(Check, SpecsTakeTurnsAndOnlyTheOperationIsTimed) {
 }
 
 // Ratios are of repetitions: that of a's and b's medians would be 3.
+TEST_F(Check, RegretIsWhatTheFasterWayGains) {
+  const std::string plain = spec("b"),
+                    paged = write_file("a.ini", "[table]\nkind = map\nlayout = a\npage_bytes = auto\n");
+  const Outcome outcome =
+      run(tsr_bench_command, {paged, plain, "--n", "10000", "--repeat", "3", "--ops", "insert,find0", "--regret"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  ASSERT_EQ(outcome.rows().size(), 8u) << "two operations of the plain spec, and of the other one in three ways";
+  std::vector<std::string> regrets;
+  for (const std::string &line : outcome.lines())
+    if (line.find("# regret") == 0) regrets.push_back(line);
+  const std::string rates = " at load 0.8 with keys distinct: 25.0 % (chosen 10, at random 12, in order 10)";
+  EXPECT_EQ(regrets, (Words{"# regret " + paged + ": insert" + rates, "# regret " + paged + ": find0" + rates,
+                            "# regret of all: at most 25.0 %"}));
+  EXPECT_NE(run(tsr_bench_command, {paged, "--regret", "--devices", "0"}).err.find("--regret: is for tables"),
+            std::string::npos);
+}
+
 TEST_F(Check, RatiosHaveTheSpreadOfTheRepetitions) {
   const std::string a = spec("a"), b = spec("b"), c = spec("c"), insert = ": insert at load 0.8: ";
   const std::vector<double> a_b_c_in_turns = {1, 1, 1, 4, 4, 2, 1, 6, 8, 2, 20, 3};

@@ -267,9 +267,14 @@ class DeviceVerbsTest(unittest.TestCase):
                             with self.subTest(library=type(library).__name__, dtype=dtype, left=a, right=b, how=how):
                                 got = tessera.merge(mine, theirs, how=how)
                                 self.assertEqual(list(zip(*(library.numpy(x).tolist() for x in got))), joined(*pairs, how))
+                                got = tessera.merge(mine, theirs, how=how, order="any")
+                                rows = list(zip(*(library.numpy(x).tolist() for x in got)))
+                                self.assertEqual(sorted(rows), sorted(joined(*pairs, how)))
                         for how in ("semi", "anti"):
                             want = [i for i, x in enumerate(left.tolist()) if (x in right.tolist()) == (how == "semi")]
                             self.same(library, tessera.merge(mine, theirs, how=how), np.array(want, np.int64))
+                            rows = library.numpy(tessera.merge(mine, theirs, how=how, order="any"))
+                            self.assertEqual((rows.dtype, sorted(rows.tolist())), (np.int64, want))
             sides = rng.integers(0, 6, (4, 50))
             a, b, c, d = map(library.array, sides)
             want = joined(list(zip(*sides[:2].tolist())), list(zip(*sides[2:].tolist())), "outer")

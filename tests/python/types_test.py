@@ -152,8 +152,20 @@ class MapTest(unittest.TestCase):
             pairs.insert([ids[1], ids[1]], [3, 4])
             self.assertEqual(sorted(pairs.find_all(ids[:2])[1].tolist()), [3, 4])
             self.assertEqual(sorted(index.number(ids[:5]).tolist()), list(range(5)))
-        with self.assertRaisesRegex(tessera.WrongType, "keys of a cache"):
+        with self.assertRaisesRegex(tessera.WrongType, "a cache of 128-bit keys has no values"):
             Cache("uuid", capacity=10)
+        with Index("uuid", capacity=64, eviction="lru", **CPU) as index:
+            for part in range(0, 100, 10):
+                self.assertLess(int(index.number(ids[part : part + 10]).max()), 64)
+            self.assertTrue(index.contains(ids[90:]).all())
+            self.assertEqual(len(index), 64)
+        cache = {"table.kind": "cache", "table.eviction": "lru", "table.probing": "two_choice", "table.load_factor": 1}
+        with tessera.Table("wide_keys", settings={**cache, "table.backend": "cpu"}, capacity=64) as recent:
+            codes, gone, _ = recent.insert(ids, wait=False)
+            kept = recent.contains(ids)
+            self.assertEqual(len(recent), int(kept.sum()))
+            self.assertEqual(int((codes == tessera.Code.EVICTED).sum()), 100 - len(recent))
+            self.assertFalse(recent.contains(gone[codes == tessera.Code.EVICTED]).any())
         with self.assertRaisesRegex(tessera.WrongType, '"uuid" for 16 bytes'):
             Map("complex128")
 

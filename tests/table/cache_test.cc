@@ -281,6 +281,16 @@ protected:
     }
     return result;
   }
+  std::vector<uint8_t> packed_keys(const std::vector<uint64_t> &numbers) const {
+    Keys keys(c_.key_bits, numbers);
+    const auto *bytes = static_cast<const uint8_t *>(keys.data());
+    return {bytes, bytes + numbers.size() * (c_.key_bits / 8)};
+  }
+  std::vector<uint64_t> unpacked_keys(const std::vector<uint8_t> &bytes, uint64_t n) const {
+    Keys keys(c_.key_bits, n);
+    memcpy(keys.data(), bytes.data(), n * (c_.key_bits / 8));
+    return keys.numbers(n);
+  }
   uint64_t value_mask() const { return width_mask(!c_.value_bits ? 32 : std::min(c_.value_bits, 64u)); }
   size_t room(uint64_t n) const { return n * std::max(8u, c_.value_bits / 8) + 1; }
 
@@ -289,10 +299,10 @@ protected:
     uint64_t size = 0;
     tsr_error error = {};
     EXPECT_EQ(tsr_size(table, &size, &error), TSR_OK) << error.message;
-    std::vector<uint8_t> keys(size * 8 + 1), values(room(size));
+    std::vector<uint8_t> keys(size * 16 + 1), values(room(size));
     EXPECT_EQ(tsr_export(table, size, keys.data(), c_.value_bits ? values.data() : nullptr, &size, &error), TSR_OK)
         << error.message;
-    const auto all_keys = unpacked(keys, size, c_.key_bits), all_values = unpacked(values, size, c_.value_bits);
+    const auto all_keys = unpacked_keys(keys, size), all_values = unpacked(values, size, c_.value_bits);
     std::map<uint64_t, uint64_t> result;
     for (uint64_t i = 0; i < size; i++) EXPECT_TRUE(result.emplace(all_keys[i], all_values[i]).second) << all_keys[i];
     return result;
@@ -317,16 +327,16 @@ TEST_P(InBatches, EveryPairIsThereOrWasHandedBack) {
       keys.push_back(key < 2 ? width_mask(c_.key_bits) - key : key * 48271);
       values.push_back((keys.back() * 7 + batch) & value_mask());
     }
-    std::vector<uint8_t> results(n), gone(n * 8 + 1), gone_values(room(n));
+    std::vector<uint8_t> results(n), gone(n * 16 + 1), gone_values(room(n));
     tsr_call call = {};
     call.results = results.data();
     call.unplaced_keys = gone.data();
     call.unplaced_values = c_.value_bits ? gone_values.data() : nullptr;
-    const auto key_bytes = packed(keys, c_.key_bits), value_bytes = packed(values, c_.value_bits);
+    const auto key_bytes = packed_keys(keys), value_bytes = packed(values, c_.value_bits);
     ASSERT_EQ(tsr_insert(table.get(), n, key_bytes.data(), c_.value_bits ? value_bytes.data() : nullptr, &call, &error),
               TSR_OK)
         << error.message;
-    const auto gone_key = unpacked(gone, n, c_.key_bits), gone_value = unpacked(gone_values, n, c_.value_bits);
+    const auto gone_key = unpacked_keys(gone, n), gone_value = unpacked(gone_values, n, c_.value_bits);
     // for each key: times it came in less times it went out is whether it is there
     std::map<uint64_t, int64_t> balance;
     for (const auto &[key, value] : before) balance[key] = 1;
@@ -352,9 +362,8 @@ TEST_P(InBatches, EveryPairIsThereOrWasHandedBack) {
     std::vector<uint64_t> there;
     for (const auto &[key, value] : after) there.push_back(key);
     std::vector<uint8_t> present(there.size() + 1);
-    ASSERT_EQ(
-        tsr_contains(table.get(), there.size(), packed(there, c_.key_bits).data(), present.data(), nullptr, &error),
-        TSR_OK)
+    ASSERT_EQ(tsr_contains(table.get(), there.size(), packed_keys(there).data(), present.data(), nullptr, &error),
+              TSR_OK)
         << error.message;
     for (size_t i = 0; i < there.size(); i++) ASSERT_TRUE(present[i]) << there[i];
     before = after;
@@ -373,7 +382,7 @@ TEST_P(InBatches, ComesBackFromAFile) {
   Table table = make(text_of(c_, 500));
   std::vector<uint64_t> keys;
   for (uint64_t i = 1; i <= 3000; i++) keys.push_back(i * 48271);
-  const auto bytes = packed(keys, c_.key_bits), values = packed(keys, c_.value_bits);
+  const auto bytes = packed_keys(keys), values = packed(keys, c_.value_bits);
   tsr_error error = {};
   ASSERT_EQ(
       tsr_insert(table.get(), keys.size(), bytes.data(), c_.value_bits ? values.data() : nullptr, nullptr, &error),
@@ -402,7 +411,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"soa", "two_choice", "lru", 64, 0, slots}, Case{"aos", "cuckoo", "custom", 32, 0, slots},
         Case{"packed", "double_hashing", "lru", 64, 8 * 48, walk}, Case{"packed", "quadratic", "lfu", 32, 8 * 24, walk},
         Case{"packed", "cuckoo", "lru", 64, 8 * 272, slots}, Case{"packed", "two_choice", "ttl", 32, 8 * 16, slots},
-        Case{"packed", "iceberg", "lfu", 64, 8 * 40, slots}),
+        Case{"packed", "iceberg", "lfu", 64, 8 * 40, slots}, Case{"packed", "cuckoo", "lru", 128, 0, slots},
+        Case{"packed", "double_hashing", "lfu", 128, 0, walk}, Case{"aos", "two_choice", "ttl", 128, 0, slots}),
     [](const testing::TestParamInfo<Case> &info) {
       const Case &c = info.param;
       return c.layout + "_" + c.probing + "_" + c.part + std::to_string(c.key_bits) + "_" +

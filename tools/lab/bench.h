@@ -6,7 +6,7 @@
  *         [--batch 32Ki] [--keys distinct] [--mix 0.2,0.2,0.3,0.3]
  *         [--set section.key=value]... [--plugins DIRECTORIES] [--seed N] [--csv] [--out FILE] [--append FILE]
  *         [--json FILE] [--vs SPEC] [--devices 0,1] [--raw yes] [--compile no]
- *         [--beside RIVAL.so]...
+ *         [--beside RIVAL.so]... [--regret]
  *
  * For each load n keys go into a table that they fill to this load; then finds ask n queries in another order
  * (find50: every second of them, by a coin, for a key that is not there) and erase removes all. --keys says how often
@@ -81,6 +81,8 @@
  * 'ratio keys' says how
  * many times as fast each further distribution is as the first; distributions are measured one after the other, so these
  * are ratios of medians, as those of the first spec's allocator to the others' and to malloc. In JSON they are notes.
+ * With --regret each spec with pages, and each filter, is also measured with no batch put in order (page_batch = 0, find_batch =
+ * 0), and with every one. Lines '# regret' say by how much the fastest of these is faster than what the spec chooses.
  * Read next: bench_session.h, bench_run.h (what is checked), distribution.h and keys.h (the keys), roofline.h (the limits).
  */
 #ifndef TSR_BENCH_H

@@ -70,6 +70,7 @@ typedef struct tsr_bench_keys {
 typedef struct tsr_bench_versus {
   const char *spec; /* as written: one of the specs, or its number; NULL: the first */
   size_t index;
+  bool regret; /* each spec is compared with itself by every order of a batch */
   const char **beside; /* beside_count files */
   size_t beside_count;
 } tsr_bench_versus;
