@@ -99,12 +99,13 @@
 
 #define PART_ROWS(R)                                                                                                   \
   R(SLOTS_OF_FILTER, WHOLE_KEYS, MEANING, "with keys in its slots it would be a set, and never err",                   \
-    "use layout = fingerprint, or kind = set")                                                                         \
-  R(FINGERPRINTS, NO_FILTER, ONCE, "keys of one fingerprint cannot be told apart", "use kind = filter")                \
-  R(ONE_WAY, FINGERPRINTS, MEANING, "a fingerprint that is moved stands for a key, which is made by undoing the hash", \
+    "use a layout of fingerprints (`tessera list layout`), or kind = set")                                             \
+  R(FINGERPRINTS, NO_FILTER, ONCE, "keys of equal fingerprints cannot be told apart", "use kind = filter")             \
+  R(ONE_WAY, FINGERPRINTS, MEANING, "fingerprints that are moved stand for keys, which are made by undoing the hash",  \
     "use a hasher that can be undone (hashers/README.md)")                                                             \
   R(BY_KEY, FINGERPRINTS, "a filter misses no key that it holds",                                                      \
-    "an erase could take the fingerprint of a key that has other buckets", "use probing = cuckoo_filter")              \
+    "an erase could take that of a key that has other buckets",                                                        \
+    "use a scheme of fingerprints (`tessera list probing`)")                                                           \
   R(ONE_WAY, SHORT_KEYS, ONCE, "the key cannot be restored from its hash",                                             \
     "use a hasher that can be undone (hashers/README.md), or another layout")                                          \
   R(CACHE, LINKS, NOT_BUILT, "a list grows, and gives up no pair", "use a layout whose buckets do not link")           \
@@ -161,7 +162,7 @@
   R(CALL_KEYS, SLOTS_OF_FILTER, NO_KEYS, "a filter keeps no keys",                                                     \
     "use tsr_insert, tsr_contains, tsr_count_all, tsr_erase, tsr_clear or tsr_filter_describe, or another kind")       \
   R(CALL_ERASE, BLOOM, NO_KEYS, "a filter keeps bits and no keys, and other keys have the same bits",                  \
-    "add layout = fingerprint and probing = cuckoo_filter, or use another kind")                                       \
+    "add a layout and a scheme of fingerprints (`tessera list`), or use another kind")                                 \
   R(CALL_MERGE, SLOTS_OF_FILTER, NOT_BUILT, "the fingerprints of both may not fit the buckets of one",                 \
     "insert the keys of both into one")                                                                                \
   R(CALL_KERNEL, SLOTS_OF_FILTER, NOT_BUILT, "a kernel's functions take a filter of bits",                             \

@@ -101,7 +101,7 @@ extern "C" {
   F(FEW_BUCKETS, "table", "probing", 1, "a scheme that gives a key few buckets, and values = inline")                  \
   F(MANY_BUCKETS, "table", "probing", 1, "a scheme that gives a key several buckets")                                  \
   F(MOVES, "table", "probing", 1, "a scheme that moves pairs")                                                         \
-  F(BY_KEY, "table", "probing", 1, "a scheme in which keys of one fingerprint can share some of their buckets")        \
+  F(BY_KEY, "table", "probing", 1, "a scheme in which keys of equal fingerprints can share some of their buckets")     \
   F(LISTS, "table", "probing", 1, "a scheme that makes lists of whole batches")                                        \
   F(HOST_PAGES, "table", "device_bytes", 1, "a table in the host's memory")                                            \
   F(REPLACES_LATE, "table", "duplicates", 1, "rows replaced under a layout that shows a key before its row")

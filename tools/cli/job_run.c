@@ -128,7 +128,7 @@ static tsr_status check_filter(const tsr_job *job, tsr_error *error) {
   if (!asked) return TSR_OK;
   return tsr_fail(error, TSR_BAD_ARGUMENT,
                   "%s: a filter keeps bits and no keys, so that it takes --insert, --find, --save and --load, and with "
-                  "layout = fingerprint also --erase: use another kind",
+                  "fingerprints also --erase: use another kind",
                   asked);
 }
 

@@ -30,6 +30,7 @@ static const kind kinds[] = {
     {"multimap", "value_bits = 32\nvalues = buckets\n", "multimap with values = buckets"},
     {"map", "value_bytes = 64\n", "map with value_bytes"},
     {"multimap", "value_bytes = 64\n", "multimap with value_bytes"},
+    {"filter", "", "filter"},
 };
 
 /* The parts that a scheme needs beside it. */
