@@ -74,8 +74,8 @@ make_mutant() {
 # tested at one pair of widths; `at` names all, or the payloads to build it for, of which the last is tested.
 with=()
 breaks() {
-  local rule=$1 number=${1/-/} key_widths=32 payload_widths=${at:-32} TSR_CONFORM_WIDTHS=32:${at##* }
-  [[ ${at:-} ]] || TSR_CONFORM_WIDTHS=32:32
+  local rule=$1 number=${1/-/} key_widths=32 payload_widths=${at:-32} TSR_CONFORM_WIDTHS=32:32
+  [[ ! ${at:-} ]] || TSR_CONFORM_WIDTHS=32:${at##* }
   export TSR_CONFORM_WIDTHS
   [[ ${at:-} != all ]] || key_widths='32 64' payload_widths='0 32 64' TSR_CONFORM_WIDTHS=
   case_of "$rule: $2"

@@ -531,8 +531,14 @@ const std::map<std::string, std::function<bool(const Settings &)>> &meanings() {
     is["any kind but map or multimap"] = no_kind({"map", "multimap", "cache"});
     is["any kind but counter"] = no_kind({"counter"});
     is["any other key of [table]"] = [](const Settings &s) {
+      const auto has = [&s](const char *key) {
+        const auto at = s.find(key);
+        return at != s.end() && !at->second.empty() && at->second != "-";
+      };
+      const bool has_slots = has("table.layout") || has("table.probing");
       for (const auto &[key, value] : s)
-        if (key.find("table.") == 0 && !value.empty() && value != "-" && !tsr_is_key_of_filter(key.c_str() + 6))
+        if (key.find("table.") == 0 && !value.empty() && value != "-" &&
+            !tsr_is_key_of_filter(key.c_str() + 6, has_slots))
           return true;
       return false;
     };
