@@ -82,6 +82,31 @@ typedef void tsr_watch(void *context, uint64_t done_bytes, uint64_t whole_bytes)
 TSR_API tsr_status tsr_table_save_watched(tsr_table *table, const char *path, tsr_watch *watch, void *context,
                                           tsr_error *error);
 
+/* ---- Saving beside the work ------------------------------------------------------------------ */
+
+/* Saves a table again and again while it is used, as for a job that may be killed. A call copies the table's memory and
+ * returns, and a thread writes the copy: so for that time it takes as much host memory as the table. Two files take turns.
+ * The last whole one is left alone, and the one before it is made the next: only blocks of 4 KiB that differ are written. Each is
+ * a file that tsr_table_load reads. A process that is killed at any moment leaves the last whole one, or the new one as well. */
+typedef struct tsr_saver tsr_saver;
+typedef struct tsr_saved {
+  size_t size;
+  /* Of the last file that is whole; "" while a thread writes, and before the first. Valid until the saver's next call. */
+  const char *path;
+  uint64_t bytes, written_bytes; /* of that file, and how many of them were written */
+  bool is_done;                  /* no thread writes */
+  bool is_beside; /* the table was copied; false: there was no memory for that, and the call wrote the file */
+} tsr_saved;
+/* spare: a file of the same folder for what is not whole. One that is there is overwritten. The caller destroys *saver. */
+TSR_API tsr_status tsr_saver_create(const char *spare, tsr_saver **saver, tsr_error *error);
+/* Waits until the file before is whole, and returns its error if it has one. Then it begins the next, whose name is another than that
+ * of the last. While the thread works the table may be used, and destroyed. TSR_UNSUPPORTED for a table of a group. */
+TSR_API tsr_status tsr_saver_begin(tsr_saver *saver, tsr_table *table, const char *path, tsr_error *error);
+/* Tells how far it is. waits: until it is done. Returns, once, the error of what the thread did. saved may be NULL. */
+TSR_API tsr_status tsr_saver_end(tsr_saver *saver, bool waits, tsr_saved *saved, tsr_error *error);
+/* Gives up what is under way, and removes the spare file. The last whole file stays. NULL is allowed. */
+TSR_API_VOID void tsr_saver_destroy(tsr_saver *saver);
+
 /* ---- Keys of several columns ----------------------------------------------------------------- */
 
 enum { TSR_KEY_PARTS_MAX = 16 };

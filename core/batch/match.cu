@@ -128,7 +128,7 @@ static __device__ __forceinline__ uint64_t unmix(uint64_t key, uint64_t seed) { 
 
 /* What a key of the page was for the caller. */
 template <class K>
-static __device__ __forceinline__ K callers_key(const tsr_match_pages &pages, uint64_t page, K key) {
+static __device__ __forceinline__ K callers_key(const tsr_match_pages &pages, uint32_t page, K key) {
   if (!pages.mixed_log2) return key;
   return unmix(page >> (pages.mixed_log2 - 1) ? (K)(key | first_bit<K>()) : key, pages.seed);
 }
@@ -159,12 +159,10 @@ static __device__ __forceinline__ void clear_groups(const page_groups<K> &g, boo
   }
 }
 
-/* Makes groups of the right pairs, and counts them if `counts` says so. Returns whether this thread found no room for a
- * key. */
+/* Makes groups of the right pairs, and counts them if `counts` says so. */
 template <class K>
-static __device__ __forceinline__ bool group_right(const tsr_match &a, const page_groups<K> &g, uint64_t begin,
+static __device__ __forceinline__ void group_right(const tsr_match &a, const page_groups<K> &g, uint64_t begin,
                                                    uint64_t end, bool counts) {
-  bool fails = false;
   for (uint64_t row = begin; row < end; row += BATCH * TSR_MATCH_THREADS) {
     K key[BATCH];
     next_keys(a, a.right_keys, row, end, key);
@@ -172,11 +170,12 @@ static __device__ __forceinline__ bool group_right(const tsr_match &a, const pag
     for (uint32_t r = 0; r < BATCH; r++) {
       if (key[r] >= set_free<K>() - 1) continue;
       const uint32_t e = group_of(g, key[r], true);
-      fails |= e == TSR_MATCH_NONE;
-      if (counts && e != TSR_MATCH_NONE) add_one(g.ends, e);
+      if (e == TSR_MATCH_NONE)
+        *a.pages.gave_up = 1;
+      else if (counts)
+        add_one(g.ends, e);
     }
   }
-  return fails;
 }
 
 /* Puts the values of the right pairs into their groups, which begin at `to`. */
@@ -200,7 +199,7 @@ static __device__ __forceinline__ void place_right(const tsr_match &a, const pag
 /* Looks up the left pairs from `left` on; `begin` is where the groups of the page begin. Returns the rows that they have. */
 template <class K>
 static __device__ __forceinline__ uint64_t look_left(const tsr_match &a, const page_groups<K> &g, uint64_t begin,
-                                                     uint64_t left, uint64_t left_end, bool counts, bool *fails) {
+                                                     uint64_t left, uint64_t left_end, bool counts) {
   const bool makes = a.want.keys_once && tsr_match_wants_absent(&a);
   uint64_t rows = 0;
   for (uint64_t row = left; row < left_end; row += BATCH * TSR_MATCH_THREADS) {
@@ -219,7 +218,7 @@ static __device__ __forceinline__ uint64_t look_left(const tsr_match &a, const p
       const uint32_t matches = is_there && counts ? half_of(g.ends, e) - first : is_there;
       uint32_t leads = 1;
       if (a.want.keys_once) {
-        *fails |= makes && !is_there;
+        if (makes && !is_there) *a.pages.gave_up = 1;
         leads = is_there && !(atomicOr(&g.seen[e / 32], 1u << e % 32) >> e % 32 & 1u);
       }
       rows += tsr_match_tell(&a, p, (uint32_t)begin + first, matches, leads);
@@ -283,8 +282,8 @@ static __device__ __forceinline__ uint64_t take_places(const tsr_match &a, uint3
 
 /* Left pairs of a page, which meet all of its right ones. */
 struct match_tile {
-  uint64_t page, left, left_end, begin, end;
-  uint64_t grouped; /* where its groups begin */
+  uint32_t page, left, left_end, begin, end;
+  uint32_t grouped; /* where its groups begin */
 };
 
 /* Looks up the left pairs of a tile, and writes their rows. */
@@ -314,10 +313,10 @@ static __device__ __forceinline__ void meet_left(const tsr_match &a, const page_
   }
 }
 
-/* The right pairs of a page become groups, and left pairs look their keys up there. Returns whether a thread found no room
- * for a key. No thread leaves early, because all meet again at each step. */
+/* The right pairs of a page become groups, and left pairs look their keys up there. If a thread finds no room for a key, the
+ * whole call takes another way (gave_up). No thread leaves early, because all meet again at each step. */
 template <class K, bool WRITES>
-static __device__ __forceinline__ bool match_left(const tsr_match &a, const match_tile &t, bool counts,
+static __device__ __forceinline__ void match_left(const tsr_match &a, const match_tile &t, bool counts,
                                                   uint64_t *rows) {
   page_groups<K> g;
   g.keys = (K *)match_memory;
@@ -325,7 +324,7 @@ static __device__ __forceinline__ bool match_left(const tsr_match &a, const matc
   g.ends = g.seen + page_groups<K>::COUNT / 32;
   clear_groups(g, counts);
   __syncthreads();
-  bool fails = group_right(a, g, t.begin, t.end, counts);
+  group_right(a, g, t.begin, t.end, counts);
   __syncthreads();
   if (a.index.grouped) {
     sum_groups<K>(g.ends);
@@ -335,56 +334,53 @@ static __device__ __forceinline__ bool match_left(const tsr_match &a, const matc
   if (WRITES)
     meet_left(a, g, t, counts);
   else
-    *rows += look_left(a, g, t.grouped, t.left, t.left_end, counts, &fails);
-  return fails;
+    *rows += look_left(a, g, t.grouped, t.left, t.left_end, counts);
 }
 
-static __device__ __forceinline__ match_tile tile_at(const tsr_match &a, uint64_t at) {
+static __device__ __forceinline__ match_tile tile_at(const tsr_match &a, uint32_t at) {
   match_tile t;
   t.page = a.pages.tiles ? a.pages.owners[at] : at;
-  t.left = a.pages.begins[0][t.page];
-  t.left_end = tsr_match_page_end(&a, 0, t.page);
-  t.begin = t.grouped = a.pages.begins[1][t.page];
-  t.end = tsr_match_page_end(&a, 1, t.page);
+  t.left = (uint32_t)a.pages.begins[0][t.page];
+  t.left_end = (uint32_t)tsr_match_page_end(&a, 0, t.page);
+  t.begin = t.grouped = (uint32_t)a.pages.begins[1][t.page];
+  t.end = (uint32_t)tsr_match_page_end(&a, 1, t.page);
   if (!a.pages.tiles) return t;
-  t.grouped = blockIdx.x * (uint64_t)TSR_MATCH_PAGE_ITEMS;
-  t.left += (at - a.pages.tiles[t.page]) * TSR_MATCH_TILE;
+  t.grouped = blockIdx.x * TSR_MATCH_PAGE_ITEMS;
+  t.left += (at - (uint32_t)a.pages.tiles[t.page]) * TSR_MATCH_TILE;
   if (t.left_end - t.left > TSR_MATCH_TILE) t.left_end = t.left + TSR_MATCH_TILE;
   return t;
 }
 
-/* A block has a page, or some tiles of all. If a page has too many pairs, it is listed, or the whole call takes another way
- * (gave_up), as it does if there are too many keys. */
+/* A block has a page, or some tiles of all. A page with too many pairs is listed, or the whole call takes another way. */
 template <class K, bool WRITES>
 static __device__ __forceinline__ void match_page(const tsr_match &a) {
-  const uint64_t tiles = a.pages.tiles ? a.pages.tiles[a.pages.count] : a.pages.count;
+  const uint32_t tiles = (uint32_t)(a.pages.tiles ? a.pages.tiles[a.pages.count] : a.pages.count);
   const bool counts = tsr_match_counts(&a);
   uint64_t rows = 0;
-  bool fails = false;
-  for (uint64_t at = blockIdx.x; at < tiles; at += gridDim.x) {
+  for (uint32_t at = blockIdx.x; at < tiles; at += gridDim.x) {
     match_tile t = tile_at(a, at);
     if (t.end - t.begin > TSR_MATCH_PAGE_ITEMS || t.left_end - t.left > TSR_MATCH_PAGE_ITEMS) {
       if (!a.pages.tiles)
-        fails = true;
+        *a.pages.gave_up = 1;
       else if (threadIdx.x == 0 && at == a.pages.tiles[t.page])
         a.pages.larges[1 + atomicAdd(a.pages.larges, 1u)] = (uint32_t)t.page;
       t.end = t.begin;
       t.left_end = t.left;
     }
-    fails |= match_left<K, WRITES>(a, t, counts, &rows);
+    match_left<K, WRITES>(a, t, counts, &rows);
     __syncthreads();
   }
-  if (fails) *a.pages.gave_up = 1;
   if (!WRITES) add_rows(a, rows);
 }
 
-/* Shared memory allows two blocks per multiprocessor. Stating that leaves a thread 64 registers; ptxas by itself takes fewer,
- * and spills. */
-#define PAGE_BOUNDS __launch_bounds__(TSR_MATCH_THREADS, 2)
-TSR_STEP_KERNEL(tsr_match_pages_kernel, tsr_match, PAGE_BOUNDS) { match_page<uint32_t, false>(a); }
-TSR_STEP_KERNEL(tsr_match_wide_pages_kernel, tsr_match, PAGE_BOUNDS) { match_page<uint64_t, false>(a); }
-TSR_STEP_KERNEL(tsr_match_meet_kernel, tsr_match, PAGE_BOUNDS) { match_page<uint32_t, true>(a); }
-TSR_STEP_KERNEL(tsr_match_wide_meet_kernel, tsr_match, PAGE_BOUNDS) { match_page<uint64_t, true>(a); }
+/* Blocks per multiprocessor, as shared memory allows: three where an index counts nothing, two where rows are written. ptxas by
+ * itself takes fewer registers, and spills. */
+#define LOOK_BOUNDS __launch_bounds__(TSR_MATCH_THREADS, 3)
+#define MEET_BOUNDS __launch_bounds__(TSR_MATCH_THREADS, 2)
+TSR_STEP_KERNEL(tsr_match_pages_kernel, tsr_match, LOOK_BOUNDS) { match_page<uint32_t, false>(a); }
+TSR_STEP_KERNEL(tsr_match_wide_pages_kernel, tsr_match, LOOK_BOUNDS) { match_page<uint64_t, false>(a); }
+TSR_STEP_KERNEL(tsr_match_meet_kernel, tsr_match, MEET_BOUNDS) { match_page<uint32_t, true>(a); }
+TSR_STEP_KERNEL(tsr_match_wide_meet_kernel, tsr_match, MEET_BOUNDS) { match_page<uint64_t, true>(a); }
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 

@@ -81,7 +81,7 @@ enum {
   TSR_MATCH_ROWS = TSR_BLOCK_THREADS, /* of a block */
 };
 
-/* Numbers of 4 or 8 bytes; the first is at `at`. */
+/* Numbers of 4 or 8 bytes, or keys of 16; the first is at `at`. */
 typedef struct tsr_numbers {
   const void *at; /* NULL: there are none */
   uint32_t bytes, stride_bytes;
@@ -229,6 +229,35 @@ TSR_STEP_FUNCTION uint64_t tsr_match_hash(uint64_t key) {
   return h ^ h >> 33;
 }
 
+/* A key of any width. */
+typedef struct tsr_match_key {
+  uint64_t low, high;
+} tsr_match_key;
+
+TSR_STEP_FUNCTION tsr_match_key tsr_match_key_at(const tsr_numbers *column, uint64_t i) {
+  const uint64_t *const halves = (const uint64_t *)((const char *)column->at + i * column->stride_bytes);
+  const tsr_match_key whole = {column->bytes == 16 ? halves[0] : tsr_match_number(column, i),
+                               column->bytes == 16 ? halves[1] : 0};
+  return whole;
+}
+
+TSR_STEP_FUNCTION uint32_t tsr_match_is_same(tsr_match_key a, tsr_match_key b) {
+  return a.low == b.low && a.high == b.high;
+}
+
+TSR_STEP_FUNCTION uint64_t tsr_match_hash_key(tsr_match_key key) {
+  return tsr_match_hash(key.high ? key.low ^ tsr_match_hash(key.high) : key.low);
+}
+
+TSR_STEP_FUNCTION void tsr_match_put_key(void *column, uint64_t i, uint32_t bytes, tsr_match_key key) {
+  if (bytes == 16) {
+    ((uint64_t *)column)[2 * i] = key.low;
+    ((uint64_t *)column)[2 * i + 1] = key.high;
+  } else {
+    tsr_match_put(column, i, bytes, key.low);
+  }
+}
+
 /* ---- Sketch ---------------------------------------------------------------------------------- */
 
 /* 1 for the first key that comes to its bit. */
@@ -254,12 +283,12 @@ TSR_STEP_FUNCTION uint64_t tsr_match_long_sketch_item(const tsr_match *m, uint64
 /* The leader of pair i: the pair itself, if its key has none. The index has twice as many entries as pairs, so a search
  * ends. */
 TSR_STEP_FUNCTION uint32_t tsr_match_lead(const tsr_match *m, uint64_t i) {
-  const uint64_t key = tsr_match_number(&m->index.keys, i);
-  for (uint64_t e = tsr_match_hash(key) & m->index.mask;; e = (e + 1) & m->index.mask) {
+  const tsr_match_key key = tsr_match_key_at(&m->index.keys, i);
+  for (uint64_t e = tsr_match_hash_key(key) & m->index.mask;; e = (e + 1) & m->index.mask) {
     uint32_t leader = TSR_MATCH_LOAD(&m->index.entries[e]);
     if (leader == TSR_MATCH_NONE) leader = tsr_match_exchange(&m->index.entries[e], TSR_MATCH_NONE, (uint32_t)i);
     if (leader == TSR_MATCH_NONE) return (uint32_t)i;
-    if (tsr_match_number(&m->index.keys, leader) == key) return leader;
+    if (tsr_match_is_same(tsr_match_key_at(&m->index.keys, leader), key)) return leader;
   }
 }
 
@@ -268,10 +297,10 @@ TSR_STEP_FUNCTION void tsr_match_group_item(const tsr_match *m, uint64_t i) {
 }
 
 /* The leader of a key, or TSR_MATCH_NONE. */
-TSR_STEP_FUNCTION uint32_t tsr_match_seek(const tsr_match *m, uint64_t key) {
-  for (uint64_t e = tsr_match_hash(key) & m->index.mask;; e = (e + 1) & m->index.mask) {
+TSR_STEP_FUNCTION uint32_t tsr_match_seek(const tsr_match *m, tsr_match_key key) {
+  for (uint64_t e = tsr_match_hash_key(key) & m->index.mask;; e = (e + 1) & m->index.mask) {
     const uint32_t leader = m->index.entries[e];
-    if (leader == TSR_MATCH_NONE || tsr_match_number(&m->index.keys, leader) == key) return leader;
+    if (leader == TSR_MATCH_NONE || tsr_match_is_same(tsr_match_key_at(&m->index.keys, leader), key)) return leader;
   }
 }
 
@@ -322,7 +351,7 @@ TSR_STEP_FUNCTION uint32_t tsr_match_leads(const tsr_match *m, uint64_t p) {
 }
 
 TSR_STEP_FUNCTION uint64_t tsr_match_look_item(const tsr_match *m, uint64_t p) {
-  const uint32_t leader = tsr_match_seek(m, tsr_match_number(&m->left_keys, p)), is_there = leader != TSR_MATCH_NONE;
+  const uint32_t leader = tsr_match_seek(m, tsr_match_key_at(&m->left_keys, p)), is_there = leader != TSR_MATCH_NONE;
   const uint64_t first = is_there && m->index.groups ? m->index.groups[leader] : 0;
   const uint64_t matches = is_there && m->index.groups ? m->index.groups[leader + 1] - first : is_there;
   return tsr_match_tell(m, p, (uint32_t)first, matches, tsr_match_leads(m, p));
@@ -398,25 +427,25 @@ TSR_STEP_FUNCTION uint64_t tsr_match_right(const tsr_match *m, uint64_t r, uint6
   return tsr_match_number(&m->right_values, first + (r - m->matches.begins[p]));
 }
 
-TSR_STEP_FUNCTION void tsr_match_put_row(const tsr_match *m, uint64_t r, uint64_t p, uint64_t key, uint64_t right) {
-  if (m->out.keys) tsr_match_put(m->out.keys, r, m->bytes.key, key);
+TSR_STEP_FUNCTION void tsr_match_put_values(const tsr_match *m, uint64_t r, uint64_t p, uint64_t right) {
   if (m->out.left) tsr_match_put(m->out.left, r, m->bytes.left, tsr_match_number(&m->left_values, p));
   if (m->out.right) tsr_match_put(m->out.right, r, m->bytes.right, right);
 }
 
 TSR_STEP_FUNCTION void tsr_match_row(const tsr_match *m, uint64_t r, uint64_t p) {
-  tsr_match_put_row(m, r, p, m->out.keys ? tsr_match_number(&m->left_keys, p) : 0,
-                    m->out.right ? tsr_match_right(m, r, p) : 0);
+  if (m->out.keys) tsr_match_put_key(m->out.keys, r, m->bytes.key, tsr_match_key_at(&m->left_keys, p));
+  tsr_match_put_values(m, r, p, m->out.right ? tsr_match_right(m, r, p) : 0);
 }
 
 /* meet: row r, of left pair p: its match `match`, a place among the grouped values; TSR_MATCH_NONE: it has none. */
 TSR_STEP_FUNCTION void tsr_match_meet_row(const tsr_match *m, uint64_t r, uint64_t p, uint64_t key, uint64_t match) {
   const tsr_numbers grouped = {m->index.grouped, m->bytes.right, m->bytes.right};
   if (r >= m->out.room) return;
-  tsr_match_put_row(m, r, p, key,
-                    !m->out.right             ? 0
-                    : match == TSR_MATCH_NONE ? m->out.missing
-                                              : tsr_match_number(&grouped, match));
+  if (m->out.keys) tsr_match_put(m->out.keys, r, m->bytes.key, key);
+  tsr_match_put_values(m, r, p,
+                       !m->out.right             ? 0
+                       : match == TSR_MATCH_NONE ? m->out.missing
+                                                 : tsr_match_number(&grouped, match));
 }
 
 TSR_STEP_FUNCTION void tsr_match_enumerate_item(const tsr_match *m, uint64_t i) {
@@ -479,7 +508,7 @@ TSR_STEP_FUNCTION void tsr_match_mark_item(const tsr_match *m, uint64_t p) {
 TSR_STEP_FUNCTION void tsr_match_emit_item(const tsr_match *m, uint64_t p) {
   const uint64_t at = m->folds.marks[p];
   if (at == m->folds.marks[p + 1]) return;
-  if (m->out.keys) tsr_match_put(m->out.keys, at, m->bytes.key, tsr_match_number(&m->left_keys, p));
+  if (m->out.keys) tsr_match_put_key(m->out.keys, at, m->bytes.key, tsr_match_key_at(&m->left_keys, p));
   if (!m->folds.sums_out) return;
   if (m->folds.how == TSR_FOLD_COUNT)
     m->folds.sums_out[at] = m->matches.begins[p + 1] - m->matches.begins[p];

@@ -199,8 +199,6 @@
     "use tsr_rehash, which drops erased slots too")                                                                    \
   R(CALL_FLUSH, NO_EXCHANGE, WHOLE, "a list gets shorter by exchanging pairs",                                         \
     "use tsr_rehash, which drops erased slots too")                                                                    \
-  R(CALL_JOIN, WIDE_KEYS, NOT_BUILT, "rows are matched by keys of at most 64 bits",                                    \
-    "export one table and find its keys in the other")                                                                 \
   R(CALL_AGGREGATE, VALUE_BYTES, BYTES, "bytes are not added up or compared",                                          \
     "use an inner join and combine what the rows mean, or count")                                                      \
   R(CALL_CAPTURED, DEVICES, NOT_BUILT, "they work in streams of their own", "use one device")                          \

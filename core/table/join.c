@@ -152,7 +152,8 @@ static tsr_status stage(tsr_joining *j, rows_to *to, tsr_table *const *sides, co
   for (uint32_t i = 0; status == TSR_OK && i < COLUMNS; i++) {
     const bool are_apart = callers[i] && sides[i] && sides[i]->values->are_apart;
     const uint64_t bytes = are_apart ? tsr_composition_value_bytes(sides[i]->store.composition) : to->bytes[i];
-    to->column[i] = (tsr_array){.callers = callers[i], .bytes = count * bytes, .use = TSR_ARRAY_WRITTEN};
+    const uint32_t word = i == KEYS ? to->bytes[KEYS] : 0; /* written in words of 8 bytes at most */
+    to->column[i] = (tsr_array){.callers = callers[i], .bytes = count * bytes, .word = word, .use = TSR_ARRAY_WRITTEN};
     if (are_apart)
       status = tsr_joining_take(j, "what slots hold for values", count * to->bytes[i], -1, &to->numbers[i]);
   }

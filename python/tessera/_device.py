@@ -621,3 +621,19 @@ def _expanded(ops: Ops, sides: _Sides, how: str) -> Tuple[Any, Any]:
     own = ops.repeated(matches, total)
     shift = begins[codes] - (ends - matches)
     return own, order[shift[own] + ops.arange(total, codes)]
+
+
+def last_rows(ops: Ops, halves: Sequence[Any], n: int) -> Optional[Any]:
+    """The last row of each key; None: each key is there once. halves: the keys, or the two halves of each. Waits."""
+    codes: Any = None
+    for half in halves:
+        whole = ops.adapter.viewed(ops.flat(half), "i", ops.type_of(half)[1])
+        with ops.on(whole):
+            distinct, more = unique(ops, whole, True, False, "any")
+            if codes is not None:
+                distinct, more = unique(ops, codes * len(distinct) + ops.rows(more), True, False, "any")
+            codes, number = ops.rows(more), len(distinct)
+    if number == n:
+        return None
+    with ops.on(codes):
+        return ops.combine("max", ops.full(number, 0, codes), codes, ops.arange(n, codes))

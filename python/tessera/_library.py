@@ -402,6 +402,7 @@ _DECLARATIONS: Dict[str, List[Any]] = {  # those that return a tsr_status
     "tsr_numbers_given": [_P, _P, _P],
     "tsr_erase_if": [_P, _P, _P, _P],
     "tsr_export_if": [_P, _P, _P, _P],
+    "tsr_write_behind": [_P, _P, _P, _P],
     "tsr_evicted": [_P, _U64, _P, _P, _P, _P],
     "tsr_touch": [_P, _U64, _P, _P, _P],
     "tsr_unique": [_P, _U64, _P, _P, _P, _P],

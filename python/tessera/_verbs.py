@@ -125,6 +125,26 @@ def _groups(keys: NumPyArray) -> Groups:
         return numbered.groups()
 
 
+def last_rows(keys: Any, n: int, width: int) -> Any:
+    """The last row of each of n keys of `width` bytes, as an array of the library of keys; None: each key is there once, or the
+    library cannot say."""
+    halves = [keys.reshape(-1)]
+    if width > 8:
+        if isinstance(keys, np.ndarray):
+            keys = np.ascontiguousarray(keys).view(np.uint64)
+        both = keys.reshape(n, -1)
+        halves = [both[:, 0], both[:, 1]]
+    if not isinstance(keys, np.ndarray):
+        ops = _device.ops_of(keys, anywhere=True)
+        return None if ops is None else _device.last_rows(ops, halves, n)
+    backward = np.ascontiguousarray(halves[0][::-1])
+    if width > 8:
+        low, high = _groups(backward), _groups(np.ascontiguousarray(halves[1][::-1]))
+        backward = _combined(low, high.codes, len(high.firsts))
+    with _Numbered(backward, _KEYS) as numbered:
+        return None if numbered.number == n else n - 1 - numbered.firsts()
+
+
 class _Kept(NamedTuple):
     """The rows of a column that are no nulls. at: their numbers; None: all."""
 
@@ -363,7 +383,11 @@ def isin(x: Any, values: Any, *, invert: bool = False) -> Any:
     ops = _device.ops_of(x)
     if ops is not None:
         return _device.isin(ops, x, from_gpu(values, "values"), invert)
-    column, among = Column(x, "x"), Column(values if not isinstance(values, (set, frozenset)) else list(values), "values")
+    values = list(values) if isinstance(values, (set, frozenset)) else values
+    column, among = Column(x, "x"), Column(values, "values")
+    if isinstance(values, (list, tuple)) and among.values.dtype.kind in "iu" and column.values.dtype.kind == "f":
+        among = _again(among, among.values.astype(np.float64))  # as NumPy takes them
+        column = _again(column, column.values.astype(np.float64))
     mask = _among(column, among)
     if invert:
         mask = ~mask

@@ -51,6 +51,7 @@ device::Table table_of(const std::string &entries, uint64_t capacity, uint32_t c
   tsr_spec *spec = nullptr;
   tsr_error error = {};
   tsr_options options = {};
+  if (key_bits > 64 && device::sm() && device::sm() < 90) return nullptr; // it has no compare-and-swap of 16 bytes
   options.plugins = choices::plugin_folders().c_str();
   options.capacity = capacity;
   EXPECT_EQ(tsr_spec_parse(text.c_str(), "wide", &spec, &error), TSR_OK) << error.message;
@@ -165,6 +166,56 @@ TEST(LargeBatches, OfACacheAreThereOrWereHandedBack) {
       << error.message;
   for (size_t i = 0; i < asked.size(); i++) ASSERT_EQ(balance[asked[i]], present[i]) << i;
   EXPECT_GT(evicted, n / 2);
+}
+
+// ---- Joins --------------------------------------------------------------------------------------
+
+// The right table has half of the left keys, each of them once or three times.
+TEST(Joins, GiveTheRowsOfEachKey) {
+  const uint64_t n = 20000, times[] = {1, 3};
+  for (uint64_t copies : times) {
+    SCOPED_TRACE(copies);
+    device::Table left =
+        table_of("kind=map\nvalue_bits=64\nlayout=soa\nprobing=double_hashing\n", n, device::INSERT_AND_EXPORT);
+    device::Table right = table_of(std::string("kind=") + (copies > 1 ? "multimap" : "map") +
+                                       "\nvalue_bits=32\nlayout=soa\nprobing=double_hashing\n",
+                                   n * copies, device::INSERT_AND_EXPORT);
+    if (!left || !right) return;
+    const std::vector<Wide> keys = some_keys(n, n);
+    std::map<Wide, uint64_t> number;
+    std::vector<uint64_t> values(n);
+    for (uint64_t i = 0; i < n; i++) number[keys[i]] = values[i] = i;
+    std::vector<Wide> others;
+    std::vector<uint32_t> offered;
+    for (uint64_t i = 0; i < n; i += 2)
+      for (uint64_t copy = 0; copy < copies; copy++) {
+        others.push_back(keys[i]);
+        offered.push_back(static_cast<uint32_t>(i * 4 + copy));
+      }
+    tsr_error error = {};
+    ASSERT_EQ(tsr_insert(left.get(), n, keys.data(), values.data(), nullptr, &error), TSR_OK) << error.message;
+    ASSERT_EQ(tsr_insert(right.get(), others.size(), others.data(), offered.data(), nullptr, &error), TSR_OK)
+        << error.message;
+    std::vector<Wide> row_keys(others.size() + 1);
+    std::vector<uint64_t> lefts(others.size() + 1);
+    std::vector<uint32_t> rights(others.size() + 1);
+    tsr_join_rows rows = {};
+    rows.room = others.size();
+    rows.keys = row_keys.data();
+    rows.left_values = lefts.data();
+    rows.right_values = rights.data();
+    uint64_t count = 0;
+    ASSERT_EQ(tsr_join(left.get(), right.get(), TSR_JOIN_INNER, &rows, &count, &error), TSR_OK) << error.message;
+    ASSERT_EQ(count, others.size());
+    std::vector<uint32_t> seen;
+    for (uint64_t i = 0; i < count; i++) {
+      ASSERT_EQ(number[row_keys[i]], lefts[i]) << i;
+      ASSERT_EQ(rights[i] / 4, lefts[i]) << i;
+      seen.push_back(rights[i]);
+    }
+    std::sort(seen.begin(), seen.end());
+    EXPECT_EQ(seen, offered);
+  }
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------

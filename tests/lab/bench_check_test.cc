@@ -142,6 +142,15 @@ TEST_F(Check, KeysThatComeAgain) {
   expect_wrong(Fault::HANDS_BACK, "insert", "found no room", more);
 }
 
+TEST_F(Check, WrongHits) {
+  const Words cache = {"--set", "table.kind=cache", "--keys", "zipf:1.0", "--batch", "1000"};
+  const Outcome outcome = bench(Fault::NONE, "hits", cache);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  expect_wrong(Fault::WRONG_VALUE, "hits", "10 of 10000 keys have another key's value", cache); // one of each call
+  expect_wrong(Fault::WRONG_CODE, "hits", "have another key's value", cache);
+}
+
 TEST_F(Check, WrongErases) {
   expect_wrong(Fault::SHORTENS_A_LIST, "join", "holds 10000 pairs, and 9999 of them have a key", multimap);
   expect_wrong(Fault::FINDS_NOTHING_NEW, "join", "holds 10000 pairs, and 18446744073709551615 of them", multimap);

@@ -74,6 +74,12 @@ public:
   Table(const Table &) = delete;
 
   tsr_table *get() { return table_; }
+  // Gives it back.
+  tsr_table *release() {
+    tsr_table *table = table_;
+    table_ = nullptr;
+    return table;
+  }
 
   // Puts another table with the same pairs in this one's place: one that was saved and loaded, whose counters start anew.
   void replace(tsr_table *table) {

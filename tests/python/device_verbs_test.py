@@ -330,6 +330,29 @@ class DeviceVerbsTest(unittest.TestCase):
         tessera.free_kept_tables()
         self.assertEqual(_device._kept, {})
 
+    def test_the_last_value_of_a_repeated_key_stays(self):
+        rng = np.random.default_rng(11)
+        ids, rows = rng.integers(-300, 300, 5000), np.arange(5000)
+        last = np.full(600, -1)
+        last[ids + 300] = rows  # NumPy assigns in order
+        narrow = np.arange(-100, 100).astype(np.int16)
+        for library in LIBRARIES:
+            name = type(library).__name__
+            for key in ("int32", "int64"):
+                with self.subTest(library=name, key=key), tessera.Map(key, "int64", backend="cpu") as table:
+                    keys = library.array(ids.astype(key))
+                    table[keys] = library.array(rows)
+                    np.testing.assert_array_equal(library.numpy(table.get(keys)), last[ids + 300])
+                    table[keys[:1]] = library.array(rows[:1] - 7)
+                    self.assertEqual(library.numpy(table.get(keys))[0], -7)
+            with self.subTest(library=name, key="uuid"), tessera.Map("uuid", "int64", backend="cpu") as table:
+                keys = library.array(np.stack([(ids + 300) % 7, (ids + 300) // 7], 1))
+                table[keys] = library.array(rows)
+                np.testing.assert_array_equal(library.numpy(table.get(keys)).reshape(-1), last[ids + 300])
+            with self.subTest(library=name, key="int16"), tessera.Map("int64", "float32", backend="cpu") as table:
+                table.insert(library.array(narrow), library.array(narrow.astype(np.float16)))
+                np.testing.assert_array_equal(library.numpy(table.get(library.array(narrow))), narrow.astype(np.float32))
+
     def test_refusals(self):
         for library in LIBRARIES:
             x = library.array(np.arange(4))

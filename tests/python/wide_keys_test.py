@@ -152,6 +152,15 @@ class WideKeysTest(unittest.TestCase):
                 np.testing.assert_array_equal(numpys(unique)[numpys(inverse)].view(np.uint64), twice)
                 self.assertEqual(set(numpys(counts).tolist()), {2})
 
+    def test_joins(self):
+        with tessera.Table("wide_keys", settings=MAP) as left, tessera.Table("wide_keys", settings=MAP) as right:
+            left.insert(self.keys[:200], np.arange(200, dtype=np.uint64))
+            right.insert(self.keys[100:], np.arange(100, len(self.keys), dtype=np.uint64))
+            keys, lefts, rights = left.join(right)
+            np.testing.assert_array_equal(lefts, rights)
+            self.assertEqual(sorted(lefts.tolist()), list(range(100, 200)))
+            np.testing.assert_array_equal(keys, self.keys[lefts])
+
     def test_full_hands_keys_back(self):
         with tessera.Table("wide_keys", settings={**MAP, "table.capacity": 20, "probing.max_probes": 1}) as table:
             with self.assertRaises(tessera.Full) as caught:

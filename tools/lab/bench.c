@@ -152,7 +152,7 @@ static void print_ratios(const bench *b) {
 /* A filter has an order without pages. */
 static bool has_ways(const tsr_spec *spec) {
   const char *pages = tsr_spec_get(spec, "table", "page_bytes");
-  return (pages && strcmp(pages, "0") != 0) || !tsr_bench_has_slots(spec);
+  return (pages && strcmp(pages, "0") != 0) || !tsr_bench_fills_slots(spec);
 }
 
 /* The smallest batches that are put in order, as settings. */
@@ -163,7 +163,7 @@ static tsr_status set_way(tsr_spec *spec, size_t way, tsr_error *error) {
   snprintf(text, sizeof text, "table.find_batch=%s", least);
   if (way != AS_CHOSEN) status = tsr_spec_set(spec, text, error);
   snprintf(text, sizeof text, "table.page_batch=%s", least);
-  return status || way == AS_CHOSEN || !tsr_bench_has_slots(spec) ? status : tsr_spec_set(spec, text, error);
+  return status || way == AS_CHOSEN || !tsr_bench_fills_slots(spec) ? status : tsr_spec_set(spec, text, error);
 }
 
 /* A spec of the command line in one way; none where it has no other one. */

@@ -31,6 +31,9 @@
  *   unique, unique_counts, unique_inverse  the distinct keys of the batch, by tsr_unique of an index; with how often each comes;
  *                with the number of each of the n keys
  *
+ *   hits         a cache finds or inserts the n keys, in calls of --batch: mops are the keys, and hit_rate the share of the
+ *                second half that was there. A load is the cache's slots as a share of n
+ *
  * allocate, release and churn measure the allocators of the specs instead: bench_pool.h. --devices measures the specs on
  * several devices, whatever they say of them: bench_devices.h.
  *
@@ -73,6 +76,7 @@
  *   mops_each  of each measurement, in turn, where --raw asks for them
  *   warp_probes  as probes, but the most for one of 32 keys that follow each other, on average: what a warp waits for. On the
  *              cpu backend, of insert with at most 2^14 keys and of finds
+ *   hit_rate   of hits
  * A '-' is what is not known. A spec that is refused has one row a load, with op '-' and ok refused, and its sentence on
  * standard error; so has an operation that a table refuses. The others go on.
  * Lines '# ratio' say how many times as fast the spec of --vs, else the first one, is as each other one: the median of

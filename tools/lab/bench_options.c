@@ -33,6 +33,7 @@ static const char *const op_names[TSR_BENCH_OPS] = {[TSR_BENCH_INSERT] = "insert
                                                     [TSR_BENCH_UNIQUE] = "unique",
                                                     [TSR_BENCH_UNIQUE_COUNTS] = "unique_counts",
                                                     [TSR_BENCH_UNIQUE_INVERSE] = "unique_inverse",
+                                                    [TSR_BENCH_HITS] = "hits",
                                                     [TSR_BENCH_ALLOCATE] = "allocate",
                                                     [TSR_BENCH_RELEASE] = "release",
                                                     [TSR_BENCH_CHURN] = "churn"};
