@@ -14,11 +14,6 @@ static tsr_status fingerprint_plan(const void *config, const tsr_shape *shape, t
                     "[layout] fingerprint_bits = %u with key_bits = %u: a whole key takes no more, and never errs: use "
                     "kind = set, or fewer bits",
                     bits, shape->key_bits);
-  if (shape->payload_bits)
-    return tsr_fail(error, TSR_INCOMPATIBLE,
-                    "layout = fingerprint has no values, and the table has values of %u bits: use kind = filter, or "
-                    "another layout",
-                    shape->value_bits);
   tsr_status status = tsr_plan_buckets(shape, own->bucket_slots, 1, bits / 8, plan, error);
   if (status) return status;
   plan->layout.can_exchange = 1;

@@ -30,10 +30,10 @@
   R(PAGES, FILTER, NOT_BUILT, "all blocks of a filter are one array already", "remove the line")                       \
   R(DEVICES, FILTER, NOT_BUILT, "a filter is on one device", "use device, and tsr_filter_merge")                       \
   R(DEVICE_BYTES, FILTER, NOT_BUILT, "a filter is on one device, all of it", "lower [filter] bits_per_key")            \
-  R(MIXED, FILTER, MEANING, "calls on a filter may overlap anyway", "remove the line")                                 \
   R(SLOT_KEY, SLOTS_OF_FILTER, MEANING,                                                                                \
     "such a filter is made of kind, key_bits, capacity, load_factor, layout, probing, hasher and statistics",          \
     "remove the line")                                                                                                 \
+  R(MIXED, FILTER, MEANING, "calls on a filter may overlap anyway", "remove the line")                                 \
   R(SLOT_KEY, FILTER, MEANING, "a filter is made of kind, key_bits, capacity, hasher and [filter]", "remove the line") \
   R(BITS_PER_KEY, ONE_IN, MEANING, "both say how many bits per key there are", "remove one")                           \
   R(BUCKETS, NO_MULTIMAP, MEANING, "only a multimap has several values per key", "use inline, or kind = multimap")     \

@@ -23,7 +23,7 @@ extern "C" {
   F(COUNTER, "table", "kind", 0, "kind = counter")                                                                     \
   F(FILTER, "table", "kind", 0, "kind = filter")                                                                       \
   F(BLOOM, "table", "kind", 0, "kind = filter without a layout")                                                       \
-  F(SLOTS_OF_FILTER, "table", "layout", 1, "a filter that has slots")                                                  \
+  F(SLOTS_OF_FILTER, "table", "layout", 1, "kind = filter with a layout")                                              \
   F(NO_FILTER, "table", "kind", 0, "any kind but filter")                                                              \
   F(INDEX, "table", "kind", 0, "kind = index")                                                                         \
   F(NO_INDEX, "table", "kind", 0, "any kind but index")                                                                \

@@ -44,7 +44,7 @@ void tsr_report_composition(const tsr_job *job) {
   for (size_t i = 0, shown = 0; i < sizeof parts / sizeof parts[0]; i++)
     if (tsr_job_setting(job, parts[i], NULL))
       fprintf(out, "%s%s = %s", shown++ ? ", " : "", parts[i], tsr_job_setting(job, parts[i], ""));
-  if (job->kind.is_filter)
+  if (job->kind.is_bloom)
     fprintf(out, "\nroom     %" PRIu64 " blocks of %u bytes, ", info.buckets, info.bucket_bytes);
   else
     fprintf(out, "\nroom     %" PRIu64 " buckets of %u slots (%u bytes, %u lane%s) = %" PRIu64 " slots, ", info.buckets,

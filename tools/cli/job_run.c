@@ -122,13 +122,12 @@ static tsr_status check_value(const tsr_job *job, tsr_error *error) {
 static tsr_status check_filter(const tsr_job *job, tsr_error *error) {
   const char *asked = job->outputs.pairs ? "--export" : job->outputs.has_histogram ? "--histogram" : NULL;
   if (!job->kind.is_filter) return TSR_OK;
-  const bool has_slots = tsr_spec_get(job->spec, "table", "layout") != NULL;
-  for (size_t i = 0; !asked && !has_slots && i < job->step_count; i++)
+  for (size_t i = 0; !asked && job->kind.is_bloom && i < job->step_count; i++)
     if (job->steps[i].verb == TSR_JOB_ERASE) asked = "--erase";
   if (!asked) return TSR_OK;
   return tsr_fail(error, TSR_BAD_ARGUMENT,
-                  "%s: a filter keeps bits and no keys, so that it takes --insert, --find, --save and --load, and with "
-                  "fingerprints also --erase: use another kind",
+                  "%s: a filter keeps no keys. It takes --insert, --find, --save and --load, and with a layout of "
+                  "fingerprints (recipe `cuckoo_filter`) also --erase: use that, or another kind",
                   asked);
 }
 
@@ -142,6 +141,7 @@ static tsr_status read_spec(tsr_job *job, tsr_error *error) {
   tsr_reading_use(&job->reading, &job->form);
   if (status) return status;
   job->kind.is_filter = is_setting(job, "kind", "", "filter");
+  job->kind.is_bloom = job->kind.is_filter && !tsr_spec_get(job->spec, "table", "layout");
   job->kind.is_index = is_setting(job, "kind", "", "index");
   job->kind.is_multimap = is_setting(job, "kind", "", "multimap");
   job->kind.keeps_all = job->kind.is_multimap || is_setting(job, "kind", "", "multiset");
