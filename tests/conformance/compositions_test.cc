@@ -3,6 +3,7 @@
 // Level 4: every layout x probing scheme x hasher that composes, at all widths and policies, against the oracle through
 // the public API on the cpu backend. Refused combinations must be refused with a sentence. The quick level asks for random
 // operations only, with one hasher for each pair of the others. Read next: lanes_test.cc.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <set>
@@ -48,6 +49,16 @@ std::vector<Triple> triples() {
           result.push_back({layout, probing, hashers[i]});
       }
     }
+  for (const PluginFile &file : subjects()) { // the hashers whose turn it was may not suit a pair that is for filters
+    const std::vector<Recipe> filters = filter_recipes(file);
+    if (filters.empty()) continue;
+    const std::string *part = filters.front().part;
+    const Triple one = {part[TSR_ROLE_LAYOUT], part[TSR_ROLE_PROBING], part[TSR_ROLE_HASHER]};
+    const bool is_new = std::none_of(result.begin(), result.end(), [&one](const Triple &t) {
+      return t.layout == one.layout && t.probing == one.probing && t.hasher == one.hasher;
+    });
+    if (is_new) result.push_back(one);
+  }
   return result;
 }
 

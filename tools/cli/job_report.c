@@ -169,7 +169,7 @@ void tsr_say_not_placed(const tsr_job *job, const tsr_job_step *step) {
                             : tsr_advice_when_full(job->table, "let the table grow: --on-full grow", advice);
   tsr_say("%s: %" PRIu64 " of %" PRIu64 " pairs found no room in the table's %" PRIu64 " slots: %s%s", step->path,
           step->report.not_placed, step->count, info.slots, way_out,
-          job->outputs.unplaced ? "" : "; --unplaced FILE lists the pairs");
+          job->outputs.unplaced || job->kind.is_filter ? "" : "; --unplaced FILE lists the pairs");
 }
 
 void tsr_say_overflows(const tsr_job *job, const tsr_job_step *step) {
