@@ -133,7 +133,7 @@ static tsr_status check_filter(const tsr_job *job, tsr_error *error) {
   if (!asked) return TSR_OK;
   return tsr_fail(error, TSR_BAD_ARGUMENT,
                   "%s: a filter keeps no keys. It takes --insert, --find, --save and --load, and with a layout of "
-                  "fingerprints (recipe `cuckoo_filter`) also --erase: use that, or another kind",
+                  "fingerprints (`tessera list layout`) also --erase: use that, or another kind",
                   asked);
 }
 
