@@ -410,7 +410,7 @@ expect_out '^  capacity +12000$'
 # ---- run -------------------------------------------------------------------------------------------------------------
 
 case_of "what a filter cannot do is refused before a file is read"
-for words in '--erase gone.tsv' '--export all.tsv' '--unplaced rest.tsv' --histogram; do
+for words in '--erase gone.tsv' '--export all.tsv' --histogram; do
   # shellcheck disable=SC2086 # two words
   refuses "^tessera: ${words%% *}: a filter keeps no keys" run "$specs/filter.ini" "${cpu[@]}" --insert absent.tsv $words
 done

@@ -123,11 +123,9 @@ static tsr_status check_value(const tsr_job *job, tsr_error *error) {
 
 /* The library would refuse these as well, but after all files that come before were read. */
 static tsr_status check_filter(const tsr_job *job, tsr_error *error) {
-  const char *asked = job->outputs.pairs           ? "--export"
-                      : job->outputs.unplaced      ? "--unplaced"
-                      : job->outputs.has_histogram ? "--histogram"
-                                                   : NULL;
+  const char *asked = job->outputs.pairs ? "--export" : job->outputs.has_histogram ? "--histogram" : NULL;
   if (!job->kind.is_filter) return TSR_OK;
+  if (!asked && !job->kind.is_bloom && job->outputs.unplaced) asked = "--unplaced";
   for (size_t i = 0; !asked && job->kind.is_bloom && i < job->step_count; i++)
     if (job->steps[i].verb == TSR_JOB_ERASE) asked = "--erase";
   if (!asked) return TSR_OK;

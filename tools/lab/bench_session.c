@@ -123,7 +123,8 @@ static policy policy_of(const tsr_spec *spec) {
       {"replace", TSR_MERGE_ANY, TSR_REPLACED, 0}, {"add", TSR_MERGE_ADD, TSR_COMBINED, 0},
       {"min", TSR_MERGE_MIN, TSR_COMBINED, 0},     {"max", TSR_MERGE_MAX, TSR_COMBINED, 0}};
   const char *duplicates = tsr_spec_get(spec, "table", "duplicates"), *kind = tsr_spec_get(spec, "table", "kind");
-  if (kind && strncmp(kind, "multi", 5) == 0) return (policy){NULL, TSR_MERGE_NONE, TSR_PRESENT, 0};
+  const bool keeps_all = kind && (strncmp(kind, "multi", 5) == 0 || (is_kind(spec, "filter") && !is_bloom(spec)));
+  if (keeps_all) return (policy){NULL, TSR_MERGE_NONE, TSR_PRESENT, 0};
   const char *bits = tsr_spec_get(spec, "table", "value_bits");
   uint64_t count_bits;
   if (kind && strcmp(kind, "counter") == 0 && bits && tsr_parse_u64(bits, &count_bits))
