@@ -273,7 +273,9 @@ TSR_API tsr_status tsr_count_all(tsr_table *table, uint64_t n, const void *keys,
 TSR_API tsr_status tsr_find_all(tsr_table *table, uint64_t n, const void *keys, uint64_t *offsets, uint64_t room,
                                 void *values, const tsr_call *call, tsr_error *error);
 /* Erases keys with all their pairs. Results: TSR_ERASED or TSR_MISSING. If a call has a key several times, one item gets
- * TSR_ERASED; in a multiset or multimap several may, as each may erase some of the pairs. The report counts pairs. */
+ * TSR_ERASED; in a multiset or multimap several may, as each may erase some of the pairs. The report counts pairs. Of a
+ * filter with layout = fingerprint each item takes back one insert of a key; a key that was not inserted may take that of
+ * another. */
 TSR_API tsr_status tsr_erase(tsr_table *table, uint64_t n, const void *keys, const tsr_call *call, tsr_error *error);
 /* Erases for each i one pair of keys[i] whose value is values[i]. Where values is NULL (always of a set or multiset), any
  * one pair of keys[i]. So k equal items erase k pairs, or all if there are fewer. Results: TSR_ERASED or TSR_MISSING. In

@@ -228,15 +228,16 @@ TSR_API bool tsr_spec_get_at(const tsr_spec *spec, size_t i, tsr_spec_item *entr
 
 typedef struct tsr_filter_info {
   size_t size;
-  uint32_t block_bytes, functions; /* functions: number of bits that a key sets in its block */
+  uint32_t block_bytes, functions; /* functions: number of bits that a key sets in its block; 0: it has fingerprints */
   uint64_t blocks;
-  double bits_per_key;     /* of its capacity */
-  double rate;             /* false-positive rate now, 0 to 1: exact for keys that hash evenly */
+  double bits_per_key; /* of its capacity */
+  double rate;         /* false-positive rate now, 0 to 1: exact for keys that hash evenly; of fingerprints a bound */
   double rate_at_capacity; /* the expected rate when it holds as many keys as its capacity */
-  double keys;             /* estimate of the distinct keys that were inserted, by the bits that are set */
+  double keys;             /* estimate of the distinct keys that were inserted, by the bits that are set; or the exact
+                              number of fingerprints */
 } tsr_filter_info;
 /* Describes a table of kind = filter (WarpCore IV-D), and how full it is. Copies all of it to the host. Waits.
- * TSR_UNSUPPORTED for another kind. */
+ * One with layout = fingerprint is counted on its device. TSR_UNSUPPORTED for another kind. */
 TSR_API tsr_status tsr_filter_describe(tsr_table *table, tsr_filter_info *info, tsr_error *error);
 /* Makes `into` the union of both filters, as if all keys had been inserted there. Both must be of kind = filter, with the
  * same capacity, [filter], hasher, seed and key_bits; otherwise TSR_BAD_ARGUMENT. They may be on different devices and

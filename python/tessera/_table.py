@@ -1279,7 +1279,8 @@ class Table:
     def erase(self, keys: ArrayT, *, out: Any = None) -> ArrayT: ...
     def erase(self, keys: Any, *, out: Any = None) -> Any:
         """Removes keys, with all their pairs. mask (...) bool: whether there was something to remove; of equal keys in
-        one call one is told so, in a multiset or multimap at least one."""
+        one call one is told so, in a multiset or multimap at least one. Of a cuckoo filter each item takes back one insert
+        of its key: erase only keys that were inserted."""
         handle = self._begin()
         try:
             adapter, keys, memory = self._keys(keys)
@@ -1737,8 +1738,9 @@ class Table:
                 self._fail()
 
     def filter_info(self) -> Dict[str, Any]:
-        """Of a filter: block_bytes, functions, blocks, bits_per_key; rate, the part of absent keys that seem present now;
-        rate_at_capacity; keys, about that many distinct ones were inserted (tsr_filter_info). Waits."""
+        """Of a filter: block_bytes, functions (0: it is a cuckoo filter), blocks, bits_per_key; rate, the part of absent keys
+        that seem present now, for a cuckoo filter at most; rate_at_capacity; keys, about that many distinct ones were
+        inserted, for a cuckoo filter the number of fingerprints (tsr_filter_info). Waits."""
         handle = self._begin()
         try:
             info = lib.FilterInfo(size=ctypes.sizeof(lib.FilterInfo))

@@ -71,7 +71,7 @@ _NEEDS: Dict[str, Dict[str, Tuple[str, str, Dict[str, object]]]] = {
     "counter": {"count": ("best_count", "best_count", {})},
     "index": {"number": ("index", "index", {})},
     "cache": {"find": ("cache", "cache", {})},
-    "filter": {"contains": ("filter", "filter", {})},
+    "filter": {"contains": ("filter", "filter", {}), "erase": ("cuckoo_filter", "cuckoo_filter", {})},
 }
 # What makes a cache of the recipe "wide": a key has 16 candidates, as in the recipe "cache".
 _CACHE_OF_ROWS = {
@@ -823,12 +823,16 @@ class Cache(Typed):
 
 
 class Filter(Typed):
-    """A Bloom filter of keys of a dtype: `contains` finds every key that was inserted, and few others.
+    """A filter of keys of a dtype: `contains` finds every key that was inserted, and few others.
 
-    >>> known = tessera.Filter("int64", capacity=1000, backend="cpu")
+    It is a Bloom filter. With `for_="erase"` it is a cuckoo filter, from which keys can be erased again.
+
+    >>> known = tessera.Filter("int64", capacity=1000, for_="erase", backend="cpu")
     >>> known.insert([7, -42])
+    >>> known.erase([7])
+    array([ True])
     >>> known.contains([7, -42])
-    array([ True,  True])
+    array([False,  True])
     """
 
     _table_kind = "filter"
@@ -838,8 +842,9 @@ class Filter(Typed):
         key: Any = "int64",
         *,
         capacity: int,
+        for_: Optional[Literal["contains", "erase"]] = None,
         backend: Optional[Literal["auto", "cuda", "cpu"]] = None,
         settings: Optional[Mapping[str, object]] = None,
         **options: Any,
     ) -> None:
-        super().__init__(key, None, capacity, None, None, backend, settings, **options)
+        super().__init__(key, None, capacity, for_, None, backend, settings, **options)

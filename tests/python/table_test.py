@@ -496,6 +496,18 @@ class OperationsTest(unittest.TestCase):
                     call()
             with self.assertRaisesRegex(tessera.WrongType, "is this table"):
                 table.merge(table)
+        with tessera.Filter("int64", capacity=20_000, for_="erase", settings=CPU) as table:
+            self.assertEqual(table.recipe.recipe, "cuckoo_filter")
+            table.insert(keys)
+            self.assertTrue(table.contains(keys).all())
+            self.assertTrue(table.erase(keys[:10_000]).all())
+            self.assertTrue(table.contains(keys[10_000:]).all())
+            info = table.filter_info()
+            self.assertEqual((info["functions"], info["keys"]), (0, 10_000))
+            for asked in (keys[:10_000], absent):
+                self.assertLess(table.contains(asked).mean(), info["rate"] + 0.002)
+            with tessera.Filter("int64", capacity=20_000, for_="erase", settings=CPU) as other:
+                self.assertRaisesRegex(tessera.Unsupported, "insert the keys of both", table.merge, other)
         with Table(spec()) as table, Table(spec()) as other:
             with self.assertRaises(tessera.Unsupported):
                 table.filter_info()
