@@ -610,6 +610,10 @@ const std::map<std::string, std::function<bool(const Settings &)>> &meanings() {
     is["device_bytes"] = written("device_bytes");
     is["device"] = written("device");
     is["devices"] = written("devices");
+    is["[devices] split = replicated"] = [](const Settings &s) {
+      const auto at = s.find("devices.split");
+      return at != s.end() && at->second == "replicated";
+    };
     is["[devices] split = independent"] = [](const Settings &s) {
       const auto at = s.find("devices.split");
       return at != s.end() && at->second == "independent";
