@@ -18,7 +18,7 @@ using word = unsigned __int128;
 
 enum { GRANULE = 4, STACK_BYTES = 1 << 18, LOCK_FAILURES = 2 };
 
-bool writes(const interleave_access &a) { return a.kind != INTERLEAVE_LOAD; }
+bool is_write(const interleave_access &a) { return a.kind != INTERLEAVE_LOAD; }
 bool acquires(int order) { return order != __ATOMIC_RELAXED && order != __ATOMIC_RELEASE; }
 bool releases(int order) { return order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST; }
 
@@ -47,9 +47,11 @@ void make(interleave_access *a) {
   word seen = 0;
   memcpy(&seen, a->address, a->bytes);
   const word next = after(*a, seen);
-  if (writes(*a)) memcpy(a->address, &next, a->bytes);
+  if (is_write(*a)) memcpy(a->address, &next, a->bytes);
   a->seen = seen;
 }
+
+bool is_through_l1(const interleave_access &a, Model model) { return model == Model::L1 && a.is_cached; }
 
 // ---- Memory with its history --------------------------------------------------------------------
 
@@ -68,6 +70,7 @@ struct Write {
 
 struct Known { // of a thread
   View seen;
+  View held;     // what a load through L1 sees at least: what was acquired, and the thread's own writes
   View met;      // by relaxed loads; a fence makes it seen
   View released; // by its last fence
 };
@@ -86,8 +89,9 @@ public:
   void restore(size_t threads) {
     for (size_t i = 0; i < pieces_.size(); i++) memcpy(pieces_[i].at, &first_[begins_[i]], pieces_[i].bytes);
     log_.clear();
+    changes_ = 0;
     const View none(bytes_ / GRANULE, 0);
-    known_.assign(threads, {none, none, {}});
+    known_.assign(threads, {none, none, none, {}});
   }
 
   // The number of a byte of shared memory; -1: it is not shared.
@@ -101,19 +105,20 @@ public:
   // At which times thread t may see the memory: how many writes there had been; the last one first.
   std::vector<uint32_t> times(size_t t, const interleave_access &a, Model model) const {
     std::vector<uint32_t> all = {(uint32_t)log_.size()};
-    if (writes(a) || model == Model::SEQUENTIAL) return all;
+    if (is_write(a) || model == Model::SEQUENTIAL) return all;
     const uint32_t begin = (uint32_t)place(a.address), end = begin + a.bytes;
+    const View &known = is_through_l1(a, model) ? known_[t].held : known_[t].seen;
     uint32_t least = 0;
-    for (uint32_t g = begin / GRANULE; g < (end + GRANULE - 1) / GRANULE; g++)
-      least = std::max(least, known_[t].seen[g]);
+    for (uint32_t g = begin / GRANULE; g < (end + GRANULE - 1) / GRANULE; g++) least = std::max(least, known[g]);
     for (uint32_t k = (uint32_t)log_.size(); k-- > least;)
       if (log_[k].begin < end && begin < log_[k].end) all.push_back(k);
     return all;
   }
 
-  void access(size_t t, interleave_access *a, uint32_t time) {
+  void access(size_t t, interleave_access *a, uint32_t time, Model model) {
     const uint32_t begin = (uint32_t)place(a->address), end = begin + a->bytes;
     a->seen = value(a->address, begin, end, time);
+    if (is_through_l1(*a, model)) return;
     Known *known = &known_[t];
     View before;
     for (uint32_t g = begin / GRANULE; g < (end + GRANULE - 1) / GRANULE; g++) {
@@ -121,15 +126,18 @@ public:
       while (k > 0 && !(log_[k - 1].begin < (g + 1) * GRANULE && g * GRANULE < log_[k - 1].end)) k--;
       known->seen[g] = std::max(known->seen[g], k);
       if (k == 0 || log_[k - 1].released.empty() || a->kind == INTERLEAVE_STORE) continue;
+      if (acquires(a->order)) join(&known->held, log_[k - 1].released);
       join(acquires(a->order) ? &known->seen : &known->met, log_[k - 1].released);
       if (before.empty()) before.assign(bytes_ / GRANULE, 0);
       join(&before, log_[k - 1].released);
     }
     const word next = after(*a, a->seen);
-    if (!writes(*a) || (a->kind == INTERLEAVE_COMPARE && a->seen != a->expected)) return;
+    if (!is_write(*a) || (a->kind == INTERLEAVE_COMPARE && a->seen != a->expected)) return;
     memcpy(a->address, &next, a->bytes);
+    changes_ += next != a->seen;
     log_.push_back({begin, end, a->seen, {}});
-    for (uint32_t g = begin / GRANULE; g < (end + GRANULE - 1) / GRANULE; g++) known->seen[g] = (uint32_t)log_.size();
+    for (uint32_t g = begin / GRANULE; g < (end + GRANULE - 1) / GRANULE; g++)
+      known->seen[g] = known->held[g] = (uint32_t)log_.size();
     View *released = &log_.back().released;
     if (releases(a->order))
       *released = known->seen;
@@ -145,7 +153,15 @@ public:
   void fence(size_t t, int order) {
     Known *known = &known_[t];
     if (acquires(order)) join(&known->seen, known->met);
+    if (acquires(order)) join(&known->held, known->met);
     if (releases(order)) known->released = known->seen;
+  }
+
+  uint64_t changes() const { return changes_; }
+
+  // The end of a phase: everybody has learnt of every write.
+  void settle() {
+    for (Known &known : known_) known.seen.assign(bytes_ / GRANULE, (uint32_t)log_.size()), known.held = known.seen;
   }
 
 private:
@@ -168,6 +184,7 @@ private:
   std::vector<char> first_;
   uint32_t bytes_ = 0;
   std::vector<Write> log_;
+  uint64_t changes_ = 0; // writes that changed what is there
   std::vector<Known> known_;
 };
 
@@ -179,6 +196,8 @@ struct Thread {
   std::unique_ptr<char[]> stack;
   interleave_access *pending = nullptr; // NULL: it has ended
   uint32_t lock_failures = 0;
+  uint64_t waits_for = 0; // so many changes
+  bool has_seen_old = false, sees_last = false;
 };
 
 struct Step { // for the story of a failure
@@ -229,7 +248,8 @@ public:
   // Called by a thread.
   void stop(interleave_access *access) {
     if (access->kind == INTERLEAVE_FENCE) return memory_.fence(current_, access->order);
-    if (memory_.place(access->address) < 0) return make(access);
+    if (access->kind == INTERLEAVE_PAUSE) return pause(&threads_[current_]);
+    if (access->kind != INTERLEAVE_PHASE && memory_.place(access->address) < 0) return make(access);
     threads_[current_].pending = access;
     swapcontext(&threads_[current_].context, &main_);
   }
@@ -260,6 +280,8 @@ private:
       Thread *t = &threads_[i];
       const uintptr_t self = (uintptr_t)t;
       t->lock_failures = 0;
+      t->waits_for = 0;
+      t->has_seen_old = t->sees_last = false;
       getcontext(&t->context);
       t->context.uc_stack.ss_sp = t->stack.get();
       t->context.uc_stack.ss_size = STACK_BYTES;
@@ -269,10 +291,19 @@ private:
     }
   }
 
+  // A thread that waits has looked in vain. If what it saw was all new, it looks again when something has changed.
+  void pause(Thread *t) {
+    t->waits_for = t->has_seen_old ? 0 : memory_.changes() + 1;
+    t->has_seen_old = t->sees_last = false;
+  }
+
+  bool is_at_end_of_phase(const Thread &t) const { return t.pending && t.pending->kind == INTERLEAVE_PHASE; }
+
   // A lock that a thread has tried in vain twice is tried again when it is free: more attempts see nothing new.
   bool waits(const Thread &t) const {
     const interleave_access &a = *t.pending;
     uint32_t bits = 0;
+    if (t.waits_for > memory_.changes()) return true;
     if (a.kind != INTERLEAVE_OR || t.lock_failures < LOCK_FAILURES) return false;
     memcpy(&bits, a.address, sizeof bits);
     return (bits & (uint32_t)a.operand) != 0;
@@ -281,16 +312,29 @@ private:
   uint32_t enabled() const {
     uint32_t all = 0, ready = 0;
     for (size_t t = 0; t < threads_.size(); t++) {
-      if (!threads_[t].pending) continue;
+      if (!threads_[t].pending || is_at_end_of_phase(threads_[t])) continue;
       all |= 1u << t;
       if (!waits(threads_[t])) ready |= 1u << t;
     }
-    return ready ? ready : all; // all wait for each other: whoever only tries goes on without
+    return ready ? ready : all; // all wait for each other: whoever only tries goes on without, and what is new is seen
+  }
+
+  // Lets all threads go on that wait for the end of the phase; returns whether there were any.
+  bool begin_phase() {
+    bool any = false;
+    memory_.settle();
+    for (size_t t = 0; t < threads_.size(); t++) {
+      if (!is_at_end_of_phase(threads_[t])) continue;
+      threads_[t].waits_for = 0;
+      any = true;
+      go_on(t);
+    }
+    return any;
   }
 
   bool are_independent(const interleave_access &a, const interleave_access &b) const {
     const char *x = (const char *)a.address, *y = (const char *)b.address;
-    return x + a.bytes <= y || y + b.bytes <= x || (!writes(a) && !writes(b));
+    return x + a.bytes <= y || y + b.bytes <= x || (!is_write(a) && !is_write(b));
   }
 
   // Threads that are asleep after the step of `c`: what they would do was tried before, and the step changes nothing for it.
@@ -315,7 +359,12 @@ private:
     start();
     for (size_t depth = 0;; depth++) {
       const uint32_t ready = enabled();
-      if (!ready) break;
+      if (!ready) {
+        if (!begin_phase()) break;
+        asleep = 0;
+        depth--;
+        continue;
+      }
       if (depth == limits_.steps) {
         outcome->failure = "a loop without bound: more than " + std::to_string(limits_.steps) + " accesses";
         return true;
@@ -328,9 +377,11 @@ private:
       Choice *c = &choices_[depth];
       Thread *t = &threads_[c->thread];
       interleave_access *a = t->pending;
-      const std::vector<uint32_t> times = memory_.times(c->thread, *a, model_);
+      if (t->waits_for > memory_.changes()) t->sees_last = true; // nobody else can go on
+      const std::vector<uint32_t> times = memory_.times(c->thread, *a, t->sees_last ? Model::SEQUENTIAL : model_);
       c->times = (uint32_t)times.size();
-      memory_.access(c->thread, a, times[c->time_index]);
+      t->has_seen_old |= c->time_index > 0;
+      memory_.access(c->thread, a, times[c->time_index], model_);
       if (a->kind == INTERLEAVE_OR && (a->seen & a->operand)) t->lock_failures++;
       steps_.push_back({c->thread, *a, memory_.place(a->address), c->time_index});
       asleep = asleep_after(*c, steps_.back().access);
@@ -356,14 +407,15 @@ private:
   }
 
   std::string story() const {
-    static const char *const names[] = {"load", "store", "exchange", "compare", "or", "and", "add", "fence"};
+    static const char *const names[] = {"load", "store", "exchange", "compare", "or", "and", "add"};
     std::ostringstream out;
     for (const Step &s : steps_) {
       const interleave_access &a = s.access;
       out << "  thread " << s.thread << "  " << names[a.kind] << " " << a.bytes << " bytes at " << s.place << "  saw "
           << std::hex << "0x" << (uint64_t)(a.seen >> 64) << "'" << (uint64_t)a.seen;
+      if (a.is_cached) out << " through L1";
       if (s.age) out << " (old)";
-      if (writes(a)) out << "  operand 0x" << (uint64_t)(a.operand >> 64) << "'" << (uint64_t)a.operand;
+      if (is_write(a)) out << "  operand 0x" << (uint64_t)(a.operand >> 64) << "'" << (uint64_t)a.operand;
       if (a.kind == INTERLEAVE_COMPARE) out << (a.seen == a.expected ? "  done" : "  failed");
       out << std::dec << "\n";
     }
@@ -385,10 +437,16 @@ Explorer *Explorer::running;
 
 } // namespace
 
+void end_phase() {
+  interleave_access access = {};
+  access.kind = INTERLEAVE_PHASE;
+  step(&access);
+}
+
 void step(interleave_access *access) {
   if (Explorer::running && Explorer::running->is_in_thread())
     Explorer::running->stop(access);
-  else if (access->kind != INTERLEAVE_FENCE)
+  else if (access->kind < INTERLEAVE_FENCE)
     make(access);
 }
 
