@@ -24,7 +24,11 @@
  * take differently; if_any(condition) { } is a branch that a warp takes together. Threads past the last item run as
  * well: hence i < n. Blocks have TSR_KERNEL_THREADS threads.
  *
- * Keys and values are uint64_t in these calls, whatever widths the table has; larger numbers are cut off. In a table with
+ * TSR_TABLE_128(name, does) is the same for a table with keys of 128 bits, which are tsr_key128 in its calls.
+ * tsr_key128_of(lower, upper) makes one of two numbers, and tsr_lower(key) and tsr_upper(key) are these. An array of keys is a
+ * tsr_key128 *, and begins at a multiple of 16 bytes. On a GPU such a table needs compute capability 9.0.
+ *
+ * Keys and values are uint64_t in other calls, whatever widths the table has; larger numbers are cut off. In a table with
  * value_bytes a value is the address of a row, as a number: tsr_row(value) is the row, and tsr_row_value(&mine) is the
  * value from which an insert copies its row. A row of yours is aligned like a uint32_t; those of the table begin at
  * multiples of value_bytes. Only the table writes to its rows.
@@ -39,6 +43,11 @@
 enum { TSR_WAS_INSERTED = 1, TSR_WAS_PRESENT, TSR_WAS_REPLACED, TSR_WAS_COMBINED, TSR_WAS_NOT_PLACED, TSR_WAS_FOUND };
 
 enum { TSR_KERNEL_THREADS = 256 };
+
+typedef unsigned __int128 tsr_key128;
+#define tsr_key128_of(lower, upper) ((tsr_key128)(uint64_t)(upper) << 64 | (uint64_t)(lower))
+#define tsr_lower(key) ((uint64_t)(tsr_key128)(key))
+#define tsr_upper(key) ((uint64_t)((tsr_key128)(key) >> 64))
 
 /* ---- Kernels --------------------------------------------------------------------------------- */
 
@@ -118,36 +127,39 @@ TSR_KERNEL_INLINE uint64_t tsr_append(uint64_t *length, uint32_t mine) { return 
 typedef struct tsr_values {
   uint64_t key, ref, word[2];
   uint32_t visited, stashed, page, passed, walks, bucket;
+  uint64_t upper; /* of a key of 128 bits */
 } tsr_values;
 
-#define TSR_TABLE_finds(table)                                                                                         \
-  TSR_KERNEL_DEVICE uint32_t tsr_find_in_##table(const void *t, uint32_t mine, uint64_t key, uint64_t *value);         \
-  TSR_KERNEL_DEVICE uint32_t tsr_contains_in_##table(const void *t, uint32_t mine, uint64_t key);                      \
-  TSR_KERNEL_DEVICE uint64_t tsr_count_in_##table(const void *t, uint32_t mine, uint64_t key);                         \
-  TSR_KERNEL_DEVICE void tsr_values_in_##table(const void *t, uint32_t mine, uint64_t key, tsr_values *values);        \
+#define TSR_TABLE_finds(table, key_type)                                                                               \
+  TSR_KERNEL_DEVICE uint32_t tsr_find_in_##table(const void *t, uint32_t mine, key_type key, uint64_t *value);         \
+  TSR_KERNEL_DEVICE uint32_t tsr_contains_in_##table(const void *t, uint32_t mine, key_type key);                      \
+  TSR_KERNEL_DEVICE uint64_t tsr_count_in_##table(const void *t, uint32_t mine, key_type key);                         \
+  TSR_KERNEL_DEVICE void tsr_values_in_##table(const void *t, uint32_t mine, key_type key, tsr_values *values);        \
   TSR_KERNEL_DEVICE uint32_t tsr_next_value_in_##table(const void *t, tsr_values *values, uint64_t *value);            \
-  TSR_KERNEL_INLINE tsr_values tsr_values_of_##table(const void *t, uint32_t mine, uint64_t key) {                     \
+  TSR_KERNEL_INLINE tsr_values tsr_values_of_##table(const void *t, uint32_t mine, key_type key) {                     \
     tsr_values values;                                                                                                 \
     tsr_values_in_##table(t, mine, key, &values);                                                                      \
     return values;                                                                                                     \
   }
-#define TSR_TABLE_scans(table)                                                                                         \
+#define TSR_TABLE_scans(table, key_type)                                                                               \
   TSR_KERNEL_DEVICE void tsr_pairs_in_##table(const void *t, uint32_t mine, uint64_t item, tsr_values *values);        \
-  TSR_KERNEL_DEVICE uint32_t tsr_next_pair_in_##table(const void *t, tsr_values *values, uint64_t *key,                \
+  TSR_KERNEL_DEVICE uint32_t tsr_next_pair_in_##table(const void *t, tsr_values *values, key_type *key,                \
                                                       uint64_t *value, uint32_t *is_there);                            \
   TSR_KERNEL_INLINE tsr_values tsr_pairs_of_##table(const void *t, uint32_t mine, uint64_t item) {                     \
     tsr_values values;                                                                                                 \
     tsr_pairs_in_##table(t, mine, item, &values);                                                                      \
     return values;                                                                                                     \
   }
-#define TSR_TABLE_inserts(table)                                                                                       \
-  TSR_KERNEL_DEVICE uint32_t tsr_insert_in_##table(const void *t, uint32_t mine, uint64_t key, uint64_t value);        \
-  TSR_KERNEL_DEVICE uint32_t tsr_insert_pair_in_##table(const void *t, uint32_t mine, uint64_t *key, uint64_t *value); \
-  TSR_KERNEL_DEVICE uint32_t tsr_find_or_insert_in_##table(const void *t, uint32_t mine, uint64_t key, uint64_t *value);
-#define TSR_TABLE_erases(table)                                                                                        \
-  TSR_KERNEL_DEVICE uint64_t tsr_erase_in_##table(const void *t, uint32_t mine, uint64_t key);
-#define TSR_TABLE_all(table) TSR_TABLE_finds(table) TSR_TABLE_inserts(table) TSR_TABLE_erases(table)
-#define TSR_TABLE(table, does) TSR_TABLE_##does(table)
+#define TSR_TABLE_inserts(table, key_type)                                                                             \
+  TSR_KERNEL_DEVICE uint32_t tsr_insert_in_##table(const void *t, uint32_t mine, key_type key, uint64_t value);        \
+  TSR_KERNEL_DEVICE uint32_t tsr_insert_pair_in_##table(const void *t, uint32_t mine, key_type *key, uint64_t *value); \
+  TSR_KERNEL_DEVICE uint32_t tsr_find_or_insert_in_##table(const void *t, uint32_t mine, key_type key, uint64_t *value);
+#define TSR_TABLE_erases(table, key_type)                                                                              \
+  TSR_KERNEL_DEVICE uint64_t tsr_erase_in_##table(const void *t, uint32_t mine, key_type key);
+#define TSR_TABLE_all(table, key_type)                                                                                 \
+  TSR_TABLE_finds(table, key_type) TSR_TABLE_inserts(table, key_type) TSR_TABLE_erases(table, key_type)
+#define TSR_TABLE(table, does) TSR_TABLE_##does(table, uint64_t)
+#define TSR_TABLE_128(table, does) TSR_TABLE_##does(table, tsr_key128)
 
 /* In a table with value_bytes: the row of a value, and the value of a row that is to be inserted. */
 #define tsr_row(value) ((const void *)(uint64_t)(value))

@@ -211,6 +211,19 @@ TSR_API tsr_status tsr_erase_if(tsr_table *table, const tsr_scored *pairs, uint6
  * is written. Without arrays it only counts. Waits. TSR_UNSUPPORTED for another kind. */
 TSR_API tsr_status tsr_export_if(tsr_table *table, const tsr_scored *pairs, uint64_t *count, tsr_error *error);
 
+/* kind = cache: what tsr_write_behind calls, with `count` pairs, at least 1, in host memory: keys and values as of
+ * unplaced_keys and unplaced_values, without gaps. They are valid until it returns. A key can come twice: a pair that was there
+ * before the call stands before the pair that the call has brought. Returns 0, or what its call is
+ * to fail with. */
+typedef int tsr_write(void *context, uint64_t count, const void *keys, const void *values);
+/* From now on each call that inserts, at its end and in its thread, calls `write` with the pairs that it handed back: those
+ * that were given up, and items that the eviction part did not take. So they can be written to where all pairs are kept.
+ * NULL: no longer. Such a call waits for the device, and takes 6 bytes of temporary device memory per item and a key and a value
+ * where its caller has no arrays for them. If `write` returns another number than 0, the call returns TSR_IO; its pairs are
+ * inserted. Pairs that tsr_erase and tsr_erase_if erase are not handed over. `write` may call functions on the table. A table
+ * that is loaded has none. TSR_UNSUPPORTED for another kind. */
+TSR_API tsr_status tsr_write_behind(tsr_table *table, tsr_write *write, void *context, tsr_error *error);
+
 /* What the values of a column become for each distinct key. Sums of whole numbers have 64 bits and wrap, sums of floating
  * point are of doubles; the least and the largest value have the type of the column. */
 enum { TSR_COMBINE_SUM, TSR_COMBINE_MIN, TSR_COMBINE_MAX };

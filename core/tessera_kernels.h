@@ -46,6 +46,7 @@ typedef struct tsr_kernel_facts {
   size_t tables;     /* number of parameters that are tables; they are the first ones */
   size_t parameters; /* number of all parameters */
   tsr_kernel_parameter parameter[TSR_KERNEL_PARAMETERS_MAX];
+  uint32_t tables_128; /* bit i: table i is declared by TSR_TABLE_128 */
 } tsr_kernel_facts;
 
 /* Reads a kernel's parameters. name: NULL = the only kernel of the file. TSR_BAD_SPEC, with file and line, if TSR_TABLE or
@@ -93,8 +94,8 @@ typedef struct tsr_statements {
 } tsr_statements;
 
 /* Runs the statements for each pair of a table. In them `key` and `value`, both uint64_t, are the pair; a set's values are
- * 0. Many threads work on the pairs, in no order: they change what they share by tsr_add. Makes a kernel for one launch; for
- * statements that run often make a kernel (TSR_TABLE(t, scans)). Waits. */
+ * 0. A key of 128 bits is a tsr_key128 (tessera.cuh). Many threads work on the pairs, in no order: they change what they
+ * share by tsr_add. Makes a kernel for one launch; for statements that run often make a kernel (TSR_TABLE(t, scans)). Waits. */
 TSR_API tsr_status tsr_for_all(tsr_table *table, const tsr_statements *statements, void *stream, tsr_error *error);
 /* The same for each pair of each of n keys. In the statements `i`, a uint64_t, is the index of the key. keys: n, in host or
  * device memory. */

@@ -82,6 +82,31 @@ typedef void tsr_watch(void *context, uint64_t done_bytes, uint64_t whole_bytes)
 TSR_API tsr_status tsr_table_save_watched(tsr_table *table, const char *path, tsr_watch *watch, void *context,
                                           tsr_error *error);
 
+/* ---- Saving beside the work ------------------------------------------------------------------ */
+
+/* Saves a table again and again while it is used, as for a job that may be killed. A call copies the table's memory and
+ * returns, and a thread writes the copy: so for that time it takes as much host memory as the table. Two files take turns.
+ * The last whole one is left alone, and the one before it is made the next: only blocks of 4 KiB that differ are written. Each is
+ * a file that tsr_table_load reads. A process that is killed at any moment leaves the last whole one, or the new one as well. */
+typedef struct tsr_saver tsr_saver;
+typedef struct tsr_saved {
+  size_t size;
+  /* Of the last file that is whole; "" while a thread writes, and before the first. Valid until the saver's next call. */
+  const char *path;
+  uint64_t bytes, written_bytes; /* of that file, and how many of them were written */
+  bool is_done;                  /* no thread writes */
+  bool is_beside; /* the table was copied; false: there was no memory for that, and the call wrote the file */
+} tsr_saved;
+/* spare: a file of the same folder for what is not whole. One that is there is overwritten. The caller destroys *saver. */
+TSR_API tsr_status tsr_saver_create(const char *spare, tsr_saver **saver, tsr_error *error);
+/* Waits until the file before is whole, and returns its error if it has one. Then it begins the next, whose name is another than that
+ * of the last. While the thread works the table may be used, and destroyed. TSR_UNSUPPORTED for a table of a group. */
+TSR_API tsr_status tsr_saver_begin(tsr_saver *saver, tsr_table *table, const char *path, tsr_error *error);
+/* Tells how far it is. waits: until it is done. Returns, once, the error of what the thread did. saved may be NULL. */
+TSR_API tsr_status tsr_saver_end(tsr_saver *saver, bool waits, tsr_saved *saved, tsr_error *error);
+/* Gives up what is under way, and removes the spare file. The last whole file stays. NULL is allowed. */
+TSR_API_VOID void tsr_saver_destroy(tsr_saver *saver);
+
 /* ---- Keys of several columns ----------------------------------------------------------------- */
 
 enum { TSR_KEY_PARTS_MAX = 16 };
@@ -283,6 +308,32 @@ TSR_API tsr_status tsr_join(tsr_table *left, tsr_table *right, uint32_t kind, co
 /* How the last join with this right table found its matches, such as "page by page"; NULL before the first join. The text
  * lives as long as the process. */
 TSR_API const char *tsr_join_way(const tsr_table *right);
+
+/* One side of tsr_join_arrays: n pairs, in host or device memory. */
+typedef struct tsr_join_side {
+  uint64_t n;
+  const void *keys;
+  const void *values;  /* NULL: the values are the numbers of the pairs, 0, 1, 2, ... */
+  uint32_t value_bits; /* 32 or 64; without values 0 is 32 */
+} tsr_join_side;
+typedef struct tsr_join_sides {
+  size_t size;
+  void *stream;
+  tsr_join_side left, right;
+} tsr_join_sides;
+
+/* Joins two arrays of pairs without making tables of them: kinds, rows and count are as of tsr_join. The table says on which
+ * device, of which key_bits, and with which seed; it is neither read nor changed, and any that is on one device will do, with
+ * any capacity. Keys may repeat on both sides, and every key is allowed. At most 2^32 - 2 pairs of a side. Waits.
+ *
+ * On a GPU both sides are put in order by their keys and joined bin by bin, if they have 2^18 pairs in all, and 2^30 each at
+ * most. Keys with more than 65,535 right pairs go by an index of the right keys, as all do on the CPU. Time grows with pairs
+ * and rows, however many pairs share a key. tsr_join_way(table) tells which way was taken.
+ *
+ * Temporary device memory; TSR_NO_MEMORY, and nothing is written, if there is less: about 2.5 times the keys and the wanted
+ * values of both sides, and 8 bytes more per row number; or what an index takes (tsr_join). */
+TSR_API tsr_status tsr_join_arrays(tsr_table *table, const tsr_join_sides *sides, uint32_t kind,
+                                   const tsr_join_rows *rows, uint64_t *count, tsr_error *error);
 
 /* ---- Columns, without a table ---------------------------------------------------------------- */
 

@@ -12,5 +12,7 @@ static tsr_status lfu_plan(const void *config, const tsr_shape *shape, tsr_plan 
 }
 
 TSR_PLUGIN(lfu_plan,
-           "Gives up the pair that was used least often since it was inserted. For keys whose popularity lasts.",
+           "Gives up the pair that was used least often since it was inserted, and of equal ones the one used longest "
+           "ago. For keys "
+           "whose popularity lasts.",
            "HierarchicalKV, kLfu");

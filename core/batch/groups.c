@@ -191,8 +191,8 @@ static uint32_t room_of(const job *j, double expected) {
 
 static void plan(job *j) {
   const uint32_t key_bytes = j->groups->key_bytes, expected = TSR_GROUP_EXPECTED(key_bytes);
-  uint32_t bits = 0, done = 0;
-  while ((j->groups->n - 1) >> bits >= expected) bits++;
+  uint32_t bits = j->groups->bins_log2, done = 0;
+  while (!j->groups->bins_log2 && (j->groups->n - 1) >> bits >= expected) bits++;
   j->passes = (bits + TSR_GROUP_BINS_LOG2 - 1) / TSR_GROUP_BINS_LOG2;
   j->items[0] = j->groups->n;
   for (uint32_t p = 0; p < j->passes; p++) {
@@ -352,4 +352,67 @@ tsr_status tsr_groups_make(tsr_device *device, const tsr_groups *groups, void *s
   *found = j.told.found;
   const tsr_status freed = device->backend->free_in(device, memory, stream, status ? NULL : error);
   return status ? status : freed;
+}
+
+/* ---- The passes alone ------------------------------------------------------------------------ */
+
+/* Frequent keys go with the others here, so bins are counted where there are any. */
+static tsr_status bring(job *j, void **memory) {
+  tsr_status status = look_at_sample(j);
+  if (status) return status;
+  j->is_counted = j->is_counted || j->told.hot;
+  j->is_sampled = false;
+  plan(j);
+  status = j->device->backend->allocate_in(j->device, lay_out(j, NULL), j->stream, memory, j->error);
+  if (status) return status;
+  lay_out(j, *memory);
+  for (uint32_t p = 0; status == TSR_OK && p < j->passes; p++) status = order_keys(j, p);
+  return status ? status : read_told(j);
+}
+
+/* First with room to spare; where that did not do, or took too much memory, with counts. */
+static tsr_status bring_somehow(job *j, void **memory) {
+  tsr_status status = TSR_OK, freed = TSR_OK;
+  for (uint32_t tries = 0; tries < 2; tries++) {
+    lay_out_hot(j, (char *)j->page.told);
+    status = bring(j, memory);
+    if (status == TSR_OK && !j->told.fails) return TSR_OK;
+    if (*memory) freed = j->device->backend->free_in(j->device, *memory, j->stream, status ? NULL : j->error);
+    *memory = NULL;
+    if (j->is_counted || freed || (status && status != TSR_NO_MEMORY)) break;
+    j->is_counted = true;
+    j->told = (tsr_group_told){.fails = 0};
+  }
+  if (status || freed) return status ? status : freed;
+  return tsr_fail(j->error, TSR_BAD_ARGUMENT, "the keys changed while they were read");
+}
+
+tsr_status tsr_groups_bring(tsr_device *device, tsr_groups_order *order, void *stream, void **memory,
+                            tsr_error *error) {
+  const tsr_unique_column column = {.values = order->values,
+                                    .type = order->value_bytes == sizeof(uint64_t) ? TSR_VALUES_U64 : TSR_VALUES_U32,
+                                    .how = TSR_COMBINE_MAX};
+  const tsr_groups groups = {.n = order->n,
+                             .keys = order->keys,
+                             .key_bytes = order->key_bytes,
+                             .seed = order->seed,
+                             .bins_log2 = order->bins_log2,
+                             .columns = &column,
+                             .column_count = order->value_bytes != 0};
+  job j = {.device = device, .groups = &groups, .stream = stream, .error = error, .seed = order->seed};
+  void *told = NULL;
+  *memory = NULL;
+  tsr_status status = device->backend->allocate_in(device, lay_out_hot(&j, NULL), stream, &told, error);
+  if (status) return status;
+  j.page.told = told;
+  status = bring_somehow(&j, memory);
+  const tsr_status freed = device->backend->free_in(device, told, stream, status ? NULL : error);
+  if (status || freed) return status ? status : freed;
+  const tsr_group_pass *last = &j.pass[j.passes - 1];
+  order->mixed = last->to;
+  order->brought = order->value_bytes ? last->values.array[0].to : NULL;
+  order->room = j.items[j.passes];
+  order->begins = last->bin_begins;
+  order->ends = last->cursors;
+  return TSR_OK;
 }

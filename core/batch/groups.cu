@@ -14,6 +14,7 @@
  * the result. Words of a set are written whole, and a barrier comes before they are read.
  */
 #include "core/batch/groups.h"
+#include "core/batch/mix.h"
 
 #include <cub/block/block_scan.cuh>
 #include <cuda_pipeline_primitives.h>
@@ -26,29 +27,10 @@ extern __shared__ uint4 group_room[];
 
 /* ---- Keys ------------------------------------------------------------------------------------ */
 
-/* The finalizers of MurmurHash3 (Appleby), and their inverses. */
-static __device__ __forceinline__ uint32_t mix(uint32_t key, uint64_t seed) {
-  uint32_t h = key ^ (uint32_t)seed;
-  h = (h ^ h >> 16) * 0x85EBCA6Bu;
-  h = (h ^ h >> 13) * 0xC2B2AE35u;
-  return h ^ h >> 16;
-}
-static __device__ __forceinline__ uint32_t unmix(uint32_t h, uint64_t seed) {
-  h = (h ^ h >> 16) * 0x7ED1B41Du;
-  h = (h ^ h >> 13 ^ h >> 26) * 0xA5CB9243u;
-  return h ^ h >> 16 ^ (uint32_t)seed;
-}
-static __device__ __forceinline__ wide_key mix(wide_key key, uint64_t seed) {
-  wide_key h = key ^ seed;
-  h = (h ^ h >> 33) * 0xFF51AFD7ED558CCDull;
-  h = (h ^ h >> 33) * 0xC4CEB9FE1A85EC53ull;
-  return h ^ h >> 33;
-}
-static __device__ __forceinline__ wide_key unmix(wide_key h, uint64_t seed) {
-  h = (h ^ h >> 33) * 0x9CB4B2F8129337DBull;
-  h = (h ^ h >> 33) * 0x4F74430C22A54005ull;
-  return h ^ h >> 33 ^ seed;
-}
+static __device__ __forceinline__ uint32_t mix(uint32_t key, uint64_t seed) { return tsr_mix_32(key, seed); }
+static __device__ __forceinline__ uint32_t unmix(uint32_t h, uint64_t seed) { return tsr_unmix_32(h, seed); }
+static __device__ __forceinline__ wide_key mix(wide_key key, uint64_t seed) { return tsr_mix_64(key, seed); }
+static __device__ __forceinline__ wide_key unmix(wide_key h, uint64_t seed) { return tsr_unmix_64(h, seed); }
 
 template <class K>
 static __device__ __forceinline__ uint32_t bin_of(const tsr_group_pass &a, K mixed) {

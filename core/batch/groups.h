@@ -8,6 +8,8 @@
  * A pass needs no count of its bins first: each bin has some room to spare, and a tile takes a run of it by one atomic.
  * If a bin gets more than its room, the batch begins again with counts. Why: ../design/0034-groups.md. Read next:
  * groups.c, groups.cu.
+ *
+ * Joins of arrays (../table/match_arrays.c) take the passes alone, of both sides.
  */
 #ifndef TSR_BATCH_GROUPS_H
 #define TSR_BATCH_GROUPS_H
@@ -185,11 +187,29 @@ typedef struct tsr_groups {
   uint32_t *numbers; /* n: keys[i] is distinct key number numbers[i]; NULL: not wanted */
   const tsr_unique_column *columns;
   uint32_t column_count;
+  uint32_t bins_log2; /* of the last pass; 0: as many as pages need */
 } tsr_groups;
 #define TSR_GROUPS_MOST (1ull << 30)
+
+/* A batch that is only brought into bins. Arrays in device memory. */
+typedef struct tsr_groups_order {
+  uint64_t n; /* from 1 to TSR_GROUPS_MOST */
+  const void *keys, *values;
+  uint32_t key_bytes, value_bytes; /* 4 or 8; value_bytes 0: no values */
+  uint64_t seed;
+  uint32_t bins_log2; /* at least 1 */
+  /* What tsr_groups_bring writes: keys, mixed by tsr_mix_32 or 64, and their values, in bins by their first bits. */
+  const void *mixed, *brought;
+  uint64_t room;          /* of both, with what bins have to spare */
+  const uint64_t *begins; /* 2^bins_log2 + 1: where each bin begins, */
+  const uint32_t *ends;   /* ... and ends */
+} tsr_groups_order;
 
 /* Writes how many distinct keys there are to *found. Only a device with kernels has this (tsr_groups_are_made). Waits. */
 tsr_status tsr_groups_make(tsr_device *device, const tsr_groups *groups, void *stream, uint64_t *found,
                            tsr_error *error) TSR_MUST_CHECK;
+/* The passes alone. Writes where what they made is, in memory which the caller frees in the order of the stream. Waits. */
+tsr_status tsr_groups_bring(tsr_device *device, tsr_groups_order *order, void *stream, void **memory, tsr_error *error)
+    TSR_MUST_CHECK;
 #endif
 #endif

@@ -167,6 +167,7 @@ static void fit_index(const tsr_shape *table, const void *argument, tsr_grid *gr
   (void)table;
   grid->shared_bytes =
       TSR_MATCH_INDEX_BYTES + groups / 8 + (tsr_match_counts(m) ? groups * (uint32_t)sizeof(uint16_t) : 0);
+  if (m->pages.tiles) grid->blocks = TSR_MATCH_BLOCKS;
 }
 
 #define EACH(step) TSR_STEP_RANGE(step##_range, tsr_match, tsr_match_##step##_item)

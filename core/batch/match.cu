@@ -118,16 +118,32 @@ static __device__ __forceinline__ void sum_groups(uint32_t *halves) {
   __syncthreads();
 }
 
+/* Mixed keys of a page have the first bit in common. Without it no key is that of a slot without a pair. */
+template <class K>
+static __device__ __forceinline__ K first_bit() {
+  return (K)1 << (sizeof(K) * 8 - 1);
+}
+static __device__ __forceinline__ uint32_t unmix(uint32_t key, uint64_t seed) { return tsr_unmix_32(key, seed); }
+static __device__ __forceinline__ uint64_t unmix(uint64_t key, uint64_t seed) { return tsr_unmix_64(key, seed); }
+
+/* What a key of the page was for the caller. */
+template <class K>
+static __device__ __forceinline__ K callers_key(const tsr_match_pages &pages, uint32_t page, K key) {
+  if (!pages.mixed_log2) return key;
+  return unmix(page >> (pages.mixed_log2 - 1) ? (K)(key | first_bit<K>()) : key, pages.seed);
+}
+
 /* This thread's next keys of a column, including those of vacant slots and past the end. All are requested before the
  * first is used. */
 enum { BATCH = 4 };
 template <class K>
-static __device__ __forceinline__ void next_keys(const tsr_numbers &column, uint64_t first, uint64_t end,
-                                                 K key[BATCH]) {
+static __device__ __forceinline__ void next_keys(const tsr_match &a, const tsr_numbers &column, uint64_t first,
+                                                 uint64_t end, K key[BATCH]) {
+  const K kept = a.pages.mixed_log2 ? (K)~first_bit<K>() : (K) ~(K)0;
 #pragma unroll
   for (uint32_t r = 0; r < BATCH; r++) {
     const uint64_t i = first + r * TSR_MATCH_THREADS + threadIdx.x;
-    key[r] = i < end ? *(const K *)((const char *)column.at + i * column.stride_bytes) : (K) ~(K)0;
+    key[r] = i < end ? *(const K *)((const char *)column.at + i * column.stride_bytes) & kept : (K) ~(K)0;
   }
 }
 
@@ -143,53 +159,52 @@ static __device__ __forceinline__ void clear_groups(const page_groups<K> &g, boo
   }
 }
 
-/* Makes groups of the right pairs, and counts them if `counts` says so. Returns whether this thread found no room for a
- * key. */
+/* Makes groups of the right pairs, and counts them if `counts` says so. */
 template <class K>
-static __device__ __forceinline__ bool group_right(const tsr_match &a, const page_groups<K> &g, uint64_t begin,
+static __device__ __forceinline__ void group_right(const tsr_match &a, const page_groups<K> &g, uint64_t begin,
                                                    uint64_t end, bool counts) {
-  bool fails = false;
   for (uint64_t row = begin; row < end; row += BATCH * TSR_MATCH_THREADS) {
     K key[BATCH];
-    next_keys(a.right_keys, row, end, key);
+    next_keys(a, a.right_keys, row, end, key);
 #pragma unroll
     for (uint32_t r = 0; r < BATCH; r++) {
       if (key[r] >= set_free<K>() - 1) continue;
       const uint32_t e = group_of(g, key[r], true);
-      fails |= e == TSR_MATCH_NONE;
-      if (counts && e != TSR_MATCH_NONE) add_one(g.ends, e);
+      if (e == TSR_MATCH_NONE)
+        *a.pages.gave_up = 1;
+      else if (counts)
+        add_one(g.ends, e);
     }
   }
-  return fails;
 }
 
-/* Puts the values of the right pairs into their groups. */
+/* Puts the values of the right pairs into their groups, which begin at `to`. */
 template <class K>
 static __device__ __forceinline__ void place_right(const tsr_match &a, const page_groups<K> &g, uint64_t begin,
-                                                   uint64_t end) {
+                                                   uint64_t end, uint64_t to) {
   for (uint64_t row = begin; row < end; row += BATCH * TSR_MATCH_THREADS) {
     K key[BATCH];
-    next_keys(a.right_keys, row, end, key);
+    next_keys(a, a.right_keys, row, end, key);
 #pragma unroll
     for (uint32_t r = 0; r < BATCH; r++) {
       if (key[r] >= set_free<K>() - 1) continue;
       const uint32_t e = group_of(g, key[r], false);
       if (e != TSR_MATCH_NONE)
-        tsr_match_put(a.index.grouped, begin + add_one(g.ends, e), a.bytes.right,
+        tsr_match_put(a.index.grouped, to + add_one(g.ends, e), a.bytes.right,
                       tsr_match_number(&a.right_values, row + r * TSR_MATCH_THREADS + threadIdx.x));
     }
   }
 }
 
-/* Looks up the left pairs from `left` on; `begin` is the first right pair of the page. Returns the rows that they have. */
+/* Looks up the left pairs from `left` on; `begin` is where the groups of the page begin. Returns the rows that they have. */
 template <class K>
 static __device__ __forceinline__ uint64_t look_left(const tsr_match &a, const page_groups<K> &g, uint64_t begin,
-                                                     uint64_t left, uint64_t left_end, bool counts, bool *fails) {
+                                                     uint64_t left, uint64_t left_end, bool counts) {
   const bool makes = a.want.keys_once && tsr_match_wants_absent(&a);
   uint64_t rows = 0;
   for (uint64_t row = left; row < left_end; row += BATCH * TSR_MATCH_THREADS) {
     K key[BATCH];
-    next_keys(a.left_keys, row, left_end, key);
+    next_keys(a, a.left_keys, row, left_end, key);
 #pragma unroll
     for (uint32_t r = 0; r < BATCH; r++) {
       const uint64_t p = row + r * TSR_MATCH_THREADS + threadIdx.x;
@@ -203,7 +218,7 @@ static __device__ __forceinline__ uint64_t look_left(const tsr_match &a, const p
       const uint32_t matches = is_there && counts ? half_of(g.ends, e) - first : is_there;
       uint32_t leads = 1;
       if (a.want.keys_once) {
-        *fails |= makes && !is_there;
+        if (makes && !is_there) *a.pages.gave_up = 1;
         leads = is_there && !(atomicOr(&g.seen[e / 32], 1u << e % 32) >> e % 32 & 1u);
       }
       rows += tsr_match_tell(&a, p, (uint32_t)begin + first, matches, leads);
@@ -265,14 +280,20 @@ static __device__ __forceinline__ uint64_t take_places(const tsr_match &a, uint3
   return base + before;
 }
 
-/* Looks up the left pairs from `left` on, and writes their rows; `begin` is the first right pair of the page. */
+/* Left pairs of a page, which meet all of its right ones. */
+struct match_tile {
+  uint32_t page, left, left_end, begin, end;
+  uint32_t grouped; /* where its groups begin */
+};
+
+/* Looks up the left pairs of a tile, and writes their rows. */
 template <class K>
-static __device__ __forceinline__ void meet_left(const tsr_match &a, const page_groups<K> &g, uint64_t begin,
-                                                 uint64_t left, uint64_t left_end, bool counts) {
-  for (uint64_t row = left; row < left_end; row += BATCH * TSR_MATCH_THREADS) {
+static __device__ __forceinline__ void meet_left(const tsr_match &a, const page_groups<K> &g, const match_tile &t,
+                                                 bool counts) {
+  for (uint64_t row = t.left; row < t.left_end; row += BATCH * TSR_MATCH_THREADS) {
     K key[BATCH];
     uint32_t rows[BATCH], match[BATCH], all = 0;
-    next_keys(a.left_keys, row, left_end, key);
+    next_keys(a, a.left_keys, row, t.left_end, key);
 #pragma unroll
     for (uint32_t r = 0; r < BATCH; r++) {
       rows[r] = 0;
@@ -280,66 +301,86 @@ static __device__ __forceinline__ void meet_left(const tsr_match &a, const page_
       if (key[r] >= set_free<K>() - 1) continue;
       const uint32_t e = group_of(g, key[r], false), is_there = e != TSR_MATCH_NONE;
       const uint32_t first = is_there && e && a.index.grouped ? half_of(g.ends, e - 1) : 0;
-      if (is_there) match[r] = (uint32_t)begin + first;
+      if (is_there) match[r] = (uint32_t)t.grouped + first;
       rows[r] = (uint32_t)tsr_match_rows_of(&a, is_there && counts ? half_of(g.ends, e) - first : is_there);
       all += rows[r];
     }
     uint64_t next = take_places(a, all);
 #pragma unroll
     for (uint32_t r = 0; r < BATCH; r++)
-      next = write_rows<K>(a, next, row + r * TSR_MATCH_THREADS + threadIdx.x, key[r], rows[r], match[r]);
+      next = write_rows<K>(a, next, row + r * TSR_MATCH_THREADS + threadIdx.x, callers_key(a.pages, t.page, key[r]),
+                           rows[r], match[r]);
   }
 }
 
-/* The right pairs of a page become groups, and its left pairs look their keys up there. If a thread finds no room for a
- * key, the whole call takes another way (gave_up). No thread leaves early, because all meet again at each step. */
+/* The right pairs of a page become groups, and left pairs look their keys up there. If a thread finds no room for a key, the
+ * whole call takes another way (gave_up). No thread leaves early, because all meet again at each step. */
 template <class K, bool WRITES>
-static __device__ __forceinline__ void match_page(const tsr_match &a) {
+static __device__ __forceinline__ void match_left(const tsr_match &a, const match_tile &t, bool counts,
+                                                  uint64_t *rows) {
   page_groups<K> g;
   g.keys = (K *)match_memory;
   g.seen = (uint32_t *)(g.keys + page_groups<K>::COUNT);
   g.ends = g.seen + page_groups<K>::COUNT / 32;
-  const uint64_t page = blockIdx.x, begin = a.pages.begins[1][page], left = a.pages.begins[0][page];
-  uint64_t end = a.pages.begins[1][page + 1], left_end = a.pages.begins[0][page + 1];
-  const bool counts = tsr_match_counts(&a);
-  bool fails = end - begin > TSR_MATCH_PAGE_ITEMS || left_end - left > TSR_MATCH_PAGE_ITEMS;
-  if (fails) {
-    end = begin;
-    left_end = left;
-  }
   clear_groups(g, counts);
   __syncthreads();
-  fails |= group_right(a, g, begin, end, counts);
+  group_right(a, g, t.begin, t.end, counts);
   __syncthreads();
   if (a.index.grouped) {
     sum_groups<K>(g.ends);
-    place_right(a, g, begin, end);
+    place_right(a, g, t.begin, t.end, t.grouped);
     __syncthreads();
   }
-  uint64_t rows = 0;
   if (WRITES)
-    meet_left(a, g, begin, left, left_end, counts);
+    meet_left(a, g, t, counts);
   else
-    rows = look_left(a, g, begin, left, left_end, counts, &fails);
-  if (fails) *a.pages.gave_up = 1;
+    *rows += look_left(a, g, t.grouped, t.left, t.left_end, counts);
+}
+
+static __device__ __forceinline__ match_tile tile_at(const tsr_match &a, uint32_t at) {
+  match_tile t;
+  t.page = a.pages.tiles ? a.pages.owners[at] : at;
+  t.left = (uint32_t)a.pages.begins[0][t.page];
+  t.left_end = (uint32_t)tsr_match_page_end(&a, 0, t.page);
+  t.begin = t.grouped = (uint32_t)a.pages.begins[1][t.page];
+  t.end = (uint32_t)tsr_match_page_end(&a, 1, t.page);
+  if (!a.pages.tiles) return t;
+  t.grouped = blockIdx.x * TSR_MATCH_PAGE_ITEMS;
+  t.left += (at - (uint32_t)a.pages.tiles[t.page]) * TSR_MATCH_TILE;
+  if (t.left_end - t.left > TSR_MATCH_TILE) t.left_end = t.left + TSR_MATCH_TILE;
+  return t;
+}
+
+/* A block has a page, or some tiles of all. A page with too many pairs is listed, or the whole call takes another way. */
+template <class K, bool WRITES>
+static __device__ __forceinline__ void match_page(const tsr_match &a) {
+  const uint32_t tiles = (uint32_t)(a.pages.tiles ? a.pages.tiles[a.pages.count] : a.pages.count);
+  const bool counts = tsr_match_counts(&a);
+  uint64_t rows = 0;
+  for (uint32_t at = blockIdx.x; at < tiles; at += gridDim.x) {
+    match_tile t = tile_at(a, at);
+    if (t.end - t.begin > TSR_MATCH_PAGE_ITEMS || t.left_end - t.left > TSR_MATCH_PAGE_ITEMS) {
+      if (!a.pages.tiles)
+        *a.pages.gave_up = 1;
+      else if (threadIdx.x == 0 && at == a.pages.tiles[t.page])
+        a.pages.larges[1 + atomicAdd(a.pages.larges, 1u)] = (uint32_t)t.page;
+      t.end = t.begin;
+      t.left_end = t.left;
+    }
+    match_left<K, WRITES>(a, t, counts, &rows);
+    __syncthreads();
+  }
   if (!WRITES) add_rows(a, rows);
 }
 
-/* Below sm_90 ptxas aims at 32 registers by itself, and spills. Shared memory allows two blocks per multiprocessor
- * anyway; stating that leaves a thread 64. */
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-#define PAGE_BOUNDS __launch_bounds__(TSR_MATCH_THREADS, 2)
-#else
-#define PAGE_BOUNDS __launch_bounds__(TSR_MATCH_THREADS)
-#endif
-TSR_STEP_KERNEL(tsr_match_pages_kernel, tsr_match, PAGE_BOUNDS) { match_page<uint32_t, false>(a); }
-TSR_STEP_KERNEL(tsr_match_wide_pages_kernel, tsr_match, PAGE_BOUNDS) { match_page<uint64_t, false>(a); }
-TSR_STEP_KERNEL(tsr_match_meet_kernel, tsr_match, __launch_bounds__(TSR_MATCH_THREADS, 2)) {
-  match_page<uint32_t, true>(a);
-}
-TSR_STEP_KERNEL(tsr_match_wide_meet_kernel, tsr_match, __launch_bounds__(TSR_MATCH_THREADS, 2)) {
-  match_page<uint64_t, true>(a);
-}
+/* Blocks per multiprocessor, as shared memory allows: three where an index counts nothing, two where rows are written. ptxas by
+ * itself takes fewer registers, and spills. */
+#define LOOK_BOUNDS __launch_bounds__(TSR_MATCH_THREADS, 3)
+#define MEET_BOUNDS __launch_bounds__(TSR_MATCH_THREADS, 2)
+TSR_STEP_KERNEL(tsr_match_pages_kernel, tsr_match, LOOK_BOUNDS) { match_page<uint32_t, false>(a); }
+TSR_STEP_KERNEL(tsr_match_wide_pages_kernel, tsr_match, LOOK_BOUNDS) { match_page<uint64_t, false>(a); }
+TSR_STEP_KERNEL(tsr_match_meet_kernel, tsr_match, MEET_BOUNDS) { match_page<uint32_t, true>(a); }
+TSR_STEP_KERNEL(tsr_match_wide_meet_kernel, tsr_match, MEET_BOUNDS) { match_page<uint64_t, true>(a); }
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 

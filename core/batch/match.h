@@ -7,10 +7,13 @@
  * All pairs of one key are a group, which the first of them to come leads. A left pair has matches: neighbours in a
  * column of right values, from its `firsts` on. Rows are stored pair by pair, from its `begins` on. So each row is
  * found by a binary search, and a thread has the same work whatever its key.
+ *
+ * Sides that are arrays have no pages of their own. groups.h brings their mixed keys into bins, and these are the pages.
  */
 #ifndef TSR_BATCH_MATCH_H
 #define TSR_BATCH_MATCH_H
 
+#include "core/batch/mix.h"
 #include "core/kernels/steps.h"
 
 /* group    puts pairs of a side into the index
@@ -21,11 +24,15 @@
  * alone    left pairs without a right side
  * stray    looks for pairs that are in no page
  * bounds   where each page's pairs begin
+ * cut      into how many tiles each page's left pairs are cut
+ * spread   which page each tile is of
  * pages, wide_pages   matches page by page, for keys of 32 and of 64 bits
  * meet, wide_meet     rows page by page, written as they are found
  * rows     writes rows
  * fold     combines right values, row by row
  * mark     which left pairs have a row; emit writes these, with their combined values
+ * enumerate  values of pairs without any: the numbers of the pairs
+ * unmix    keys of rows that were mixed become what they were
  * sketch, long_sketch   about how many keys of a column differ (sketch.c); of keys of 128 bits
  * Items of ROWS return how many rows they have; these are summed. */
 #define TSR_MATCH_STEPS(ITEM, ROWS, OWN)                                                                               \
@@ -37,6 +44,8 @@
   ROWS(alone)                                                                                                          \
   ITEM(stray)                                                                                                          \
   ITEM(bounds)                                                                                                         \
+  ITEM(cut)                                                                                                            \
+  ITEM(spread)                                                                                                         \
   OWN(pages, .grid = {.threads = TSR_MATCH_THREADS, .block_items = 1}, .fit = fit_index)                               \
   OWN(wide_pages, .grid = {.threads = TSR_MATCH_THREADS, .block_items = 1}, .fit = fit_index)                          \
   OWN(meet, .grid = {.threads = TSR_MATCH_THREADS, .block_items = 1}, .fit = fit_index)                                \
@@ -45,6 +54,8 @@
   ITEM(fold)                                                                                                           \
   ITEM(mark)                                                                                                           \
   ITEM(emit)                                                                                                           \
+  ITEM(enumerate)                                                                                                      \
+  ITEM(unmix)                                                                                                          \
   ROWS(sketch)                                                                                                         \
   ROWS(long_sketch)
 #define TSR_MATCH_ENUM(step, ...) TSR_MATCH_##step,
@@ -63,12 +74,14 @@ enum {
   TSR_MATCH_THREADS = 512,            /* of a block that matches a page */
   TSR_MATCH_INDEX_BYTES = 1 << 16,    /* keys that a page's index has room for, in bytes, */
   TSR_MATCH_PROBES = 256,             /* ... and how many of its places are looked at before the page is given up */
-  TSR_MATCH_PAGE_ITEMS = 0xFFFF,      /* pairs of a side that one block may have to work on */
+  TSR_MATCH_PAGE_ITEMS = 0xFFFF,      /* pairs of a side that one block may have to work on, */
+  TSR_MATCH_TILE = 1 << 15,           /* ... and left pairs, where a page is cut into tiles, */
+  TSR_MATCH_BLOCKS = 264,             /* ... which these blocks share */
   TSR_MATCH_FOLDED = 16,              /* rows that a thread combines before it adds them to others */
   TSR_MATCH_ROWS = TSR_BLOCK_THREADS, /* of a block */
 };
 
-/* Numbers of 4 or 8 bytes; the first is at `at`. */
+/* Numbers of 4 or 8 bytes, or keys of 16; the first is at `at`. */
 typedef struct tsr_numbers {
   const void *at; /* NULL: there are none */
   uint32_t bytes, stride_bytes;
@@ -81,7 +94,7 @@ typedef struct tsr_match_index {
   uint64_t mask;
   uint32_t *leaders, *ranks; /* of each pair: its leader, and its number in its group */
   uint64_t *groups; /* n + 1: how many pairs each leader leads; summed up, where they begin; NULL: not counted */
-  void *grouped;    /* right values in that order; NULL: not wanted */
+  void *grouped;    /* right values in that order; with tiles, TSR_MATCH_PAGE_ITEMS of each block; NULL: not wanted */
 } tsr_match_index;
 
 /* What is known of each left pair before. */
@@ -92,14 +105,22 @@ typedef struct tsr_match_known {
   uint64_t sampled_mask;   /* sketch: the hashes that count end with these zeros */
 } tsr_match_known;
 
-/* stray, bounds, pages: both tables. The two largest keys are those of slots without a pair. */
+/* stray, bounds, pages: both sides. The two largest keys are those of slots without a pair. mixed_log2: not 0: keys are mixed,
+ * and this many of their first bits are the number of their page. So the first bit is needed no more, and the steps of pages
+ * take it for 0. */
 typedef struct tsr_match_pages {
   uint64_t tail_slots[2];     /* behind all pages */
   const uint32_t *offsets[2]; /* of lists; NULL: pages of slots */
   uint64_t lists, page_lists; /* page_lists: of a page */
   uint64_t page_slots[2];
-  uint64_t *begins[2]; /* count + 1 */
+  uint64_t *begins[2];     /* count + 1 */
+  const uint32_t *ends[2]; /* NULL: a page ends where the next one begins */
   uint64_t count;
+  uint64_t *tiles;  /* count + 1: tiles before each page; NULL: a page is one tile */
+  uint32_t *owners; /* of each tile, its page */
+  uint32_t *larges; /* with tiles: how many pages have too many right pairs for a block, and which */
+  uint64_t seed;
+  uint32_t mixed_log2;
   uint32_t *gave_up; /* 1: a pair is in no page, or a page has too many pairs or keys: the results are void */
 } tsr_match_pages;
 
@@ -208,6 +229,35 @@ TSR_STEP_FUNCTION uint64_t tsr_match_hash(uint64_t key) {
   return h ^ h >> 33;
 }
 
+/* A key of any width. */
+typedef struct tsr_match_key {
+  uint64_t low, high;
+} tsr_match_key;
+
+TSR_STEP_FUNCTION tsr_match_key tsr_match_key_at(const tsr_numbers *column, uint64_t i) {
+  const uint64_t *const halves = (const uint64_t *)((const char *)column->at + i * column->stride_bytes);
+  const tsr_match_key whole = {column->bytes == 16 ? halves[0] : tsr_match_number(column, i),
+                               column->bytes == 16 ? halves[1] : 0};
+  return whole;
+}
+
+TSR_STEP_FUNCTION uint32_t tsr_match_is_same(tsr_match_key a, tsr_match_key b) {
+  return a.low == b.low && a.high == b.high;
+}
+
+TSR_STEP_FUNCTION uint64_t tsr_match_hash_key(tsr_match_key key) {
+  return tsr_match_hash(key.high ? key.low ^ tsr_match_hash(key.high) : key.low);
+}
+
+TSR_STEP_FUNCTION void tsr_match_put_key(void *column, uint64_t i, uint32_t bytes, tsr_match_key key) {
+  if (bytes == 16) {
+    ((uint64_t *)column)[2 * i] = key.low;
+    ((uint64_t *)column)[2 * i + 1] = key.high;
+  } else {
+    tsr_match_put(column, i, bytes, key.low);
+  }
+}
+
 /* ---- Sketch ---------------------------------------------------------------------------------- */
 
 /* 1 for the first key that comes to its bit. */
@@ -233,12 +283,12 @@ TSR_STEP_FUNCTION uint64_t tsr_match_long_sketch_item(const tsr_match *m, uint64
 /* The leader of pair i: the pair itself, if its key has none. The index has twice as many entries as pairs, so a search
  * ends. */
 TSR_STEP_FUNCTION uint32_t tsr_match_lead(const tsr_match *m, uint64_t i) {
-  const uint64_t key = tsr_match_number(&m->index.keys, i);
-  for (uint64_t e = tsr_match_hash(key) & m->index.mask;; e = (e + 1) & m->index.mask) {
+  const tsr_match_key key = tsr_match_key_at(&m->index.keys, i);
+  for (uint64_t e = tsr_match_hash_key(key) & m->index.mask;; e = (e + 1) & m->index.mask) {
     uint32_t leader = TSR_MATCH_LOAD(&m->index.entries[e]);
     if (leader == TSR_MATCH_NONE) leader = tsr_match_exchange(&m->index.entries[e], TSR_MATCH_NONE, (uint32_t)i);
     if (leader == TSR_MATCH_NONE) return (uint32_t)i;
-    if (tsr_match_number(&m->index.keys, leader) == key) return leader;
+    if (tsr_match_is_same(tsr_match_key_at(&m->index.keys, leader), key)) return leader;
   }
 }
 
@@ -247,10 +297,10 @@ TSR_STEP_FUNCTION void tsr_match_group_item(const tsr_match *m, uint64_t i) {
 }
 
 /* The leader of a key, or TSR_MATCH_NONE. */
-TSR_STEP_FUNCTION uint32_t tsr_match_seek(const tsr_match *m, uint64_t key) {
-  for (uint64_t e = tsr_match_hash(key) & m->index.mask;; e = (e + 1) & m->index.mask) {
+TSR_STEP_FUNCTION uint32_t tsr_match_seek(const tsr_match *m, tsr_match_key key) {
+  for (uint64_t e = tsr_match_hash_key(key) & m->index.mask;; e = (e + 1) & m->index.mask) {
     const uint32_t leader = m->index.entries[e];
-    if (leader == TSR_MATCH_NONE || tsr_match_number(&m->index.keys, leader) == key) return leader;
+    if (leader == TSR_MATCH_NONE || tsr_match_is_same(tsr_match_key_at(&m->index.keys, leader), key)) return leader;
   }
 }
 
@@ -301,7 +351,7 @@ TSR_STEP_FUNCTION uint32_t tsr_match_leads(const tsr_match *m, uint64_t p) {
 }
 
 TSR_STEP_FUNCTION uint64_t tsr_match_look_item(const tsr_match *m, uint64_t p) {
-  const uint32_t leader = tsr_match_seek(m, tsr_match_number(&m->left_keys, p)), is_there = leader != TSR_MATCH_NONE;
+  const uint32_t leader = tsr_match_seek(m, tsr_match_key_at(&m->left_keys, p)), is_there = leader != TSR_MATCH_NONE;
   const uint64_t first = is_there && m->index.groups ? m->index.groups[leader] : 0;
   const uint64_t matches = is_there && m->index.groups ? m->index.groups[leader + 1] - first : is_there;
   return tsr_match_tell(m, p, (uint32_t)first, matches, tsr_match_leads(m, p));
@@ -342,6 +392,21 @@ TSR_STEP_FUNCTION void tsr_match_bounds_item(const tsr_match *m, uint64_t page) 
   for (uint32_t side = 0; side < 2; side++) m->pages.begins[side][page] = tsr_match_bound(m, side, page);
 }
 
+/* Where the pairs of a page end. */
+TSR_STEP_FUNCTION uint64_t tsr_match_page_end(const tsr_match *m, uint32_t side, uint64_t page) {
+  return m->pages.ends[side] ? m->pages.ends[side][page] : m->pages.begins[side][page + 1];
+}
+
+TSR_STEP_FUNCTION void tsr_match_cut_item(const tsr_match *m, uint64_t page) {
+  const uint64_t pairs = tsr_match_page_end(m, 0, page) - m->pages.begins[0][page];
+  m->pages.tiles[page] = (pairs + TSR_MATCH_TILE - 1) / TSR_MATCH_TILE;
+}
+
+TSR_STEP_FUNCTION void tsr_match_spread_item(const tsr_match *m, uint64_t page) {
+  for (uint64_t tile = m->pages.tiles[page]; tile < m->pages.tiles[page + 1]; tile++)
+    m->pages.owners[tile] = (uint32_t)page;
+}
+
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
 /* The pair of row r: the last one from `pair` to before `after` that begins at r or before. */
@@ -362,25 +427,36 @@ TSR_STEP_FUNCTION uint64_t tsr_match_right(const tsr_match *m, uint64_t r, uint6
   return tsr_match_number(&m->right_values, first + (r - m->matches.begins[p]));
 }
 
-TSR_STEP_FUNCTION void tsr_match_put_row(const tsr_match *m, uint64_t r, uint64_t p, uint64_t key, uint64_t right) {
-  if (m->out.keys) tsr_match_put(m->out.keys, r, m->bytes.key, key);
+TSR_STEP_FUNCTION void tsr_match_put_values(const tsr_match *m, uint64_t r, uint64_t p, uint64_t right) {
   if (m->out.left) tsr_match_put(m->out.left, r, m->bytes.left, tsr_match_number(&m->left_values, p));
   if (m->out.right) tsr_match_put(m->out.right, r, m->bytes.right, right);
 }
 
 TSR_STEP_FUNCTION void tsr_match_row(const tsr_match *m, uint64_t r, uint64_t p) {
-  tsr_match_put_row(m, r, p, m->out.keys ? tsr_match_number(&m->left_keys, p) : 0,
-                    m->out.right ? tsr_match_right(m, r, p) : 0);
+  if (m->out.keys) tsr_match_put_key(m->out.keys, r, m->bytes.key, tsr_match_key_at(&m->left_keys, p));
+  tsr_match_put_values(m, r, p, m->out.right ? tsr_match_right(m, r, p) : 0);
 }
 
 /* meet: row r, of left pair p: its match `match`, a place among the grouped values; TSR_MATCH_NONE: it has none. */
 TSR_STEP_FUNCTION void tsr_match_meet_row(const tsr_match *m, uint64_t r, uint64_t p, uint64_t key, uint64_t match) {
   const tsr_numbers grouped = {m->index.grouped, m->bytes.right, m->bytes.right};
   if (r >= m->out.room) return;
-  tsr_match_put_row(m, r, p, key,
-                    !m->out.right             ? 0
-                    : match == TSR_MATCH_NONE ? m->out.missing
-                                              : tsr_match_number(&grouped, match));
+  if (m->out.keys) tsr_match_put(m->out.keys, r, m->bytes.key, key);
+  tsr_match_put_values(m, r, p,
+                       !m->out.right             ? 0
+                       : match == TSR_MATCH_NONE ? m->out.missing
+                                                 : tsr_match_number(&grouped, match));
+}
+
+TSR_STEP_FUNCTION void tsr_match_enumerate_item(const tsr_match *m, uint64_t i) {
+  tsr_match_put(m->index.grouped, i, m->bytes.right, i);
+}
+
+TSR_STEP_FUNCTION void tsr_match_unmix_item(const tsr_match *m, uint64_t r) {
+  if (m->bytes.key == 8)
+    ((uint64_t *)m->out.keys)[r] = tsr_unmix_64(((const uint64_t *)m->out.keys)[r], m->pages.seed);
+  else
+    ((uint32_t *)m->out.keys)[r] = tsr_unmix_32(((const uint32_t *)m->out.keys)[r], m->pages.seed);
 }
 
 /* ---- Aggregates ------------------------------------------------------------------------------ */
@@ -432,7 +508,7 @@ TSR_STEP_FUNCTION void tsr_match_mark_item(const tsr_match *m, uint64_t p) {
 TSR_STEP_FUNCTION void tsr_match_emit_item(const tsr_match *m, uint64_t p) {
   const uint64_t at = m->folds.marks[p];
   if (at == m->folds.marks[p + 1]) return;
-  if (m->out.keys) tsr_match_put(m->out.keys, at, m->bytes.key, tsr_match_number(&m->left_keys, p));
+  if (m->out.keys) tsr_match_put_key(m->out.keys, at, m->bytes.key, tsr_match_key_at(&m->left_keys, p));
   if (!m->folds.sums_out) return;
   if (m->folds.how == TSR_FOLD_COUNT)
     m->folds.sums_out[at] = m->matches.begins[p + 1] - m->matches.begins[p];

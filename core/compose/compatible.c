@@ -78,7 +78,6 @@
   R(DEVICES, INDEX, NOT_BUILT, "the free numbers are on one device", "use device")                                     \
   R(DEVICE_BYTES, INDEX, NOT_BUILT, "numbers are written to slots that are on the device", "remove one")               \
   R(PAGES, INDEX, NOT_BUILT, "its keys are inserted by random access", "remove the line")                              \
-  R(CACHE, WIDE_KEYS, NOT_BUILT, "keys of a cache have at most 64 bits", "use key_bits = 64 with a hash of the key")   \
   R(PAGES, WIDE_KEYS, NOT_BUILT, "batches are put in order by keys of at most 64 bits", "remove the line")             \
   R(DEVICES, WIDE_KEYS, NOT_BUILT, "keys of at most 64 bits are dealt to several devices", "use device")               \
   R(DEVICE, DEVICES, MEANING, "both say where the table is", "remove one")                                             \
@@ -181,8 +180,6 @@
     "use tsr_rehash, which drops erased slots too")                                                                    \
   R(CALL_FLUSH, NO_EXCHANGE, WHOLE, "a list gets shorter by exchanging pairs",                                         \
     "use tsr_rehash, which drops erased slots too")                                                                    \
-  R(CALL_JOIN, WIDE_KEYS, NOT_BUILT, "rows are matched by keys of at most 64 bits",                                    \
-    "export one table and find its keys in the other")                                                                 \
   R(CALL_AGGREGATE, VALUE_BYTES, BYTES, "bytes are not added up or compared",                                          \
     "use an inner join and combine what the rows mean, or count")                                                      \
   R(CALL_CAPTURED, DEVICES, NOT_BUILT, "they work in streams of their own", "use one device")                          \
@@ -203,8 +200,6 @@
   R(CALL_GROUP, INDEPENDENT, NOT_BUILT, "pairs of a group are dealt by their keys", "use split = hash")                \
   R(CALL_GROUP, REPLICATED, NOT_BUILT, "pairs of a group are dealt by their keys", "use split = hash")                 \
   R(CALL_KERNEL, DEVICES, NOT_BUILT, "a kernel runs on one device", "use device in place of [table] devices")          \
-  R(CALL_KERNEL, WIDE_KEYS, NOT_BUILT, "the functions of a kernel take keys of at most 64 bits",                       \
-    "use the calls of the library, or a 64-bit hash as the key")                                                       \
   R(CALL_KERNEL, HOST_PAGES, NOT_BUILT, "a kernel needs all of the table on the device",                               \
     "raise [table] device_bytes, or use a smaller capacity")                                                           \
   R(CALL_KERNEL, BUCKETS, NOT_BUILT, "a kernel of a user's own does not reach lists of values",                        \

@@ -274,7 +274,11 @@ typedef char broken_rule[320];
 /* `must be RANGE`, and how to write a number that nobody but a person can read. */
 static bool bad_number(const tsr_spec_entry *entry, const char *range, broken_rule rule) {
   char advice[TSR_ADVICE_BYTES];
-  snprintf(rule, sizeof(broken_rule), "must be %s%s", range, tsr_number_advice(entry->value, advice));
+  uint64_t number;
+  const bool is_between = strcmp(entry->key, "key_bits") == 0 && tsr_parse_u64(entry->value, &number) && number > 64 &&
+                          number < 128; /* 96 bits are asked for */
+  snprintf(rule, sizeof(broken_rule), "must be %s%s%s", range, tsr_number_advice(entry->value, advice),
+           is_between ? "; a shorter key is one of 128 bits whose upper bits are 0" : "");
   return false;
 }
 
@@ -671,8 +675,8 @@ tsr_status tsr_settings_read(const tsr_spec *spec, const tsr_options *options, t
   if (status == TSR_OK) status = make_kind(spec, &read, error);
   if (status) return status;
   if (options->capacity > TSR_CAPACITY_MAX)
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: a capacity of %llu pairs was asked for: must be 1 .. 2^40",
-                    tsr_spec_name(spec), (unsigned long long)options->capacity);
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "capacity = %llu: must be 1 .. 2^40",
+                    (unsigned long long)options->capacity);
   if (options->capacity) read.capacity = options->capacity;
   if (options->seed) read.seed = options->seed;
   if (!read.capacity)

@@ -15,6 +15,18 @@ _Static_assert(sizeof(tsr_user_table) <= TSR_USER_REF_BYTES, "tessera.cuh leaves
 
 /* ---- Tables ---------------------------------------------------------------------------------- */
 
+/* What TSR_TABLE declares has keys of type uint64_t. */
+static tsr_status check_key_type(const tsr_user_code *code, size_t i, uint32_t key_bits, tsr_error *error) {
+  const bool is_wide = code->facts.tables_128 >> i & 1;
+  const char *name = code->facts.parameter[i].name;
+  if (is_wide == (key_bits > 64)) return TSR_OK;
+  return tsr_fail(error, TSR_UNSUPPORTED,
+                  "%s: the table %s was declared by %s, and it was given one with keys of %u bits: declare it by "
+                  "%s(%s, ..), with keys of type %s",
+                  code->facts.name, name, is_wide ? "TSR_TABLE_128" : "TSR_TABLE", key_bits,
+                  is_wide ? "TSR_TABLE" : "TSR_TABLE_128", name, is_wide ? "uint64_t" : "tsr_key128");
+}
+
 tsr_status tsr_user_code_open(const tsr_kernel_source *source, const char *name, const char *const *names, size_t count,
                               tsr_user_code *code, size_t *order, tsr_error *error) {
   code->source = *source;
@@ -54,6 +66,7 @@ tsr_status tsr_user_code_take(tsr_user_code *code, size_t i, const tsr_compositi
   snprintf(name, sizeof name, "%s on table %s", code->facts.name, table->name);
   for (size_t k = 0; status == TSR_OK && k < sizeof wishes / sizeof wishes[0]; k++)
     if (wishes[k].wanted) status = tsr_compatible_call(&composition->settings.traits, wishes[k].what, name, error);
+  if (status == TSR_OK) status = check_key_type(code, i, composition->shape.key_bits, error);
   if (status) return status;
   code->tables[i] = tsr_composition_of_kernel(composition, table->does == TSR_DOES_ALL);
   return TSR_OK;

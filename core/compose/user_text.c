@@ -26,6 +26,7 @@ typedef struct word {
 typedef struct declared {
   word name;
   uint32_t does;
+  bool is_wide;
 } declared;
 
 enum { DECLARED_MAX = 64 };
@@ -108,10 +109,10 @@ static uint32_t does_of(word w) {
                             : 0u;
 }
 
-static void read_table(reader *r, declared *tables, size_t *count) {
+static void read_table(reader *r, bool is_wide, declared *tables, size_t *count) {
   static const char rule[] =
       "a table is declared as TSR_TABLE(name, does), and does is finds, inserts, erases, all or scans";
-  declared table;
+  declared table = {.is_wide = is_wide};
   expect(r, "(", rule);
   table.name = next_word(r);
   expect(r, ",", rule);
@@ -183,7 +184,10 @@ static tsr_status settle(const reader *r, tsr_kernel_facts *facts, const declare
       return tsr_fail(error, TSR_BAD_SPEC, "%s: %s: the table %s stands behind other parameters: tables come first",
                       r->file, facts->name, p->name);
     for (size_t j = 0; j < count; j++)
-      if (is(tables[j].name, p->name)) p->does = tables[j].does;
+      if (is(tables[j].name, p->name)) {
+        p->does = tables[j].does;
+        facts->tables_128 |= (uint32_t)tables[j].is_wide << i;
+      }
     if (!p->does)
       return tsr_fail(error, TSR_BAD_SPEC,
                       "%s: %s: the table %s is not declared: write TSR_TABLE(%s, finds), or what the kernel does to it",
@@ -209,7 +213,7 @@ tsr_status tsr_user_read(const tsr_kernel_source *source, const char *name, tsr_
   tsr_kernel_facts *read = malloc(sizeof *read);
   if (!read) return tsr_fail(error, TSR_NO_MEMORY, "no memory to read a kernel");
   for (word w = next_word(&r); w.length && !r.fails; w = next_word(&r)) {
-    if (is(w, "TSR_TABLE")) read_table(&r, tables, &table_count);
+    if (is(w, "TSR_TABLE") || is(w, "TSR_TABLE_128")) read_table(&r, is(w, "TSR_TABLE_128"), tables, &table_count);
     if (!is(w, "TSR_KERNEL")) continue;
     read_kernel(&r, read);
     if (r.fails || (name && strcmp(name, read->name) != 0)) continue;

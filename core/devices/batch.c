@@ -157,7 +157,10 @@ static tsr_status retrieve(tsr_table *t, const tsr_request *parts, tsr_error *er
 
 /* counts[i] becomes where the values of item i begin. */
 static tsr_status sum_up(const tsr_table *t, const tsr_request *r, tsr_error *error) {
-  tsr_array offsets = {.callers = r->counts, .bytes = (r->n + 1) * sizeof *r->counts, .use = TSR_ARRAY_PARTLY_WRITTEN};
+  tsr_array offsets = {.callers = r->counts,
+                       .bytes = (r->n + 1) * sizeof *r->counts,
+                       .word = sizeof *r->counts,
+                       .use = TSR_ARRAY_PARTLY_WRITTEN};
   tsr_status status = tsr_stage_in(t, &offsets, 1, NULL, error);
   if (status == TSR_OK) status = tsr_prefix_sum(t->device, offsets.devices, r->n, NULL, error);
   status = tsr_stage_out(t, &offsets, 1, NULL, status, error);

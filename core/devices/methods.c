@@ -55,6 +55,7 @@ const tsr_methods tsr_methods_shards = {
     .rehash = tsr_shards_rehash,
     .join = tsr_shards_join,
     .save = tsr_shards_save,
+    .take = tsr_shards_take,
     .load = tsr_shards_load,
     .report = tsr_shards_report,
     .report_reset = tsr_shards_report_reset,

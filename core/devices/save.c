@@ -34,58 +34,79 @@ static uint64_t checksum(const head_of_all *h, const char *text) {
 
 /* ---- Saving ---------------------------------------------------------------------------------- */
 
-static tsr_status write_at(const tsr_file *file, const char *path, const void *data, uint64_t bytes, tsr_error *error) {
-  const int failure = tsr_file_write(file, data, bytes);
-  return failure ? tsr_fail(error, TSR_IO, "%s: cannot be written: %s", path, strerror(failure)) : TSR_OK;
-}
-
 static bool is_here(const tsr_table *t, uint32_t shard) {
   const tsr_transport *x = &t->shards->transport;
   return shard >= x->first && shard < x->first + x->here;
 }
 
-static tsr_status write_shards(const tsr_file *file, const char *path, const tsr_table *t, head_of_all *h,
-                               const char *text, tsr_error *error) {
-  uint64_t at = sizeof *h + h->text_bytes, bytes;
+/* The head, with the spec's text behind it. The shards follow, each where the one before ends. */
+static tsr_status take(tsr_table *t, bool copies, tsr_snapshot *snapshot, tsr_error *error) {
+  const tsr_shards *s = t->shards;
+  char *text = tsr_save_text(t->spec);
+  head_of_all *h = text ? calloc(1, sizeof *h + strlen(text)) : NULL;
+  snapshot->head = h;
+  if (!h) {
+    free(text);
+    return tsr_fail(error, TSR_NO_MEMORY, "no memory to save a table's spec");
+  }
+  *h = (head_of_all){.version = TSR_SAVE_VERSION,
+                     .shards = s->transport.group ? s->transport.members : tsr_shards_holders(s),
+                     .text_bytes = strlen(text),
+                     .capacity = t->capacity,
+                     .seed = t->store.composition->shape.seed};
+  memcpy(h->magic, TSR_SAVE_SHARDS_MAGIC, sizeof h->magic);
+  memcpy(h->first_bin, s->first_bin, sizeof h->first_bin);
+  memcpy(h + 1, text, h->text_bytes);
+  free(text);
+  snapshot->head_bytes = sizeof *h + h->text_bytes;
+  uint64_t at = snapshot->head_bytes;
   tsr_status status = TSR_OK;
   for (uint32_t i = 0; status == TSR_OK && i < h->shards; i++) {
     h->ends[i] = at;
     if (!is_here(t, i)) continue;
     tsr_table *shard = t->shards->members[i - t->shards->transport.first].shard;
-    shard->listener.watch = t->listener.watch;
-    shard->listener.context = t->listener.context;
-    status = tsr_save_write(file, path, at, shard, &bytes, error);
-    shard->listener.watch = NULL;
-    at += bytes;
-    h->ends[i] = at;
+    tsr_taken **part = &snapshot->parts[snapshot->count];
+    status = tsr_save_take(shard, at, copies, part, error);
+    if (status) break;
+    snapshot->count++;
+    h->ends[i] = at += tsr_save_taken_bytes(*part);
   }
-  if (status) return status;
-  h->checksum = checksum(h, text);
-  if (lseek(file->descriptor, 0, SEEK_SET) < 0)
-    return tsr_fail(error, TSR_IO, "%s: cannot be written: %s", path, strerror(errno));
-  status = write_at(file, path, h, sizeof *h, error);
-  return status ? status : write_at(file, path, text, h->text_bytes, error);
+  h->checksum = checksum(h, (const char *)(h + 1));
+  return status;
+}
+
+tsr_status tsr_shards_take(tsr_table *t, bool copies, tsr_snapshot *snapshot, tsr_error *error) {
+  if (!t->shards->transport.group) return take(t, copies, snapshot, error);
+  return tsr_fail(error, TSR_UNSUPPORTED,
+                  "a table of a group is saved by all of its processes at once: use "
+                  "tsr_table_save");
+}
+
+/* The progress of a save is told of each shard. */
+static void listen(const tsr_table *t, tsr_watch *watch) {
+  for (uint32_t i = 0; i < t->shards->transport.here; i++) {
+    tsr_listener *listener = &t->shards->members[i].shard->listener;
+    listener->watch = watch;
+    listener->context = t->listener.context;
+  }
 }
 
 /* In a group the file gets its name when all processes have written theirs. */
 static tsr_status save(tsr_table *t, const char *path, tsr_error *error) {
   tsr_shards *s = t->shards;
-  head_of_all h = {.version = TSR_SAVE_VERSION,
-                   .shards = s->transport.group ? s->transport.members : tsr_shards_holders(s),
-                   .capacity = t->capacity,
-                   .seed = t->store.composition->shape.seed};
   tsr_file file;
-  memcpy(h.magic, TSR_SAVE_SHARDS_MAGIC, sizeof h.magic);
-  memcpy(h.first_bin, s->first_bin, sizeof h.first_bin);
-  char *text = tsr_save_text(t->spec);
-  tsr_status status = text ? TSR_OK : tsr_fail(error, TSR_NO_MEMORY, "no memory to save a table's spec");
-  h.text_bytes = text ? strlen(text) : 0;
-  if (status == TSR_OK) status = tsr_save_begin(&file, path, error);
+  tsr_snapshot snapshot = {.count = 0};
+  tsr_status status = tsr_save_begin(&file, path, error);
   const bool has_begun = status == TSR_OK;
-  if (has_begun) status = write_shards(&file, path, t, &h, text, error);
+  if (has_begun) status = take(t, false, &snapshot, error);
+  if (status == TSR_OK) {
+    listen(t, t->listener.watch);
+    status = tsr_snapshot_put(&snapshot, &file, path, error);
+    listen(t, NULL);
+  }
+  tsr_snapshot_drop(&snapshot);
   status = s->transport.agree(&s->transport, status, error);
   if (has_begun) status = tsr_save_end(&file, path, status, error);
-  free(text);
   return s->transport.agree(&s->transport, status, error);
 }
 

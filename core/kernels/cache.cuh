@@ -81,10 +81,15 @@ TSR_INLINE uint64_t cache_least(const tsr_ctx *c, uint64_t ref, uint32_t now) {
 
 /* ---- Inserts --------------------------------------------------------------------------------- */
 
+#define CACHE_NO_ROW ((tsr_payload) ~(tsr_payload)0)
+
 /* A tile's item; afterwards what became of it. */
 typedef struct cache_item {
   tsr_key key;         /* with TSR_RESULT_EVICTED and TSR_RESULT_NOT_PLACED that of the pair to hand back */
   tsr_payload payload; /* ... and its value; of a pair that was found its value */
+  tsr_payload
+      spare; /* with tells_spare: of a key that was present, the value that is in no pair now: the offered one, or
+                        * the one that it has replaced. Otherwise CACHE_NO_ROW */
   uint32_t given, now, policy;
 } cache_item;
 
@@ -123,6 +128,19 @@ TSR_INLINE cache_survey cache_look(const tsr_ctx *c, tsr_key key, uint32_t now) 
   return s;
 }
 
+/* Writes the value of a pair. False: the slot has changed. */
+TSR_INLINE uint32_t cache_write(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, uint32_t policy,
+                                cache_item *item) {
+  if (!TSR_FACT(c, tells_spare)) return combine(c, b, slot, policy, &item->payload) && c->active;
+  const uint32_t replaces = policy == TSR_DUPLICATES_REPLACE && c->active;
+  const tsr_payload held = layout_payload(c, b, slot), offered = item->payload;
+  const tsr_ctx replacing = tsr_masked(c, replaces);
+  const uint32_t replaced = layout_cas(&replacing, b, slot, walk_stored_key(item->key), offered) && replaces;
+  if (c->active) item->spare = replaces ? held : offered;
+  if (policy == POLICY_FIND_OR_INSERT && c->active) item->payload = held;
+  return replaces ? replaced : c->active;
+}
+
 /* The key is present: combines the values, unless the pair has expired, and counts a use. TSR_RESULT_NONE: the slot has
  * changed. */
 TSR_INLINE uint32_t cache_meet(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, cache_item *item) {
@@ -130,7 +148,7 @@ TSR_INLINE uint32_t cache_meet(const tsr_ctx *c, const tsr_bucket *b, uint32_t s
   const uint32_t policy = is_expired && TSR_PAYLOAD_BITS > 0 ? (uint32_t)TSR_DUPLICATES_REPLACE : item->policy;
   const uint32_t fresh =
       is_expired ? eviction_inserted(c, item->now, item->given) : eviction_found(c, score, item->now, item->given);
-  const uint32_t written = combine(c, b, slot, policy, &item->payload) && c->active;
+  const uint32_t written = cache_write(c, b, slot, policy, item);
   if (written && c->lane == 0) cache_use(c, b->ref, slot, score, fresh);
   if (!written) return TSR_RESULT_NONE;
   return is_expired ? (uint32_t)TSR_RESULT_INSERTED : result_for_present(item->policy);
@@ -145,6 +163,7 @@ TSR_INLINE uint32_t cache_take(const tsr_ctx *c, const tsr_bucket *b, uint32_t s
   const tsr_key victim = layout_key(c, b, slot);
   const tsr_payload victim_payload = layout_payload(c, b, slot);
   uint32_t leads = 0;
+  if (c->active) item->spare = CACHE_NO_ROW;
   if (c->lane == 0 && c->active && !is_low) leads = cache_swap_score(c, b->ref, slot, score, fresh);
   const tsr_ctx taking = tsr_masked(c, tsr_shuffle32(c, leads, 0));
   const uint32_t taken = layout_cas(&taking, b, slot, walk_stored_key(item->key), item->payload) && taking.active;
@@ -269,7 +288,7 @@ TSR_INLINE uint32_t cache_work(const tsr_ctx *c, const tsr_cache_run *a, uint64_
 }
 
 TSR_INLINE cache_item cache_item_of(const tsr_ctx *c, const tsr_cache_run *a, uint64_t i, uint32_t mine) {
-  cache_item item = {io_key_at(a->bulk.keys, i, mine), 0, 0, (uint32_t)cache_head(c)->clock, 0};
+  cache_item item = {io_key_at(a->bulk.keys, i, mine), 0, CACHE_NO_ROW, 0, (uint32_t)cache_head(c)->clock, 0};
   if (a->given && mine) item.given = a->given[i];
   return item;
 }
@@ -280,10 +299,10 @@ TSR_INLINE cache_done cache_put(const tsr_ctx *c, const tsr_cache_run *a, uint64
   item.policy = a->finds_first ? (uint32_t)POLICY_FIND_OR_INSERT : TSR_FACT(c, duplicates);
   const uint32_t result = cache_work(c, a, i, mine, 1, &item);
   const uint32_t is_new = result == TSR_RESULT_INSERTED || result == TSR_RESULT_EVICTED;
-  if (result == TSR_RESULT_EVICTED || result == TSR_RESULT_NOT_PLACED) {
-    if (a->bulk.unplaced_keys) IO_WRITE((io_key *)a->bulk.unplaced_keys + i, item.key);
-    io_put_payload(a->bulk.unplaced_values, i, item.payload);
-  }
+  const uint32_t is_back = result == TSR_RESULT_EVICTED || result == TSR_RESULT_NOT_PLACED;
+  if (is_back && a->bulk.unplaced_keys) io_put_key(a->bulk.unplaced_keys, i, item.key);
+  if (is_back || (TSR_FACT(c, tells_spare) && mine))
+    io_put_payload(a->bulk.unplaced_values, i, is_back ? item.payload : item.spare);
   if (result == TSR_RESULT_NOT_PLACED) IO_ADD(&a->bulk.tally->not_placed, 1);
   if (mine && a->bulk.values_out) {
     if (is_new) item.payload = io_payload_at(a->bulk.values, i, 1);
@@ -330,7 +349,7 @@ TSR_INLINE uint32_t cache_sweep_bucket(const tsr_ctx *c, const tsr_cache_run *a,
     if (!meant || c->lane != 0 || a->sweep != TSR_SWEEP_EXPORT) continue;
     const uint64_t at = IO_ADD(&a->bulk.tally->keys, 1);
     if (at >= a->bulk.room) continue;
-    if (a->bulk.keys_out) IO_WRITE((io_key *)a->bulk.keys_out + at, key);
+    if (a->bulk.keys_out) io_put_key(a->bulk.keys_out, at, key);
     io_put_payload(a->bulk.values_out, at, payload);
     if (a->scores_out) a->scores_out[at] = score;
   }

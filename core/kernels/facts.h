@@ -41,6 +41,8 @@
  *   score_bits          of a cache: bits of the score that each slot has (cache.h)
  *   score_region        which of the layout's regions has the scores
  *   weighs_new          the eviction part's own (plugins/plugin.h)
+ *   tells_spare         of a cache: values are numbers of rows, and an insert writes for each item the one that is in no
+ *                       pair afterwards (../table/wide.h)
  *   loops               in the links of pages: a thread works on one item after another, so it keeps an item's number */
 #define TSR_CORE_FACTS(F)                                                                                              \
   F(ends_at_empty)                                                                                                     \
@@ -79,6 +81,7 @@
   F(score_bits)                                                                                                        \
   F(score_region)                                                                                                      \
   F(weighs_new)                                                                                                        \
+  F(tells_spare)                                                                                                       \
   F(loops)
 
 enum { TSR_MEANINGS_OF_WORD = 16 };

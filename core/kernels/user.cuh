@@ -37,7 +37,30 @@ typedef struct user_values {
   uint32_t visited, stashed, page;
   uint32_t passed; /* slots of this bucket whose values were given */
   uint32_t walks, bucket;
+  uint64_t upper; /* of a key of 128 bits */
 } user_values;
+
+/* A key in a kernel. */
+#if TSR_KEY_BITS == 128
+typedef tsr_key user_key;
+#else
+typedef uint64_t user_key;
+#endif
+
+TSR_INLINE void user_values_put_key(user_values *v, tsr_key key) {
+  v->key = (uint64_t)key;
+#if TSR_KEY_BITS == 128
+  v->upper = (uint64_t)(key >> 64);
+#endif
+}
+
+TSR_INLINE tsr_key user_values_key(const user_values *v) {
+#if TSR_KEY_BITS == 128
+  return (tsr_key)v->upper << 64 | v->key;
+#else
+  return (tsr_key)v->key;
+#endif
+}
 
 TSR_INLINE const user_table *user_table_of(const void *table) {
 #ifdef __CUDACC__
@@ -123,7 +146,7 @@ TSR_INLINE void user_values_begin(const tsr_ctx *c, uint32_t mine, tsr_key key, 
   tsr_probe probe;
   const tsr_item item = user_item(key, 0, 0);
   v->walks = walk_begin(c, key, &probe) && passes_filter(c, &item, mine);
-  v->key = key;
+  user_values_put_key(v, key);
   v->ref = probe.ref;
   v->word[0] = probe.word[0];
   v->word[1] = probe.word[1];
@@ -144,7 +167,7 @@ TSR_INLINE uint32_t user_values_next(const tsr_ctx *c, user_values *v, uint64_t 
     tsr_ctx working = tsr_masked(c, works);
     tsr_bucket b;
     tsr_op op;
-    op.key = tsr_shuffle_key(c, (tsr_key)v->key, turn);
+    op.key = tsr_shuffle_key(c, user_values_key(v), turn);
     op.probe.ref = tsr_shuffle64(c, v->ref, turn);
     op.probe.word[0] = tsr_shuffle64(c, v->word[0], turn);
     op.probe.word[1] = tsr_shuffle64(c, v->word[1], turn);
@@ -183,7 +206,7 @@ TSR_INLINE uint32_t user_values_next(const tsr_ctx *c, user_values *v, uint64_t 
 /* The next slot of the bucket that is each lane's item (bulk_scanned), and whether it holds a pair. All lanes pass
  * through all slots: the loop is a user's, and ptxas has to see that its lanes make the same turns
  * (core/design/0008). */
-TSR_INLINE uint32_t user_pairs_next(const tsr_ctx *c, user_values *v, uint64_t *key, uint64_t *value,
+TSR_INLINE uint32_t user_pairs_next(const tsr_ctx *c, user_values *v, user_key *key, uint64_t *value,
                                     uint32_t *is_there) {
   const uint32_t slot = v->passed++, todo = tsr_ballot(c, v->walks);
   *is_there = 0;
@@ -327,14 +350,14 @@ TSR_INLINE void user_write_row(const user_rows *r, uint32_t bytes, uint32_t numb
  * back. Each lane offers the number of a row that it alone has, and gives the row back if the slot does not take it.
  * replaces: a present key's row is written. */
 TSR_INLINE uint32_t user_insert_row(const tsr_ctx *c, const user_table *t, uint32_t bytes, uint32_t replaces,
-                                    uint32_t mine, uint64_t *key, uint64_t *value) {
+                                    uint32_t mine, user_key *key, uint64_t *value) {
   const user_rows *r = &t->rows;
   const uint32_t policy = replaces ? (uint32_t)POLICY_FIND_OR_INSERT : TSR_FACT(c, duplicates);
   const uint64_t from = *value;
   uint32_t todo = mine, result = TSR_RESULT_NONE;
   TSR_NO_UNROLL
   for (uint32_t round = 0; round < ROW_ROUNDS && tsr_warp_any(c, todo); round++) {
-    const uint32_t own = user_take_row(c, r, todo, *key, round);
+    const uint32_t own = user_take_row(c, r, todo, tsr_key_word((tsr_key)*key), round);
     const uint32_t works = todo && own != ROW_NONE;
     tsr_key k = (tsr_key)*key;
     tsr_payload row = own;
@@ -377,21 +400,21 @@ TSR_INLINE uint64_t user_erase(const tsr_ctx *c, uint32_t mine, tsr_key key) {
   const tsr_ctx c = user_context(t, number, &scratch);
 
 #define USER_finds(name, number, row_bytes)                                                                            \
-  USER_FUNCTION uint32_t tsr_find_in_##name(const void *t, uint32_t mine, uint64_t key, uint64_t *value) {             \
+  USER_FUNCTION uint32_t tsr_find_in_##name(const void *t, uint32_t mine, user_key key, uint64_t *value) {             \
     USER_CONTEXT(number)                                                                                               \
     const uint32_t found = user_find(&c, mine, (tsr_key)key, value);                                                   \
     if (found) *value = user_value(t, row_bytes, *value);                                                              \
     return found;                                                                                                      \
   }                                                                                                                    \
-  USER_FUNCTION uint32_t tsr_contains_in_##name(const void *t, uint32_t mine, uint64_t key) {                          \
+  USER_FUNCTION uint32_t tsr_contains_in_##name(const void *t, uint32_t mine, user_key key) {                          \
     USER_CONTEXT(number)                                                                                               \
     return user_contains(&c, mine, (tsr_key)key);                                                                      \
   }                                                                                                                    \
-  USER_FUNCTION uint64_t tsr_count_in_##name(const void *t, uint32_t mine, uint64_t key) {                             \
+  USER_FUNCTION uint64_t tsr_count_in_##name(const void *t, uint32_t mine, user_key key) {                             \
     USER_CONTEXT(number)                                                                                               \
     return user_count(&c, mine, (tsr_key)key);                                                                         \
   }                                                                                                                    \
-  USER_FUNCTION void tsr_values_in_##name(const void *t, uint32_t mine, uint64_t key, user_values *values) {           \
+  USER_FUNCTION void tsr_values_in_##name(const void *t, uint32_t mine, user_key key, user_values *values) {           \
     USER_CONTEXT(number)                                                                                               \
     user_values_begin(&c, mine, (tsr_key)key, values);                                                                 \
   }                                                                                                                    \
@@ -404,7 +427,7 @@ TSR_INLINE uint64_t user_erase(const tsr_ctx *c, uint32_t mine, tsr_key key) {
 
 /* For a filter, which has no more. */
 #define USER_asks(name, number)                                                                                        \
-  USER_FUNCTION uint32_t tsr_contains_in_##name(const void *t, uint32_t mine, uint64_t key) {                          \
+  USER_FUNCTION uint32_t tsr_contains_in_##name(const void *t, uint32_t mine, user_key key) {                          \
     USER_CONTEXT(number)                                                                                               \
     return user_contains(&c, mine, (tsr_key)key);                                                                      \
   }
@@ -415,7 +438,7 @@ TSR_INLINE uint64_t user_erase(const tsr_ctx *c, uint32_t mine, tsr_key key) {
     values->passed = 0;                                                                                                \
     values->walks = bulk_scanned(&c, item, mine, &values->ref);                                                        \
   }                                                                                                                    \
-  USER_FUNCTION uint32_t tsr_next_pair_in_##name(const void *t, user_values *values, uint64_t *key, uint64_t *value,   \
+  USER_FUNCTION uint32_t tsr_next_pair_in_##name(const void *t, user_values *values, user_key *key, uint64_t *value,   \
                                                  uint32_t *is_there) {                                                 \
     USER_CONTEXT(number)                                                                                               \
     const uint32_t goes_on = user_pairs_next(&c, values, key, value, is_there);                                        \
@@ -424,7 +447,7 @@ TSR_INLINE uint64_t user_erase(const tsr_ctx *c, uint32_t mine, tsr_key key) {
   }
 
 #define USER_inserts(name, number)                                                                                     \
-  USER_FUNCTION uint32_t tsr_insert_pair_in_##name(const void *t, uint32_t mine, uint64_t *key, uint64_t *value) {     \
+  USER_FUNCTION uint32_t tsr_insert_pair_in_##name(const void *t, uint32_t mine, user_key *key, uint64_t *value) {     \
     USER_CONTEXT(number)                                                                                               \
     tsr_key k = (tsr_key)*key;                                                                                         \
     tsr_payload p = offered(&c, (tsr_payload)*value);                                                                  \
@@ -436,22 +459,22 @@ TSR_INLINE uint64_t user_erase(const tsr_ctx *c, uint32_t mine, tsr_key key) {
     }                                                                                                                  \
     return result;                                                                                                     \
   }                                                                                                                    \
-  USER_FUNCTION uint32_t tsr_insert_in_##name(const void *t, uint32_t mine, uint64_t key, uint64_t value) {            \
+  USER_FUNCTION uint32_t tsr_insert_in_##name(const void *t, uint32_t mine, user_key key, uint64_t value) {            \
     return tsr_insert_pair_in_##name(t, mine, &key, &value);                                                           \
   }
 
 #define USER_inserts_rows(name, number, row_bytes, replaces)                                                           \
-  USER_FUNCTION uint32_t tsr_insert_pair_in_##name(const void *t, uint32_t mine, uint64_t *key, uint64_t *value) {     \
+  USER_FUNCTION uint32_t tsr_insert_pair_in_##name(const void *t, uint32_t mine, user_key *key, uint64_t *value) {     \
     USER_CONTEXT(number)                                                                                               \
     return user_insert_row(&c, user_table_of(t), row_bytes, replaces, mine, key, value);                               \
   }                                                                                                                    \
-  USER_FUNCTION uint32_t tsr_insert_in_##name(const void *t, uint32_t mine, uint64_t key, uint64_t value) {            \
+  USER_FUNCTION uint32_t tsr_insert_in_##name(const void *t, uint32_t mine, user_key key, uint64_t value) {            \
     return tsr_insert_pair_in_##name(t, mine, &key, &value);                                                           \
   }
 
 /* Only if a value is there as soon as its key is, and keys are looked up. */
 #define USER_looks_up(name, number)                                                                                    \
-  USER_FUNCTION uint32_t tsr_find_or_insert_in_##name(const void *t, uint32_t mine, uint64_t key, uint64_t *value) {   \
+  USER_FUNCTION uint32_t tsr_find_or_insert_in_##name(const void *t, uint32_t mine, user_key key, uint64_t *value) {   \
     USER_CONTEXT(number)                                                                                               \
     tsr_key k = (tsr_key)key;                                                                                          \
     tsr_payload p = (tsr_payload)*value;                                                                               \
@@ -461,7 +484,7 @@ TSR_INLINE uint64_t user_erase(const tsr_ctx *c, uint32_t mine, tsr_key key) {
   }
 
 #define USER_erases(name, number)                                                                                      \
-  USER_FUNCTION uint64_t tsr_erase_in_##name(const void *t, uint32_t mine, uint64_t key) {                             \
+  USER_FUNCTION uint64_t tsr_erase_in_##name(const void *t, uint32_t mine, user_key key) {                             \
     USER_CONTEXT(number)                                                                                               \
     return user_erase(&c, mine, (tsr_key)key);                                                                         \
   }

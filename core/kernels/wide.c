@@ -11,6 +11,10 @@ static void spare_item(const tsr_wide_run *w, uint64_t i) {
   if (!w->marks[i]) w->numbers[__atomic_fetch_add(w->count, 1, __ATOMIC_RELAXED)] = (uint32_t)i;
 }
 
+static void back_item(const tsr_wide_run *w, uint64_t i) {
+  if (w->numbers[i] != TSR_WIDE_NONE) w->listed[__atomic_fetch_add(w->count, 1, __ATOMIC_RELAXED)] = w->numbers[i];
+}
+
 static void put_item(const tsr_wide_run *w, uint64_t i) {
   if (tsr_wide_is_wanted(w, i) && w->numbers[i] != TSR_WIDE_NONE)
     memcpy(tsr_wide_row(w, w->numbers[i]), (const char *)w->values + i * w->row_bytes, w->row_bytes);

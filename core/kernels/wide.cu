@@ -10,17 +10,26 @@ TSR_WIDE_STEPS(EACH, TSR_STEP_NOTHING)
 
 #define KERNEL(step) TSR_STEP_KERNEL(tsr_wide_##step, tsr_wide_run, __launch_bounds__(TSR_BLOCK_THREADS))
 
-/* Relaxed: it gives out places, and the next kernel reads them. A warp takes its places at once, so that neighbours in
- * the list are neighbours in memory. No shuffle, because behind a branch ptxas does not see that lanes meet again
+/* Appends to a list. Relaxed: it gives out places, and the next kernel reads them. A warp takes its places at once, so that
+ * neighbours in the list are neighbours in memory. No shuffle, because behind a branch ptxas does not see that lanes meet again
  * (sm_80). */
-KERNEL(spare) {
+static __device__ __forceinline__ void append(uint32_t *list, uint64_t *count, uint32_t is_one, uint32_t number) {
   __shared__ unsigned long long begins[TSR_BLOCK_THREADS / 32];
-  const uint32_t is_spare = tsr_step_thread() < a.n && !a.marks[tsr_step_thread()];
-  const uint32_t mates = __ballot_sync(0xFFFFFFFFu, is_spare), lane = threadIdx.x % 32;
+  const uint32_t mates = __ballot_sync(0xFFFFFFFFu, is_one), lane = threadIdx.x % 32;
   unsigned long long *const begin = &begins[threadIdx.x / 32];
-  if (lane == 0 && mates) *begin = atomicAdd((unsigned long long *)a.count, (unsigned long long)__popc(mates));
+  if (lane == 0 && mates) *begin = atomicAdd((unsigned long long *)count, (unsigned long long)__popc(mates));
   __syncthreads();
-  if (is_spare) a.numbers[*begin + __popc(mates & ((1u << lane) - 1))] = (uint32_t)tsr_step_thread();
+  if (is_one) list[*begin + __popc(mates & ((1u << lane) - 1))] = number;
+}
+
+KERNEL(spare) {
+  const uint32_t is_spare = tsr_step_thread() < a.n && !a.marks[tsr_step_thread()];
+  append(a.numbers, a.count, is_spare, (uint32_t)tsr_step_thread());
+}
+
+KERNEL(back) {
+  const uint32_t number = tsr_step_thread() < a.n ? a.numbers[tsr_step_thread()] : TSR_WIDE_NONE;
+  append(a.listed, a.count, number != TSR_WIDE_NONE, number);
 }
 
 /* The item of a thread, and its word of the row; words: of a row. */

@@ -19,6 +19,10 @@
  * judge    an item keeps its row if its number stands there, so that each row has one item
  * tell     an item whose key was present gets the result that it was replaced
  * release  clears the bits of the rows that the items name
+ * offer    the items get the last numbers of the list of spare rows
+ * take     one item: the list is shorter by them
+ * measure  one item: the list is that long
+ * back     the rows that the items name are spare again
  * recode   results of one code get another one, since `wanted` is a set of codes below 32 */
 #define TSR_WIDE_STEPS(ITEM, OWN)                                                                                      \
   ITEM(list)                                                                                                           \
@@ -30,6 +34,10 @@
   ITEM(judge)                                                                                                          \
   ITEM(tell)                                                                                                           \
   ITEM(release)                                                                                                        \
+  ITEM(offer)                                                                                                          \
+  ITEM(take)                                                                                                           \
+  ITEM(measure)                                                                                                        \
+  OWN(back)                                                                                                            \
   ITEM(recode)
 #define TSR_WIDE_ENUM(step, ...) TSR_WIDE_##step,
 enum { TSR_WIDE_STEPS(TSR_WIDE_ENUM, TSR_WIDE_ENUM) TSR_WIDE_STEP_COUNT };
@@ -47,7 +55,9 @@ typedef struct tsr_wide_run {
   void *values;        /* put, get */
   uint64_t missing;    /* get: its 8 bytes, repeated, are the value of an item without a row */
   uint8_t *marks;      /* mark, spare: of each row */
-  uint64_t *count;     /* spare: how many were listed */
+  uint64_t *count;     /* spare: how many were listed; offer, take, measure, back: how long the list is */
+  uint32_t *listed;    /* offer, back: the list of spare rows */
+  uint64_t taken;      /* take, measure: how many */
   uint32_t *bits;      /* release: of each row, 32 a word */
 } tsr_wide_run;
 
@@ -97,6 +107,28 @@ TSR_STEP_FUNCTION void tsr_wide_release_item(const tsr_wide_run *w, uint64_t i) 
 #endif
 }
 
+TSR_STEP_FUNCTION void tsr_wide_offer_item(const tsr_wide_run *w, uint64_t i) {
+  w->numbers[i] = w->listed[*w->count - w->n + i];
+}
+
+TSR_STEP_FUNCTION void tsr_wide_take_item(const tsr_wide_run *w, uint64_t i) {
+  (void)i;
+  *w->count -= w->taken;
+}
+
+TSR_STEP_FUNCTION void tsr_wide_measure_item(const tsr_wide_run *w, uint64_t i) {
+  (void)i;
+  *w->count = w->taken;
+}
+
 TSR_STEPS(tsr_wide_steps)
+
+#ifndef __CUDACC__
+/* The largest word that divides a row and the addresses of two arrays of them. */
+static inline uint32_t tsr_wide_word(uint64_t row_bytes, const void *rows, const void *values) {
+  const uint64_t bits = row_bytes | (uint64_t)(uintptr_t)rows | (uint64_t)(uintptr_t)values;
+  return bits % 16 == 0 ? 16 : bits % 8 == 0 ? 8 : bits % 4 == 0 ? 4 : 1;
+}
+#endif
 
 #endif

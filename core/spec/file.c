@@ -13,7 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PERMISSIONS = 0777 };
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+enum { PERMISSIONS = 0777, BLOCK_BYTES = 4096 };
 
 /* O_NONBLOCK makes opening a pipe that nobody reads fail instead of wait. */
 static int begin_in_place(tsr_file *file, const char *path) {
@@ -124,7 +127,69 @@ int tsr_file_check_output(const char *path) {
   return failure ? failure : tsr_file_end(&file, ECANCELED) == ECANCELED ? 0 : EIO;
 }
 
+int tsr_file_begin_again(tsr_file *file, const char *path, const char *spare, tsr_blocks *blocks) {
+  struct stat old;
+  *file = (tsr_file){.descriptor = -1, .blocks = blocks};
+  if (strlen(path) >= sizeof file->target || strlen(spare) >= sizeof file->temporary) return ENAMETOOLONG;
+  file->descriptor = open(spare, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+  if (file->descriptor < 0) return errno;
+  memcpy(file->target, path, strlen(path) + 1);
+  memcpy(file->temporary, spare, strlen(spare) + 1);
+  if (fstat(file->descriptor, &old) != 0) return tsr_file_end(file, errno);
+  if ((uint64_t)old.st_size != blocks->end || !S_ISREG(old.st_mode)) blocks->count = 0;
+  blocks->end = blocks->written = 0;
+  return 0;
+}
+
+static int write_at(int descriptor, const char *data, size_t bytes, off_t at) {
+  for (size_t done = 0; done < bytes;) {
+    ssize_t put = pwrite(descriptor, data + done, bytes - done, at + (off_t)done);
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) return put == 0 ? EIO : errno;
+    done += (size_t)put;
+  }
+  return 0;
+}
+
+static bool reserve(tsr_blocks *b, uint64_t count) {
+  if (count <= b->count) return true;
+  uint64_t *sums = realloc(b->sums, count * sizeof *sums);
+  if (!sums) return false;
+  memset(sums + b->count, 0, (count - b->count) * sizeof *sums);
+  b->sums = sums;
+  b->count = count;
+  return true;
+}
+
+/* A part of a block is always written: its block's sum is not known then. */
+static bool is_changed(tsr_blocks *b, uint64_t block, const char *data, size_t bytes) {
+  const uint64_t old = b->sums[block];
+  b->sums[block] = bytes == BLOCK_BYTES ? XXH3_64bits(data, bytes) | 1 : 0;
+  return !b->sums[block] || b->sums[block] != old;
+}
+
+static int write_changed(const tsr_file *file, const char *data, size_t bytes) {
+  tsr_blocks *b = file->blocks;
+  const off_t at = lseek(file->descriptor, 0, SEEK_CUR);
+  size_t first = 0; /* that is to be written, up to `done` */
+  int failure = at < 0 ? errno : reserve(b, ((uint64_t)at + bytes) / BLOCK_BYTES + 1) ? 0 : ENOMEM;
+  for (size_t done = 0, step; !failure && done < bytes; done += step) {
+    const uint64_t from = (uint64_t)at + done, room = BLOCK_BYTES - from % BLOCK_BYTES;
+    step = bytes - done < room ? bytes - done : room;
+    const bool ends = !is_changed(b, from / BLOCK_BYTES, data + done, step), is_last = done + step == bytes;
+    const size_t last = ends ? done : done + step;
+    if (!ends && !is_last) continue;
+    failure = write_at(file->descriptor, data + first, last - first, at + (off_t)first);
+    b->written += last - first;
+    first = done + step;
+  }
+  if (!failure && lseek(file->descriptor, at + (off_t)bytes, SEEK_SET) < 0) failure = errno;
+  if ((uint64_t)at + bytes > b->end) b->end = (uint64_t)at + bytes;
+  return failure;
+}
+
 int tsr_file_write(const tsr_file *file, const void *data, size_t bytes) {
+  if (file->blocks) return write_changed(file, data, bytes);
   for (size_t done = 0; done < bytes;) {
     ssize_t put = write(file->descriptor, (const char *)data + done, bytes - done);
     if (put < 0 && errno == EINTR) continue;
@@ -148,11 +213,13 @@ static int take_name(tsr_file *file) {
 
 int tsr_file_end(tsr_file *file, int failure) {
   const bool takes_name = file->target[0] != '\0';
+  if (!failure && file->blocks && ftruncate(file->descriptor, (off_t)file->blocks->end) != 0) failure = errno;
   if (!failure && takes_name && fsync(file->descriptor) != 0) failure = errno;
   tsr_leftover_hold(); /* nobody ends the process between the two steps of a replacement */
   if (!failure && takes_name) failure = take_name(file);
   if (close(file->descriptor) != 0 && !failure) failure = errno;
   if (failure && file->temporary[0]) unlink(file->temporary);
+  if (failure && file->blocks) file->blocks->count = 0;
   tsr_leftover_drop(&file->leftover);
   tsr_leftover_release();
   return failure;

@@ -28,6 +28,10 @@ static bool uses_rows(const tsr_table *t, const tsr_request *r) {
   return t->values->are_apart && (!is_bulk || r->values || r->values_out);
 }
 
+static bool writes_behind(const tsr_table *t, const tsr_request *r) {
+  return t->listener.write && (r->op == TSR_BULK_insert || r->op == TSR_BULK_find_or_insert);
+}
+
 static bool evicts(const tsr_table *t, const tsr_request *r) {
   (void)r;
   return t->store.composition->settings.traits.has[TSR_HAS_EVICTS];
@@ -118,6 +122,8 @@ static const obstacle obstacles[] = {
     {ANY_CALL, uses_rows, NULL, TSR_HAS_VALUE_BYTES},
     {TSR_CALL_NUMBERS, NULL, "it waits, to see which numbers there are: call it before or after", TSR_HAS_NOTHING},
     {TSR_CALL_PACK, NULL, "the code that makes keys of columns may have to be loaded: call it before", TSR_HAS_NOTHING},
+    {ANY_CALL, writes_behind, "it hands over pairs: call tsr_write_behind with NULL before the capture",
+     TSR_HAS_NOTHING},
     {TSR_BULK_insert, counts_numbers, NULL, TSR_HAS_KEEPS_NUMBERS},
     {TSR_BULK_find_or_insert, counts_numbers, NULL, TSR_HAS_KEEPS_NUMBERS},
     {TSR_BULK_insert, evicts, NULL, TSR_HAS_EVICTS},

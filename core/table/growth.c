@@ -79,7 +79,7 @@ static tsr_status grow_for(growing *g, uint64_t n, const void *keys, bool must, 
 
 static tsr_array next_keys(const growing *g, uint64_t n) {
   const uint64_t bytes = g->pieces.key_bytes;
-  return (tsr_array){.callers = g->items.keys + g->done * bytes, .bytes = n * bytes};
+  return (tsr_array){.callers = g->items.keys + g->done * bytes, .bytes = n * bytes, .word = (uint32_t)bytes};
 }
 
 static uint64_t piece_max(const growing *g) {
@@ -125,7 +125,9 @@ static tsr_status insert_next(growing *g, uint64_t n, const tsr_array *keys, tsr
   const tsr_growth *growth = &g->pieces.growth;
   const uint64_t bytes = g->pieces.value_bytes;
   uint64_t inserted = 0;
-  *values = (tsr_array){.callers = g->items.values ? g->items.values + g->done * bytes : NULL, .bytes = n * bytes};
+  *values = (tsr_array){.callers = g->items.values ? g->items.values + g->done * bytes : NULL,
+                        .bytes = n * bytes,
+                        .word = (uint32_t)bytes};
   tsr_status status = tsr_stage_in(growth->t, values, 1, growth->stream, error);
   if (status) return status;
   const tsr_piece piece = {n, keys->devices, values->devices, g->items.counts ? g->items.counts + g->done : NULL,
@@ -253,8 +255,9 @@ static tsr_status insert_combined(tsr_table *t, const tsr_request *r, const item
   const tsr_shape *shape = &t->store.composition->shape;
   const uint64_t first = left->n < LIST_MAX ? left->n : LIST_MAX;
   void *const stream = r->call.stream;
-  tsr_array all[] = {{.callers = left->keys, .bytes = first * (shape->key_bits / 8)},
-                     {.callers = left->values, .bytes = first * (shape->value_bits / 8)}};
+  const uint32_t key_bytes = shape->key_bits / 8, value_bytes = shape->value_bits / 8;
+  tsr_array all[] = {{.callers = left->keys, .bytes = first * key_bytes, .word = key_bytes},
+                     {.callers = left->values, .bytes = first * value_bytes, .word = value_bytes}};
   tsr_span_list list = {.n = 0};
   tsr_status status = tsr_stage_in(t, all, 2, stream, error);
   const tsr_bulk batch = {.state = t->store.state,

@@ -4,6 +4,8 @@
  * is written by a thread of its own. For aggregates a thread combines a fixed number of right values. So a row costs
  * the same however often its key occurs. Why: ../design/0020-joins.md.
  */
+#include <string.h>
+
 #include "core/sized.h"
 #include "core/table/filter.h"
 #include "core/table/hold.h"
@@ -57,13 +59,20 @@ static void *column_at(const rows_to *to, uint32_t column) {
   return begin ? begin + to->first * to->bytes[column] : NULL;
 }
 
+/* Where keys were mixed, they are written so. */
+static tsr_status unmix_keys(tsr_joining *j, uint64_t rows) {
+  const tsr_match *m = &j->match;
+  return m->out.keys && m->pages.mixed_log2 ? tsr_joining_step(j, TSR_MATCH_unmix, rows) : (tsr_status)TSR_OK;
+}
+
 static tsr_status write_rows(tsr_joining *j, const rows_to *to) {
   tsr_match *m = &j->match;
   m->out.keys = column_at(to, KEYS);
   m->out.left = column_at(to, LEFT_VALUES);
   m->out.right = column_at(to, RIGHT_VALUES);
   m->out.missing = to->numbers[RIGHT_VALUES] ? TSR_HELD_NONE : to->missing;
-  return tsr_joining_step(j, TSR_MATCH_rows, j->rows);
+  const tsr_status status = tsr_joining_step(j, TSR_MATCH_rows, j->rows);
+  return status ? status : unmix_keys(j, j->rows);
 }
 
 tsr_status tsr_join_refuse_overflow(uint64_t overflowed, tsr_error *error) {
@@ -89,12 +98,9 @@ static tsr_status take_overflows(tsr_joining *j) {
 
 /* How many sums overflowed, added to what the caller knows. A caller who has no place for the number gets an error. */
 static tsr_status tell_overflows(tsr_joining *j, const tsr_join_rows *rows) {
-  const tsr_table *t = j->left;
   uint64_t overflowed = 0;
   if (!j->match.folds.overflowed) return TSR_OK;
-  tsr_status status =
-      t->backend->copy(t->device, &overflowed, j->match.folds.overflowed, sizeof overflowed, NULL, j->error);
-  if (status == TSR_OK) status = t->backend->synchronize(t->device, NULL, j->error);
+  const tsr_status status = tsr_joining_read(j, j->match.folds.overflowed, &overflowed, sizeof overflowed);
   if (status == TSR_OK && rows->overflowed) *rows->overflowed += overflowed;
   return status || !overflowed || rows->overflowed || rows->saturates ? status
                                                                       : tsr_join_refuse_overflow(overflowed, j->error);
@@ -124,14 +130,21 @@ static tsr_status aggregate(tsr_joining *j, uint32_t fold, const tsr_join_rows *
   return status ? status : tsr_joining_sum(j, m->folds.marks, m->lefts, count);
 }
 
-static tsr_status write_aggregates(tsr_joining *j, const rows_to *to) {
+static tsr_status write_aggregates(tsr_joining *j, const rows_to *to, uint64_t keys) {
   tsr_match *m = &j->match;
   m->out.keys = column_at(to, KEYS);
   m->folds.sums_out = column_at(to, AGGREGATES);
-  return tsr_joining_step(j, TSR_MATCH_emit, m->lefts);
+  const tsr_status status = tsr_joining_step(j, TSR_MATCH_emit, m->lefts);
+  return status ? status : unmix_keys(j, keys);
 }
 
-/* sides: the tables of the values, or NULL. */
+/* The tables of the values that columns have, or NULL. */
+static void tables_of(const tsr_joining *j, tsr_table *tables[COLUMNS]) {
+  memset(tables, 0, COLUMNS * sizeof *tables);
+  if (!j->sides[0]) tables[LEFT_VALUES] = j->left;
+  if (!j->sides[1]) tables[RIGHT_VALUES] = j->right;
+}
+
 static tsr_status stage(tsr_joining *j, rows_to *to, tsr_table *const *sides, const tsr_join_rows *rows,
                         uint64_t count) {
   const void *const callers[COLUMNS] = {rows->keys, rows->left_values, rows->right_values, rows->aggregates};
@@ -139,11 +152,12 @@ static tsr_status stage(tsr_joining *j, rows_to *to, tsr_table *const *sides, co
   for (uint32_t i = 0; status == TSR_OK && i < COLUMNS; i++) {
     const bool are_apart = callers[i] && sides[i] && sides[i]->values->are_apart;
     const uint64_t bytes = are_apart ? tsr_composition_value_bytes(sides[i]->store.composition) : to->bytes[i];
-    to->column[i] = (tsr_array){.callers = callers[i], .bytes = count * bytes, .use = TSR_ARRAY_WRITTEN};
+    const uint32_t word = i == KEYS ? to->bytes[KEYS] : 0; /* written in words of 8 bytes at most */
+    to->column[i] = (tsr_array){.callers = callers[i], .bytes = count * bytes, .word = word, .use = TSR_ARRAY_WRITTEN};
     if (are_apart)
       status = tsr_joining_take(j, "what slots hold for values", count * to->bytes[i], -1, &to->numbers[i]);
   }
-  return status ? status : tsr_stage_in(j->left, to->column, COLUMNS, NULL, j->error);
+  return status ? status : tsr_stage_in(j->left, to->column, COLUMNS, j->stream, j->error);
 }
 
 static tsr_status write_values(const rows_to *to, tsr_table *const *sides, uint64_t count, tsr_error *error) {
@@ -159,12 +173,20 @@ static tsr_status write_values(const rows_to *to, tsr_table *const *sides, uint6
 /* A union has two parts: the left keys, and the right ones that the left table has not. */
 enum { PARTS_MAX = 2 };
 
-static uint32_t plan(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows, tsr_joining *parts,
-                     tsr_error *error) {
+/* What is joined: two tables, or two sides on the device of a table. */
+typedef struct inputs {
+  tsr_table *left, *right;
+  const tsr_joining_side *sides[2];
+  void *stream;
+} inputs;
+
+static uint32_t plan(const inputs *in, uint32_t kind, const tsr_join_rows *rows, tsr_joining *parts, tsr_error *error) {
   const kind_facts *facts = &kinds[kind];
   const bool writes = rows && rows->room;
-  parts[0] = (tsr_joining){.left = left,
-                           .right = kind == TSR_JOIN_UNION ? NULL : right,
+  parts[0] = (tsr_joining){.left = in->left,
+                           .right = kind == TSR_JOIN_UNION ? NULL : in->right,
+                           .sides = {in->sides[0], in->sides[1]},
+                           .stream = in->stream,
                            .rows_as = facts->is_aggregate && !writes ? (uint32_t)TSR_ROWS_PRESENT : facts->rows_as,
                            .keys_once = facts->keys_once,
                            .wants_rows = writes,
@@ -174,26 +196,29 @@ static uint32_t plan(tsr_table *left, tsr_table *right, uint32_t kind, const tsr
                            .error = error};
   if (kind != TSR_JOIN_UNION) return 1;
   parts[1] = parts[0];
-  parts[1].left = right;
-  parts[1].right = left;
+  parts[1].left = in->right;
+  parts[1].right = in->left;
+  parts[1].sides[0] = in->sides[1];
+  parts[1].sides[1] = in->sides[0];
   parts[1].rows_as = TSR_ROWS_ABSENT;
   return 2;
 }
 
 static tsr_status write_all(tsr_joining *parts, uint32_t count, const kind_facts *facts, const tsr_join_rows *rows,
                             uint64_t all, tsr_error *error) {
-  tsr_table *const sides[COLUMNS] = {[LEFT_VALUES] = parts[0].left, [RIGHT_VALUES] = parts[0].right};
   const tsr_match *m = &parts[0].match;
+  tsr_table *sides[COLUMNS];
+  tables_of(&parts[0], sides);
   rows_to to = {.bytes = {m->bytes.key, m->bytes.left, m->bytes.right, sizeof(uint64_t)}, .missing = rows->missing};
   tsr_status status = stage(&parts[0], &to, sides, rows, all);
   for (uint32_t i = 0; status == TSR_OK && i < count; i++) {
-    status = facts->is_aggregate ? write_aggregates(&parts[i], &to) : write_rows(&parts[i], &to);
+    status = facts->is_aggregate ? write_aggregates(&parts[i], &to, all) : write_rows(&parts[i], &to);
     to.first += parts[i].rows;
   }
   if (status == TSR_OK) status = write_values(&to, sides, all, error);
   const tsr_table *t = parts[0].left;
-  status = tsr_stage_out(t, to.column, COLUMNS, NULL, status, error);
-  const tsr_status waited = t->backend->synchronize(t->device, NULL, status ? NULL : error);
+  status = tsr_stage_out(t, to.column, COLUMNS, parts[0].stream, status, error);
+  const tsr_status waited = t->backend->synchronize(t->device, parts[0].stream, status ? NULL : error);
   return status ? status : waited;
 }
 
@@ -225,10 +250,15 @@ static tsr_status join(tsr_joining *parts, uint32_t part_count, uint32_t kind, c
 /* Whether rows can be written as they are found: each pair's by itself, straight into the caller's arrays. */
 static bool may_write_at_once(const tsr_joining *j, const kind_facts *facts, const tsr_join_rows *rows) {
   if (!j->wants_rows || !j->right || facts->is_aggregate || facts->keys_once) return false;
-  tsr_table *const sides[COLUMNS] = {[LEFT_VALUES] = j->left, [RIGHT_VALUES] = j->right};
+  tsr_table *sides[COLUMNS];
+  tables_of(j, sides);
   const void *const callers[COLUMNS] = {rows->keys, rows->left_values, rows->right_values};
   for (uint32_t i = 0; i < COLUMNS; i++) {
-    const uint32_t word = (i == KEYS ? shape_of(j->left)->key_bits : sides[i] ? shape_of(sides[i])->value_bits : 8) / 8;
+    const tsr_joining_side *arrays = i == LEFT_VALUES ? j->sides[0] : i == RIGHT_VALUES ? j->sides[1] : NULL;
+    const uint32_t word = i == KEYS  ? shape_of(j->left)->key_bits / 8
+                          : arrays   ? arrays->value_bytes
+                          : sides[i] ? shape_of(sides[i])->value_bits / 8
+                                     : 1;
     const tsr_array array = {.callers = callers[i], .bytes = word, .word = word};
     if (!tsr_array_is_reached(j->left, &array) || (callers[i] && sides[i] && sides[i]->values->are_apart)) return false;
   }
@@ -283,10 +313,10 @@ static tsr_status join_runs(tsr_joining *j, uint32_t kind, const tsr_join_rows *
   return j->wants_rows && all > rest.room ? refuse_room(all, rest.room, j->error) : TSR_OK;
 }
 
-tsr_status tsr_single_join(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows, uint64_t *count,
-                           tsr_error *error) {
+static tsr_status join_inputs(const inputs *in, uint32_t kind, const tsr_join_rows *rows, uint64_t *count,
+                              tsr_error *error) {
   tsr_joining parts[PARTS_MAX];
-  const uint32_t part_count = plan(left, right, kind, rows, parts, error);
+  const uint32_t part_count = plan(in, kind, rows, parts, error);
   uint64_t run_pages;
   bool joined = false;
   tsr_status status = tsr_joining_run_pages(&parts[0], &run_pages);
@@ -295,8 +325,14 @@ tsr_status tsr_single_join(tsr_table *left, tsr_table *right, uint32_t kind, con
     status = join_at_once(&parts[0], rows, count, &joined);
   if (status == TSR_OK && !joined) status = join(parts, part_count, kind, rows, count, error);
   for (uint32_t i = 0; i < part_count; i++) tsr_joining_free(&parts[i]);
-  if (status == TSR_OK && part_count == PARTS_MAX) right->joined = left->joined;
+  if (status == TSR_OK && part_count == PARTS_MAX) in->right->joined = in->left->joined;
   return status;
+}
+
+tsr_status tsr_single_join(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows, uint64_t *count,
+                           tsr_error *error) {
+  const inputs in = {.left = left, .right = right};
+  return join_inputs(&in, kind, rows, count, error);
 }
 
 /* ---- The call -------------------------------------------------------------------------------- */
@@ -324,33 +360,46 @@ static tsr_status check_tables(const tsr_table *left, const tsr_table *right, ts
   return TSR_OK;
 }
 
-static tsr_status check_rows(const tsr_table *left, const tsr_table *right, const kind_facts *facts,
+/* has_values: whether the sides have any. */
+static tsr_status check_rows(const char *call, const bool has_values[2], const kind_facts *facts,
                              const tsr_join_rows *rows, tsr_error *error) {
-  const tsr_shape *l = &left->store.composition->shape, *r = &right->store.composition->shape;
   const bool combines = facts->is_aggregate && facts->fold != TSR_FOLD_COUNT;
-  if (combines && !r->value_bits)
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_join: %s is of right values, and the right table has none",
+  if (combines && !has_values[1])
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: %s is of right values, and the right side has none", call,
                     facts->name);
-  tsr_status status = combines ? tsr_table_admits(right, TSR_HAS_CALL_AGGREGATE, "tsr_join", error) : TSR_OK;
-  if (status) return status;
   if (!rows) return TSR_OK;
-  if (rows->left_values && (!l->value_bits || !facts->has_left))
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_join: the %s no%s values: left_values must be NULL",
+  if (rows->left_values && (!has_values[0] || !facts->has_left))
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: the %s no%s values: left_values must be NULL", call,
                     facts->has_left ? "left table has" : "rows of sets and aggregates have",
                     facts->has_left ? "" : " left");
-  if (rows->right_values && (!r->value_bits || !facts->has_right))
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_join: the %s no%s values: right_values must be NULL",
+  if (rows->right_values && (!has_values[1] || !facts->has_right))
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: the %s no%s values: right_values must be NULL", call,
                     facts->has_right ? "right table has" : "rows of any kind but INNER and LEFT have",
                     facts->has_right ? "" : " right");
   if (rows->aggregates && !facts->is_aggregate)
-    return tsr_fail(error, TSR_BAD_ARGUMENT,
-                    "tsr_join: the rows of %s have no aggregates, which SUM, MIN, MAX and COUNT have: aggregates must "
-                    "be NULL",
-                    facts->name);
+    return tsr_fail(
+        error, TSR_BAD_ARGUMENT,
+        "%s: the rows of %s have no aggregates, which SUM, MIN, MAX and COUNT have: aggregates must be NULL", call,
+        facts->name);
   if ((rows->overflowed || rows->saturates) && (!facts->is_aggregate || facts->fold != TSR_FOLD_SUM))
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_join: %s makes no sums: overflowed must be NULL and saturates 0",
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: %s makes no sums: overflowed must be NULL and saturates 0", call,
                     facts->name);
   return TSR_OK;
+}
+
+static tsr_status check_kind(const char *call, uint32_t kind, tsr_error *error) {
+  if (kind < TSR_JOIN_KINDS) return TSR_OK;
+  return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: kind = %u: must be one of TSR_JOIN_INNER .. TSR_JOIN_COUNT", call,
+                  kind);
+}
+
+static tsr_status check_values(const tsr_table *left, const tsr_table *right, const kind_facts *facts,
+                               const tsr_join_rows *rows, tsr_error *error) {
+  const bool has_values[2] = {shape_of(left)->value_bits != 0, shape_of(right)->value_bits != 0};
+  const tsr_status status = check_rows("tsr_join", has_values, facts, rows, error);
+  return status || !facts->is_aggregate || facts->fold == TSR_FOLD_COUNT
+             ? status
+             : tsr_table_admits(right, TSR_HAS_CALL_AGGREGATE, "tsr_join", error);
 }
 
 tsr_status tsr_join(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows, uint64_t *count,
@@ -360,13 +409,116 @@ tsr_status tsr_join(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_
   if (!left || !right || !count)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_join needs two tables and a place for the number of rows");
   tsr_status status = tsr_take_over("tsr_join", &known, rows, sizeof known, error);
-  if (status == TSR_OK && kind >= TSR_JOIN_KINDS)
-    status =
-        tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_join: kind = %u: must be one of TSR_JOIN_INNER .. TSR_JOIN_COUNT", kind);
+  if (status == TSR_OK) status = check_kind("tsr_join", kind, error);
   if (status == TSR_OK) status = check_tables(left, right, error);
-  if (status == TSR_OK) status = check_rows(left, right, &kinds[kind], rows ? &known : NULL, error);
+  if (status == TSR_OK) status = check_values(left, right, &kinds[kind], rows ? &known : NULL, error);
   if (status == TSR_OK && known.overflowed) *known.overflowed = 0;
   return status ? status : left->methods->join(left, right, kind, rows ? &known : NULL, count, error);
 }
 
 const char *tsr_join_way(const tsr_table *right) { return right ? right->joined : NULL; }
+
+/* ---- Arrays ---------------------------------------------------------------------------------- */
+
+enum { LEFT, RIGHT, SIDES, SIDE_ARRAYS = 2 * SIDES };
+
+static tsr_status check_side(const char *name, const tsr_join_side *side, tsr_error *error) {
+  if (side->n && !side->keys)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_join_arrays: %s.keys is NULL, but %s.n = %llu", name, name,
+                    (unsigned long long)side->n);
+  if (side->n >= TSR_MATCH_NONE)
+    return tsr_fail(error, TSR_UNSUPPORTED,
+                    "tsr_join_arrays: %s.n = %llu: at most 2^32 - 2 pairs of a side: join parts of it", name,
+                    (unsigned long long)side->n);
+  if (side->value_bits == 32 || side->value_bits == 64 || (!side->values && !side->value_bits)) return TSR_OK;
+  return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_join_arrays: %s.value_bits = %u: must be 32 or 64", name,
+                  side->value_bits);
+}
+
+static tsr_status check_arrays(const tsr_table *t, const tsr_join_sides *sides, uint32_t kind,
+                               const tsr_join_rows *rows, tsr_error *error) {
+  tsr_status status = check_kind("tsr_join_arrays", kind, error);
+  if (status == TSR_OK) status = tsr_table_admits(t, TSR_HAS_CALL_JOIN, "tsr_join_arrays", error);
+  if (status == TSR_OK && t->shards)
+    status =
+        tsr_fail(error, TSR_UNSUPPORTED, "tsr_join_arrays: the table is on several devices: name one of one device");
+  if (status == TSR_OK) status = check_side("left", &sides->left, error);
+  if (status == TSR_OK) status = check_side("right", &sides->right, error);
+  const kind_facts *facts = status ? NULL : &kinds[kind];
+  const bool combines = facts && facts->is_aggregate && facts->fold != TSR_FOLD_COUNT;
+  const bool has_values[SIDES] = {true, !combines || sides->right.values};
+  return status ? status : check_rows("tsr_join_arrays", has_values, facts, rows, error);
+}
+
+/* The numbers of a side's pairs, for values: memory that the caller frees. */
+static tsr_status number_pairs(const tsr_table *t, tsr_joining_side *side, void *stream, void **memory,
+                               tsr_error *error) {
+  tsr_match match = {.n = side->n, .bytes.right = side->value_bytes};
+  tsr_status status =
+      t->backend->allocate_in(t->device, side->n * side->value_bytes, stream, &match.index.grouped, error);
+  *memory = match.index.grouped;
+  side->values = *memory;
+  if (status) return status;
+  return t->backend->step(t->device, NULL, &tsr_match_steps.step[TSR_MATCH_enumerate], &match, side->n, stream, error);
+}
+
+static tsr_status join_on_device(tsr_table *t, tsr_joining_side sides[SIDES], const bool wants_values[SIDES],
+                                 const inputs *in, uint32_t kind, const tsr_join_rows *rows, uint64_t *count,
+                                 tsr_error *error) {
+  void *numbers[SIDES] = {NULL};
+  tsr_status status = TSR_OK;
+  for (uint32_t side = 0; status == TSR_OK && side < SIDES; side++)
+    if (wants_values[side] && sides[side].n && !sides[side].values)
+      status = number_pairs(t, &sides[side], in->stream, &numbers[side], error);
+  if (status == TSR_OK) status = join_inputs(in, kind, rows, count, error);
+  for (uint32_t side = 0; side < SIDES; side++) {
+    const tsr_status freed =
+        numbers[side] ? t->backend->free_in(t->device, numbers[side], in->stream, status ? NULL : error) : TSR_OK;
+    if (status == TSR_OK) status = freed;
+  }
+  return status;
+}
+
+static tsr_status join_sides(tsr_table *t, const tsr_join_sides *known, uint32_t kind, const tsr_join_rows *rows,
+                             uint64_t *count, tsr_error *error) {
+  const kind_facts *facts = &kinds[kind];
+  const tsr_join_side *const callers[SIDES] = {&known->left, &known->right};
+  const bool writes = rows && rows->room;
+  const bool wants_values[SIDES] = {writes && rows->left_values,
+                                    writes &&
+                                        (rows->right_values || (rows->aggregates && facts->fold != TSR_FOLD_COUNT))};
+  const uint32_t key_bytes = shape_of(t)->key_bits / 8;
+  tsr_array arrays[SIDE_ARRAYS];
+  tsr_joining_side sides[SIDES];
+  for (uint32_t side = 0; side < SIDES; side++) {
+    const tsr_join_side *c = callers[side];
+    const uint32_t value_bytes = c->value_bits == 64 ? 8 : 4;
+    arrays[2 * side] = (tsr_array){.callers = c->keys, .bytes = c->n * key_bytes, .word = key_bytes};
+    arrays[2 * side + 1] =
+        (tsr_array){.callers = wants_values[side] ? c->values : NULL, .bytes = c->n * value_bytes, .word = value_bytes};
+    sides[side] = (tsr_joining_side){.n = c->n, .value_bytes = value_bytes};
+  }
+  tsr_status status = tsr_stage_in(t, arrays, SIDE_ARRAYS, known->stream, error);
+  for (uint32_t side = 0; side < SIDES; side++) {
+    sides[side].keys = arrays[2 * side].devices;
+    sides[side].values = arrays[2 * side + 1].devices;
+  }
+  const inputs in = {.left = t, .right = t, .sides = {&sides[LEFT], &sides[RIGHT]}, .stream = known->stream};
+  if (status == TSR_OK) status = join_on_device(t, sides, wants_values, &in, kind, rows, count, error);
+  return tsr_stage_out(t, arrays, SIDE_ARRAYS, known->stream, status, error);
+}
+
+tsr_status tsr_join_arrays(tsr_table *t, const tsr_join_sides *sides, uint32_t kind, const tsr_join_rows *rows,
+                           uint64_t *count, tsr_error *error) {
+  TSR_WRITES(t);
+  tsr_join_sides known;
+  tsr_join_rows to;
+  if (!t || !sides || !count)
+    return tsr_fail(error, TSR_BAD_ARGUMENT,
+                    "tsr_join_arrays needs a table, two sides and a place for the number of rows");
+  tsr_status status = tsr_take_over("tsr_join_arrays", &known, sides, sizeof known, error);
+  if (status == TSR_OK) status = tsr_take_over("tsr_join_arrays", &to, rows, sizeof to, error);
+  if (status == TSR_OK) status = check_arrays(t, &known, kind, rows ? &to : NULL, error);
+  if (status == TSR_OK && to.overflowed) *to.overflowed = 0;
+  return status ? status : join_sides(t, &known, kind, rows ? &to : NULL, count, error);
+}

@@ -21,6 +21,9 @@ static const tsr_shape *shape_of(const tsr_table *t) { return &t->store.composit
 static bool keeps_all(const tsr_table *t) {
   return shape_of(t)->kind == TSR_KIND_MULTISET || shape_of(t)->kind == TSR_KIND_MULTIMAP;
 }
+static bool may_repeat(const tsr_joining *j, uint32_t side) {
+  return j->sides[side] || keeps_all(side == LEFT ? j->left : j->right);
+}
 
 /* ---- Memory and steps ------------------------------------------------------------------------ */
 
@@ -28,22 +31,21 @@ tsr_status tsr_joining_take(tsr_joining *j, const char *what, uint64_t bytes, in
   const tsr_table *t = j->left;
   *memory = NULL;
   if (!bytes) return TSR_OK;
-  tsr_status status = t->backend->allocate_in(t->device, bytes, NULL, memory, j->error);
+  tsr_status status = t->backend->allocate_in(t->device, bytes, j->stream, memory, j->error);
   if (status == TSR_NO_MEMORY)
     return tsr_fail(
         j->error, TSR_NO_MEMORY,
-        "tsr_join: there is no memory of %llu bytes beside the tables for %s: join a part of the left pairs at "
-        "a time",
+        "tsr_join: there is no memory of %llu bytes beside the pairs for %s: join a part of the left pairs at a time",
         (unsigned long long)bytes, what);
   if (status) return status;
   j->memory[j->memories++] = *memory;
-  return byte < 0 ? TSR_OK : t->backend->fill(t->device, *memory, (uint8_t)byte, bytes, NULL, j->error);
+  return byte < 0 ? TSR_OK : t->backend->fill(t->device, *memory, (uint8_t)byte, bytes, j->stream, j->error);
 }
 
 void tsr_joining_free(tsr_joining *j) {
   const tsr_table *t = j->left;
   while (j->memories) {
-    const tsr_status freed = t->backend->free_in(t->device, j->memory[--j->memories], NULL, NULL);
+    const tsr_status freed = t->backend->free_in(t->device, j->memory[--j->memories], j->stream, NULL);
     (void)freed; /* it fails if the context was lost, and then the memory is gone too */
   }
 }
@@ -51,20 +53,20 @@ void tsr_joining_free(tsr_joining *j) {
 tsr_status tsr_joining_step(const tsr_joining *j, uint32_t step, uint64_t n) {
   tsr_match match = j->match;
   match.n = n;
-  return n ? j->left->backend->step(j->left->device, NULL, &tsr_match_steps.step[step], &match, n, NULL, j->error)
+  return n ? j->left->backend->step(j->left->device, NULL, &tsr_match_steps.step[step], &match, n, j->stream, j->error)
            : TSR_OK;
 }
 
-static tsr_status read_number(const tsr_joining *j, const void *from, void *to, uint64_t bytes) {
+tsr_status tsr_joining_read(const tsr_joining *j, const void *from, void *to, uint64_t bytes) {
   const tsr_table *t = j->left;
-  const tsr_status status = t->backend->copy(t->device, to, from, bytes, NULL, j->error);
-  const tsr_status waited = t->backend->synchronize(t->device, NULL, status ? NULL : j->error);
+  const tsr_status status = t->backend->copy(t->device, to, from, bytes, j->stream, j->error);
+  const tsr_status waited = t->backend->synchronize(t->device, j->stream, status ? NULL : j->error);
   return status ? status : waited;
 }
 
 tsr_status tsr_joining_sum(const tsr_joining *j, uint64_t *numbers, uint64_t n, uint64_t *sum) {
-  const tsr_status status = tsr_prefix_sum(j->left->device, numbers, n, NULL, j->error);
-  return status ? status : read_number(j, numbers + n, sum, sizeof *sum);
+  const tsr_status status = tsr_prefix_sum(j->left->device, numbers, n, j->stream, j->error);
+  return status ? status : tsr_joining_read(j, numbers + n, sum, sizeof *sum);
 }
 
 /* ---- Columns --------------------------------------------------------------------------------- */
@@ -86,6 +88,12 @@ static void set_columns(tsr_joining *j, uint32_t side, uint64_t count, tsr_numbe
   *(side == LEFT ? &m->left_values : &m->right_values) = values;
 }
 
+void tsr_joining_columns(tsr_joining *j, uint32_t side, uint64_t count, const void *keys, const void *values) {
+  const tsr_match *m = &j->match;
+  set_columns(j, side, count, numbers_at(keys, m->bytes.key),
+              numbers_at(values, side == LEFT ? m->bytes.left : m->bytes.right));
+}
+
 static bool wants_values(const tsr_joining *j, uint32_t side) {
   return side == LEFT ? j->wants_left_values : j->wants_right_values;
 }
@@ -96,6 +104,10 @@ static tsr_status write_out(tsr_joining *j, uint32_t side) {
   const uint32_t key_bytes = j->match.bytes.key, value_bytes = shape_of(t)->value_bits / 8;
   void *keys = NULL, *values = NULL;
   uint64_t pairs;
+  if (j->sides[side]) {
+    tsr_joining_columns(j, side, j->sides[side]->n, j->sides[side]->keys, j->sides[side]->values);
+    return TSR_OK;
+  }
   tsr_status status = tsr_size(t, &pairs, j->error);
   if (status == TSR_OK) status = check_pairs(j, pairs);
   if (status == TSR_OK) status = tsr_joining_take(j, "a copy of keys", pairs * key_bytes, -1, &keys);
@@ -106,8 +118,7 @@ static tsr_status write_out(tsr_joining *j, uint32_t side) {
   return status;
 }
 
-/* Where rows begin, or how many there are. */
-static tsr_status take_rows(tsr_joining *j) {
+tsr_status tsr_joining_take_rows(tsr_joining *j) {
   tsr_match *m = &j->match;
   void *begins = NULL, *firsts = NULL, *total;
   tsr_status status = tsr_joining_take(j, "the number of rows", sizeof *m->matches.total, 0, &total);
@@ -123,7 +134,9 @@ static tsr_status take_rows(tsr_joining *j) {
 
 static tsr_status count_rows(tsr_joining *j) {
   if (j->match.matches.begins) return tsr_joining_sum(j, j->match.matches.begins, j->match.lefts, &j->rows);
-  return read_number(j, j->match.matches.total, &j->rows, sizeof j->rows);
+  const tsr_status status = tsr_joining_read(j, j->match.matches.total, &j->rows, sizeof j->rows);
+  j->rows += j->rows_of_large;
+  return status;
 }
 
 /* ---- By an index ----------------------------------------------------------------------------- */
@@ -153,7 +166,7 @@ static tsr_status put_in_index(tsr_joining *j, tsr_numbers keys, uint64_t n, boo
 /* Left keys that come again lead no rows. */
 static tsr_status find_leaders(tsr_joining *j) {
   tsr_match *m = &j->match;
-  if (!j->keys_once || !keeps_all(j->left)) return TSR_OK;
+  if (!j->keys_once || !may_repeat(j, LEFT)) return TSR_OK;
   const tsr_status status = put_in_index(j, m->left_keys, m->lefts, false, false);
   m->known.leaders = m->index.leaders;
   return status;
@@ -165,12 +178,12 @@ static tsr_status match_by_index(tsr_joining *j) {
   j->way = "by an index of the right keys";
   tsr_status status = write_out(j, LEFT);
   if (status == TSR_OK) status = write_out(j, RIGHT);
-  if (status == TSR_OK) status = take_rows(j);
+  if (status == TSR_OK) status = tsr_joining_take_rows(j);
   if (status == TSR_OK) status = find_leaders(j);
   const bool counts = j->wants_right_values || tsr_match_wants_count(m);
   if (status == TSR_OK) status = put_in_index(j, m->right_keys, m->rights, counts, j->wants_right_values);
   if (status == TSR_OK && counts && m->rights)
-    status = tsr_prefix_sum(j->left->device, m->index.groups, m->rights, NULL, j->error);
+    status = tsr_prefix_sum(j->left->device, m->index.groups, m->rights, j->stream, j->error);
   if (status == TSR_OK && j->wants_right_values) {
     status = tsr_joining_take(j, "right values in the order of keys", m->rights * m->bytes.right, -1, &grouped);
     m->index.grouped = grouped;
@@ -211,7 +224,7 @@ static tsr_status find_all(tsr_joining *j) {
 static tsr_status match_by_finds(tsr_joining *j) {
   j->way = "by a find of each left key";
   tsr_status status = write_out(j, LEFT);
-  if (status == TSR_OK) status = take_rows(j);
+  if (status == TSR_OK) status = tsr_joining_take_rows(j);
   if (status == TSR_OK) status = find_leaders(j);
   if (status == TSR_OK) status = find_all(j);
   return status ? status : tsr_joining_step(j, TSR_MATCH_found, j->match.lefts);
@@ -221,7 +234,7 @@ static tsr_status match_by_finds(tsr_joining *j) {
 static tsr_status match_none(tsr_joining *j) {
   j->way = "of one table alone";
   tsr_status status = write_out(j, LEFT);
-  if (status == TSR_OK) status = take_rows(j);
+  if (status == TSR_OK) status = tsr_joining_take_rows(j);
   if (status == TSR_OK) status = find_leaders(j);
   return status ? status : tsr_joining_step(j, TSR_MATCH_alone, j->match.lefts);
 }
@@ -299,7 +312,7 @@ static tsr_status check_reserved(const tsr_joining *j, const tsr_table *t, bool 
   const uint32_t *offsets = t->store.state.part[TSR_ROLE_PROBING].region[0];
   uint32_t bounds[1 + TSR_TAIL_RESERVED] = {0};
   if (!shape_of(t)->has_lists) return TSR_OK;
-  const tsr_status status = read_number(j, offsets + shape_of(t)->lists, bounds, sizeof bounds);
+  const tsr_status status = tsr_joining_read(j, offsets + shape_of(t)->lists, bounds, sizeof bounds);
   *whole = *whole && bounds[0] == bounds[TSR_TAIL_RESERVED];
   return status;
 }
@@ -365,7 +378,7 @@ static tsr_status match_pages(tsr_joining *j, bool *matched) {
   if (status || !whole) return status;
   const uint64_t tail =
       m->pages.tail_slots[LEFT] > m->pages.tail_slots[RIGHT] ? m->pages.tail_slots[LEFT] : m->pages.tail_slots[RIGHT];
-  status = take_rows(j);
+  status = tsr_joining_take_rows(j);
   if (status == TSR_OK && j->wants_right_values)
     status = tsr_joining_take(j, "right values in the order of keys", m->rights * m->bytes.right, -1, &grouped);
   if (status == TSR_OK) status = tsr_joining_take(j, "a flag", sizeof gave_up, 0, &flag);
@@ -375,7 +388,7 @@ static tsr_status match_pages(tsr_joining *j, bool *matched) {
   if (status == TSR_OK) status = tsr_joining_step(j, TSR_MATCH_bounds, m->pages.count + 1);
   m->out = j->out;
   if (status == TSR_OK) status = tsr_joining_step(j, steps[j->out.room != 0][m->bytes.key == 8], m->pages.count);
-  if (status == TSR_OK) status = read_number(j, m->pages.gave_up, &gave_up, sizeof gave_up);
+  if (status == TSR_OK) status = tsr_joining_read(j, m->pages.gave_up, &gave_up, sizeof gave_up);
   if (grouped) m->right_values = numbers_at(grouped, m->bytes.right);
   *matched = gave_up == 0;
   return status;
@@ -383,12 +396,17 @@ static tsr_status match_pages(tsr_joining *j, bool *matched) {
 
 /* ---- Ways ------------------------------------------------------------------------------------ */
 
+static uint32_t value_bytes_of(const tsr_joining *j, uint32_t side) {
+  const tsr_table *t = side == LEFT ? j->left : j->right;
+  return j->sides[side] ? j->sides[side]->value_bytes : t ? shape_of(t)->value_bits / 8 : 0;
+}
+
 static void begin_match(tsr_joining *j) {
-  const tsr_shape *left = shape_of(j->left);
   tsr_joining_free(j);
-  j->match = (tsr_match){.bytes.key = left->key_bits / 8,
-                         .bytes.left = left->value_bits / 8,
-                         .bytes.right = j->right ? shape_of(j->right)->value_bits / 8 : 0,
+  j->rows_of_large = 0;
+  j->match = (tsr_match){.bytes.key = shape_of(j->left)->key_bits / 8,
+                         .bytes.left = value_bytes_of(j, LEFT),
+                         .bytes.right = value_bytes_of(j, RIGHT),
                          .want.rows = j->rows_as,
                          .want.keys_once = j->keys_once};
 }
@@ -422,14 +440,14 @@ static tsr_status finds_are_better(const tsr_joining *j, bool *better) {
 
 /* Where there is no memory for it, another way may need less. */
 static tsr_status match_pages_if_better(tsr_joining *j, bool *matched) {
-  bool finds;
+  bool finds = false;
   *matched = false;
-  if (!have_same_pages(j->left, j->right)) return TSR_OK;
-  tsr_status status = finds_are_better(j, &finds);
+  if (!j->sides[LEFT] && !have_same_pages(j->left, j->right)) return TSR_OK;
+  tsr_status status = j->sides[LEFT] ? TSR_OK : finds_are_better(j, &finds);
   if (status || finds) return status;
   tsr_error why = {TSR_OK, ""}, *callers = j->error;
   j->error = &why; /* the caller gets this error only where nothing else is tried */
-  status = match_pages(j, matched);
+  status = j->sides[LEFT] ? tsr_joining_match_arrays(j, matched) : match_pages(j, matched);
   j->error = callers;
   if (status == TSR_NO_MEMORY || status == TSR_UNSUPPORTED) return TSR_OK;
   if (status && callers) *callers = why;
@@ -444,7 +462,7 @@ tsr_status tsr_joining_match(tsr_joining *j) {
   if (status) return status;
   if (!matched) {
     begin_match(j);
-    status = !j->right ? match_none(j) : keeps_all(j->right) ? match_by_index(j) : match_by_finds(j);
+    status = !j->right ? match_none(j) : may_repeat(j, RIGHT) ? match_by_index(j) : match_by_finds(j);
   }
   if (status == TSR_OK) status = count_rows(j);
   if (status == TSR_OK && j->right) j->right->joined = j->way;
@@ -463,7 +481,7 @@ tsr_status tsr_joining_meet(tsr_joining *j, bool *met) {
 
 tsr_status tsr_joining_run_pages(const tsr_joining *j, uint64_t *pages) {
   *pages = 0;
-  if (!j->right || (!j->left->store.windows && !j->right->store.windows)) return TSR_OK;
+  if (!j->right || j->sides[LEFT] || (!j->left->store.windows && !j->right->store.windows)) return TSR_OK;
   if (!have_same_pages(j->left, j->right) || !has_columns(j, LEFT) || !has_columns(j, RIGHT)) return TSR_OK;
   bool finds;
   const tsr_status status = finds_are_better(j, &finds);

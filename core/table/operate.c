@@ -8,6 +8,7 @@
 #include "core/batch/group.h"
 #include "core/batch/order.h"
 #include "core/batch/sum.h"
+#include "core/table/behind.h"
 #include "core/table/cache.h"
 #include "core/table/call.h"
 #include "core/table/clean.h"
@@ -268,9 +269,13 @@ static tsr_status operate_values(tsr_table *t, const tsr_request *r, tsr_error *
   return t->values->operate ? t->values->operate(t, r, narrow, error) : narrow(t, r, error);
 }
 
+static tsr_status operate_reached(tsr_table *t, const tsr_request *r, tsr_error *error) {
+  return tsr_writes_behind(t, r) ? tsr_operate_behind(t, r, operate_values, error) : operate_values(t, r, error);
+}
+
 /* A request of a call that has begun. */
 static tsr_status operate_begun(tsr_table *t, const tsr_request *r, tsr_error *error) {
-  if (t->values->operate || tsr_is_cache(t)) return tsr_operate_staged(t, r, operate_values, error);
+  if (t->values->operate || tsr_is_cache(t)) return tsr_operate_staged(t, r, operate_reached, error);
   return grows(t, r) ? operate_narrow(t, r, error) : tsr_operate_staged(t, r, operate_narrow, error);
 }
 

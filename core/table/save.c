@@ -8,10 +8,12 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/compose/compose.h"
+#include "core/cpu/parallel.h"
 #include "core/sized.h"
 #include "core/table/create.h"
 #include "core/table/filter.h"
@@ -43,8 +45,17 @@ typedef struct stream {
   uint64_t done, whole;    /* bytes that are written, and of the file, 0 where there are several tables in it */
   char *buffer;            /* BUFFER_BYTES */
   bool maps;               /* while it is read, what can be mapped is */
+  const bool *stops;       /* ends the writing; NULL: nothing does */
   tsr_error *error;
 } stream;
+
+struct tsr_taken {
+  front f;
+  uint64_t base;
+  tsr_table *table; /* whose memory it is, entered until this is dropped; NULL: `memory` has a copy */
+  char *memory;     /* of all regions, one after the other */
+  uint64_t bytes;   /* of it */
+};
 
 /* ---- Files ----------------------------------------------------------------------------------- */
 
@@ -232,28 +243,38 @@ static tsr_status note_sample(const stream *s, tsr_table *t, front *f) {
   return status;
 }
 
-static tsr_status write_region(stream *s, const tsr_table *t, tsr_save_row *r) {
+static bool is_stopped(const stream *s) { return s->stops && __atomic_load_n(s->stops, __ATOMIC_RELAXED); }
+
+/* copy: where the region's bytes are; NULL: in the table. */
+static tsr_status write_region(stream *s, const tsr_table *t, const char *copy, tsr_save_row *r) {
   tsr_status status = TSR_OK;
   r->checksum = 0;
   for (uint64_t done = 0, step; status == TSR_OK && done < r->bytes; done += step) {
     step = r->bytes - done < BUFFER_BYTES ? r->bytes - done : BUFFER_BYTES;
-    status = copy_between(t, s->buffer, (char *)region_of(t, r) + done, step, s->error);
-    if (status == TSR_OK) status = write_bytes(s, s->buffer, step);
-    if (status == TSR_OK) r->checksum = tsr_save_checksum(r->checksum, s->buffer, step);
+    const char *from = copy ? copy + done : s->buffer;
+    if (is_stopped(s)) return io_failed(s, "written", ECANCELED);
+    if (!copy) status = copy_between(t, s->buffer, (char *)region_of(t, r) + done, step, s->error);
+    if (status == TSR_OK) status = write_bytes(s, from, step);
+    if (status == TSR_OK) r->checksum = tsr_save_checksum(r->checksum, from, step);
     s->done += step;
-    if (status == TSR_OK && t->listener.watch) t->listener.watch(t->listener.context, s->done, s->whole);
+    if (status == TSR_OK && t && t->listener.watch) t->listener.watch(t->listener.context, s->done, s->whole);
   }
   return status;
 }
 
 /* The front comes last, when the regions' checksums are known. */
-static tsr_status write_table(stream *s, const tsr_table *t, front *f) {
+static tsr_status write_table(stream *s, tsr_taken *taken) {
+  front *f = &taken->f;
+  const char *copy = taken->memory;
   s->done = s->base + tsr_save_front_bytes(&f->head);
   s->whole = s->base ? 0 : f->head.file_bytes;
   if (lseek(s->written->descriptor, (off_t)(s->base + tsr_save_front_bytes(&f->head)), SEEK_SET) < 0)
     return io_failed(s, "written", errno);
   tsr_status status = TSR_OK;
-  for (uint64_t i = 0; status == TSR_OK && i < f->head.region_count; i++) status = write_region(s, t, &f->rows[i]);
+  for (uint64_t i = 0; status == TSR_OK && i < f->head.region_count; i++) {
+    status = write_region(s, taken->table, copy, &f->rows[i]);
+    if (copy) copy += f->rows[i].bytes;
+  }
   if (status) return status;
   if (lseek(s->written->descriptor, (off_t)s->base, SEEK_SET) < 0) return io_failed(s, "written", errno);
   uint64_t sum = tsr_save_front_checksum(&f->head, f->text, f->rows);
@@ -261,6 +282,103 @@ static tsr_status write_table(stream *s, const tsr_table *t, front *f) {
   if (status == TSR_OK) status = write_bytes(s, f->text, f->head.text_bytes);
   if (status == TSR_OK) status = write_bytes(s, f->rows, f->head.region_count * sizeof *f->rows);
   if (status == TSR_OK) status = write_bytes(s, &sum, sizeof sum);
+  return status;
+}
+
+/* A region's pieces, copied by all threads where the memory is the host's. */
+typedef struct copying {
+  const tsr_table *t;
+  char *to;
+  const char *from;
+  uint64_t bytes;
+  tsr_status status;
+} copying;
+
+static void copy_piece(void *argument, uint64_t begin, uint64_t end) {
+  copying *c = argument;
+  for (uint64_t i = begin; i < end; i++) {
+    const uint64_t at = i * BUFFER_BYTES, step = c->bytes - at < BUFFER_BYTES ? c->bytes - at : BUFFER_BYTES;
+    const tsr_status status = c->t->backend->copy(c->t->device, c->to + at, c->from + at, step, NULL, NULL);
+    if (status) __atomic_store_n(&c->status, status, __ATOMIC_RELAXED);
+  }
+}
+
+static tsr_status copy_region(const tsr_table *t, char *to, const tsr_save_row *r, tsr_error *error) {
+  copying c = {t, to, region_of(t, r), r->bytes, TSR_OK};
+  if (!t->backend->events->are_immediate) return copy_between(t, to, c.from, r->bytes, error);
+  tsr_parallel_each((r->bytes + BUFFER_BYTES - 1) / BUFFER_BYTES, copy_piece, &c);
+  return c.status ? tsr_fail(error, c.status, "a table's memory cannot be copied") : TSR_OK;
+}
+
+/* Mapped for itself, so that it goes back to the system at once. */
+static tsr_status copy_regions(tsr_taken *taken, const tsr_table *t, tsr_error *error) {
+  uint64_t done = 0;
+  tsr_status status = TSR_OK;
+  taken->bytes = taken->f.head.file_bytes - tsr_save_front_bytes(&taken->f.head) + 1; /* a filter may have none */
+  taken->memory = mmap(NULL, taken->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (taken->memory == MAP_FAILED) {
+    taken->memory = NULL;
+    return tsr_fail(error, TSR_NO_MEMORY, "no memory for a copy of the table, of %llu bytes",
+                    (unsigned long long)taken->bytes);
+  }
+  for (uint64_t i = 0; status == TSR_OK && i < taken->f.head.region_count; i++) {
+    status = copy_region(t, taken->memory + done, &taken->f.rows[i], error);
+    done += taken->f.rows[i].bytes;
+  }
+  return status;
+}
+
+tsr_status tsr_save_take(tsr_table *t, uint64_t base, bool copies, tsr_taken **taken, tsr_error *error) {
+  tsr_taken *made = calloc(1, sizeof *made);
+  stream s = {.base = base, .buffer = malloc(BUFFER_BYTES), .error = error};
+  tsr_status status = made && s.buffer ? describe(t, base, &made->f, error)
+                                       : tsr_fail(error, TSR_NO_MEMORY, "no memory to save a table");
+  if (status == TSR_OK) status = tsr_table_enter(t, TSR_PHASE_ALONE, NULL, error);
+  if (status == TSR_OK) {
+    made->table = t;
+    made->base = base;
+    status = note_sample(&s, t, &made->f);
+  }
+  if (status == TSR_OK && copies) status = copy_regions(made, t, error);
+  if (status == TSR_OK && copies) {
+    made->table = NULL;
+    status = tsr_table_leave(t, NULL, error);
+  }
+  free(s.buffer);
+  if (status) tsr_save_drop(made);
+  *taken = status ? NULL : made;
+  return status;
+}
+
+uint64_t tsr_save_taken_bytes(const tsr_taken *taken) { return taken->f.head.file_bytes; }
+
+void tsr_save_drop(tsr_taken *taken) {
+  if (!taken) return;
+  const tsr_status left = taken->table ? tsr_table_leave(taken->table, NULL, NULL) : TSR_OK;
+  (void)left; /* whatever the device reports now, the next call on the table reports too */
+  if (taken->memory) munmap(taken->memory, taken->bytes);
+  free(taken->f.text);
+  free(taken);
+}
+
+void tsr_snapshot_drop(tsr_snapshot *snapshot) {
+  for (uint32_t i = 0; i < snapshot->count; i++) tsr_save_drop(snapshot->parts[i]);
+  free(snapshot->head);
+  *snapshot = (tsr_snapshot){.count = 0};
+}
+
+tsr_status tsr_snapshot_put(const tsr_snapshot *snapshot, const tsr_file *file, const char *path, tsr_error *error) {
+  stream s = {.path = path, .written = file, .stops = snapshot->stops, .error = error};
+  s.buffer = malloc(BUFFER_BYTES);
+  tsr_status status = s.buffer ? TSR_OK : tsr_fail(error, TSR_NO_MEMORY, "no memory to save a table");
+  for (uint32_t i = 0; status == TSR_OK && i < snapshot->count; i++) {
+    s.base = snapshot->parts[i]->base;
+    status = write_table(&s, snapshot->parts[i]);
+  }
+  if (status == TSR_OK && snapshot->head)
+    status = lseek(file->descriptor, 0, SEEK_SET) < 0 ? io_failed(&s, "written", errno)
+                                                      : write_bytes(&s, snapshot->head, snapshot->head_bytes);
+  free(s.buffer);
   return status;
 }
 
@@ -279,23 +397,6 @@ tsr_status tsr_save_end(tsr_file *file, const char *path, tsr_status status, tsr
   return tsr_fail(error, TSR_IO, "%s: cannot be written: %s", path, strerror(failure));
 }
 
-tsr_status tsr_save_write(const tsr_file *file, const char *path, uint64_t base, tsr_table *t, uint64_t *bytes,
-                          tsr_error *error) {
-  front f = {.text = NULL};
-  stream s = {.path = path, .written = file, .base = base, .error = error};
-  s.buffer = malloc(BUFFER_BYTES);
-  tsr_status status =
-      s.buffer ? describe(t, base, &f, error) : tsr_fail(error, TSR_NO_MEMORY, "no memory to save a table");
-  if (status == TSR_OK) status = tsr_table_enter(t, TSR_PHASE_ALONE, NULL, error);
-  if (status == TSR_OK) status = note_sample(&s, t, &f);
-  if (status == TSR_OK) status = write_table(&s, t, &f);
-  if (status == TSR_OK) status = tsr_table_leave(t, NULL, error);
-  *bytes = f.head.file_bytes;
-  free(s.buffer);
-  free(f.text);
-  return status;
-}
-
 tsr_status tsr_table_save(tsr_table *t, const char *path, tsr_error *error) {
   return tsr_table_save_watched(t, path, NULL, NULL, error);
 }
@@ -310,12 +411,20 @@ tsr_status tsr_table_save_watched(tsr_table *t, const char *path, tsr_watch *wat
   return status;
 }
 
+tsr_status tsr_single_take(tsr_table *t, bool copies, tsr_snapshot *snapshot, tsr_error *error) {
+  const tsr_status status = tsr_save_take(t, 0, copies, &snapshot->parts[0], error);
+  snapshot->count = status == TSR_OK;
+  return status;
+}
+
 tsr_status tsr_single_save(tsr_table *t, const char *path, tsr_error *error) {
   tsr_file file;
-  uint64_t bytes;
+  tsr_snapshot snapshot = {.count = 0};
   tsr_status status = tsr_save_begin(&file, path, error);
   if (status) return status;
-  status = tsr_save_write(&file, path, 0, t, &bytes, error);
+  status = tsr_single_take(t, false, &snapshot, error);
+  if (status == TSR_OK) status = tsr_snapshot_put(&snapshot, &file, path, error);
+  tsr_snapshot_drop(&snapshot);
   return tsr_save_end(&file, path, status, error);
 }
 

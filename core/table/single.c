@@ -19,6 +19,7 @@ const tsr_methods tsr_methods_store = {
     .rehash = tsr_single_rehash,
     .join = tsr_single_join,
     .save = tsr_single_save,
+    .take = tsr_single_take,
     .load = tsr_single_load,
     .report = tsr_single_report,
     .report_reset = tsr_single_report_reset,

@@ -16,6 +16,8 @@ tsr_status tsr_single_wait(tsr_table *table, tsr_error *error) TSR_MUST_CHECK;
 /* rebuild.c; save.c; join.c; build.c */
 tsr_status tsr_single_rehash(tsr_table *table, const tsr_rehash_options *options, tsr_error *error) TSR_MUST_CHECK;
 tsr_status tsr_single_save(tsr_table *table, const char *path, tsr_error *error) TSR_MUST_CHECK;
+tsr_status tsr_single_take(tsr_table *table, bool copies, struct tsr_snapshot *snapshot, tsr_error *error)
+    TSR_MUST_CHECK;
 tsr_status tsr_single_load(const char *path, int file, uint64_t bytes, const tsr_load_options *options,
                            tsr_table **table, tsr_error *error) TSR_MUST_CHECK;
 tsr_status tsr_single_join(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows, uint64_t *count,

@@ -88,13 +88,16 @@ typedef struct tsr_request {
 /* Where the rows of value_bytes are (wide.h); all zero where the table has none. */
 typedef struct tsr_wide {
   void *rows;
-  uint64_t count;        /* of them */
-  uint32_t *spare;       /* numbers of rows that belong to no pair */
-  uint64_t spares, used; /* how many there are, and of them, from the first on, those that were offered since */
-  bool has_erased;       /* pairs, since the list was made */
-  uint32_t *bits;        /* for users' kernels, as user_rows of ../kernels/user.cuh; NULL: none has inserted yet */
-  uint64_t bit_rows;     /* how many rows these tell of */
-  bool is_in_bits;       /* they say which rows are spare, and the list is empty */
+  uint64_t count;  /* of them */
+  uint32_t *spare; /* numbers of rows that belong to no pair */
+  uint64_t spares,
+      used; /* how many there are, and of them, from the first on, those that were offered since. In a cache: how
+                          * many there are at least, and 0 */
+  uint64_t *length;  /* of a cache: how many there are, in device memory */
+  bool has_erased;   /* pairs, since the list was made */
+  uint32_t *bits;    /* for users' kernels, as user_rows of ../kernels/user.cuh; NULL: none has inserted yet */
+  uint64_t bit_rows; /* how many rows these tell of */
+  bool is_in_bits;   /* they say which rows are spare, and the list is empty */
 } tsr_wide;
 
 /* Which numbers of an index are free (numbering.h); all zero where the table is none. */
@@ -112,6 +115,7 @@ typedef struct tsr_numbering {
 
 /* How a table does what it is asked for, once the arguments have been judged: in one store (single.c), or in shards, which
  * are tables of one store each (../devices/). Only create.c chooses. */
+struct tsr_snapshot;
 typedef struct tsr_methods {
   tsr_status (*furnish)(tsr_table *table, tsr_error *error); /* memory, cleared */
   void (*release)(tsr_table *table);                         /* after all work */
@@ -129,6 +133,9 @@ typedef struct tsr_methods {
   tsr_status (*join)(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows, uint64_t *count,
                      tsr_error *error);
   tsr_status (*save)(tsr_table *table, const char *path, tsr_error *error);
+  /* What goes into the file (save.h), so that another thread can write it. *snapshot: empty; the caller drops it, on failure
+   * too. TSR_UNSUPPORTED in a group. */
+  tsr_status (*take)(tsr_table *table, bool copies, struct tsr_snapshot *snapshot, tsr_error *error);
   /* file: at the beginning of `bytes` bytes that make a table. The caller destroys *table, on failure too. */
   tsr_status (*load)(const char *path, int file, uint64_t bytes, const tsr_load_options *options, tsr_table **table,
                      tsr_error *error);
@@ -139,10 +146,12 @@ typedef struct tsr_methods {
 
 extern const tsr_methods tsr_methods_store, tsr_methods_shards;
 
-/* What is called about the save under way; NULL: nothing. */
+/* What is called: about the save under way, and with pairs that a cache has given up. NULL: nothing. */
 typedef struct tsr_listener {
   tsr_watch *watch;
   void *context;
+  tsr_write *write;
+  void *written; /* its context */
 } tsr_listener;
 
 typedef struct tsr_timer {

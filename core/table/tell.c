@@ -64,8 +64,10 @@ tsr_status tsr_single_size(tsr_table *t, uint64_t *size, tsr_error *error) {
 tsr_status tsr_single_write_slots(tsr_table *t, uint64_t size, void *keys, void *values, tsr_error *error) {
   const tsr_shape *shape = &t->store.composition->shape;
   tsr_tally tally;
-  tsr_array arrays[] = {{.callers = keys, .bytes = size * (shape->key_bits / 8), .use = TSR_ARRAY_WRITTEN},
-                        {.callers = values, .bytes = size * (shape->value_bits / 8), .use = TSR_ARRAY_WRITTEN}};
+  const uint32_t key_bytes = shape->key_bits / 8, value_bytes = shape->value_bits / 8;
+  tsr_array arrays[] = {
+      {.callers = keys, .bytes = size * key_bytes, .word = key_bytes, .use = TSR_ARRAY_WRITTEN},
+      {.callers = values, .bytes = size * value_bytes, .word = value_bytes, .use = TSR_ARRAY_WRITTEN}};
   tsr_status status = tsr_stage_in(t, arrays, 2, NULL, error);
   if (status == TSR_OK) status = scan(t, TSR_BULK_export, arrays[0].devices, arrays[1].devices, &tally, error);
   status = tsr_stage_out(t, arrays, 2, NULL, status, error);

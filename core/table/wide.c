@@ -12,18 +12,12 @@
 
 /* ---- Steps ----------------------------------------------------------------------------------- */
 
-/* The largest word that divides a row and the address of the values. */
-static uint32_t word_of(uint64_t row_bytes, const void *values) {
-  const uint64_t bits = row_bytes | (uint64_t)(uintptr_t)values;
-  return bits % 16 == 0 ? 16 : bits % 8 == 0 ? 8 : bits % 4 == 0 ? 4 : 1;
-}
-
 static tsr_status step(const tsr_table *t, uint32_t which, const tsr_wide_run *run, void *stream, tsr_error *error) {
   tsr_wide_run whole = *run;
   whole.rows = t->wide.rows;
   whole.row_count = t->wide.count;
   whole.row_bytes = (uint32_t)t->store.composition->settings.value_bytes;
-  whole.word_bytes = word_of(whole.row_bytes, run->values);
+  whole.word_bytes = tsr_wide_word(whole.row_bytes, NULL, run->values);
   return t->backend->step(t->device, NULL, &tsr_wide_steps.step[which], &whole, run->n, stream, error);
 }
 
@@ -33,6 +27,7 @@ static void free_rows(tsr_table *t) {
   if (t->wide.rows) t->backend->free(t->device, t->wide.rows);
   if (t->wide.spare) t->backend->free(t->device, t->wide.spare);
   if (t->wide.bits) t->backend->free(t->device, t->wide.bits);
+  if (t->wide.length) t->backend->free(t->device, t->wide.length);
   t->wide = (tsr_wide){.count = 0};
 }
 
@@ -63,24 +58,36 @@ tsr_status tsr_wide_reserve(tsr_table *t, uint64_t count, tsr_error *error) {
                     (unsigned long long)bytes, why.message);
   status = t->backend->allocate(t->device, made.count * sizeof *made.spare, &numbers, error);
   made.spare = numbers;
+  if (status == TSR_OK && !made.length && tsr_is_cache(t))
+    status = t->backend->allocate(t->device, sizeof *made.length, (void **)&made.length, error);
   if (status == TSR_OK) status = tsr_table_wait(t, error);
   if (status == TSR_OK) status = lengthen(t, &t->wide, &made, error);
   if (status) {
     t->backend->free(t->device, made.rows);
     if (numbers) t->backend->free(t->device, numbers);
+    if (made.length && !t->wide.length) t->backend->free(t->device, made.length);
     return status;
   }
   t->wide.bits = NULL; /* they are handed over, and are of fewer rows than there are */
+  t->wide.length = NULL;
   free_rows(t);
   t->wide = made;
   return TSR_OK;
 }
 
-static tsr_status clear(tsr_table *t, void *stream, tsr_error *error) {
-  t->wide.spares = t->wide.count;
+/* The list has `listed` rows. */
+static tsr_status begin_list(tsr_table *t, uint64_t listed, void *stream, tsr_error *error) {
+  t->wide.spares = listed;
   t->wide.used = 0;
   t->wide.has_erased = t->wide.is_in_bits = false;
-  return step(t, TSR_WIDE_list, &(tsr_wide_run){.n = t->wide.count, .numbers = t->wide.spare}, stream, error);
+  if (!t->wide.length) return TSR_OK;
+  return step(t, TSR_WIDE_measure, &(tsr_wide_run){.n = 1, .count = t->wide.length, .taken = listed}, stream, error);
+}
+
+static tsr_status clear(tsr_table *t, void *stream, tsr_error *error) {
+  const tsr_wide_run run = {.n = t->wide.count, .numbers = t->wide.spare};
+  const tsr_status status = step(t, TSR_WIDE_list, &run, stream, error);
+  return status ? status : begin_list(t, t->wide.count, stream, error);
 }
 
 static tsr_status list_spare(tsr_table *t, uint64_t pairs, void *numbers, uint8_t *marks, uint64_t *count, void *stream,
@@ -101,9 +108,7 @@ static tsr_status list_spare(tsr_table *t, uint64_t pairs, void *numbers, uint8_
   if (listed + pairs != t->wide.count)
     return tsr_fail(error, TSR_IO, "%llu of %llu rows belong to no pair, and the table has %llu pairs: it is damaged",
                     (unsigned long long)listed, (unsigned long long)t->wide.count, (unsigned long long)pairs);
-  t->wide.spares = listed;
-  t->wide.has_erased = t->wide.is_in_bits = false;
-  return TSR_OK;
+  return begin_list(t, listed, stream, error);
 }
 
 tsr_status tsr_wide_collect(tsr_table *t, void *stream, tsr_error *error) {
@@ -177,7 +182,8 @@ typedef struct wide {
   tsr_request asked;
   tsr_operation *narrow;
   uint8_t *codes;
-  uint32_t *numbers; /* found, or those of pairs that came back */
+  uint32_t *numbers; /* found, or those of pairs that came back; of a cache all that are in no pair afterwards */
+  uint32_t *offered; /* of a cache */
   uint32_t *met;     /* of a cache: those of the keys, as its find_or_insert says them */
 } wide;
 
@@ -236,7 +242,7 @@ static tsr_status read_rows(const wide *w, uint64_t from, const tsr_wide_run *it
   tsr_status status = TSR_OK;
   back.numbers = part->unplaced_values;
   back.wanted = IS_BACK;
-  if (back.numbers) {
+  if (w->asked.unplaced_values) {
     back.values = (char *)w->asked.unplaced_values + from * value_bytes;
     status = step(w->t, TSR_WIDE_get, &back, part->call.stream, error);
   }
@@ -252,14 +258,51 @@ static tsr_request part_of(const wide *w, uint64_t from, uint64_t count) {
   tsr_request part = w->asked;
   part.n = count;
   part.keys = (const char *)w->asked.keys + from * key_bytes;
-  part.values = t->wide.spare + t->wide.used;
+  part.values = w->offered ? w->offered : t->wide.spare + t->wide.used;
   part.results = w->codes + from;
   part.values_out = w->met;
   part.missing = TSR_WIDE_NONE;
   if (part.use.scores) part.use.scores += from;
   part.unplaced_keys = w->asked.unplaced_keys ? (char *)w->asked.unplaced_keys + from * key_bytes : NULL;
-  part.unplaced_values = w->asked.unplaced_values ? w->numbers : NULL;
+  part.unplaced_values = w->asked.unplaced_values || w->offered ? w->numbers : NULL;
   return part;
+}
+
+/* The items of a cache get the last rows of the list. */
+static tsr_status offer(const wide *w, uint64_t count, tsr_error *error) {
+  tsr_table *t = w->t;
+  void *const stream = w->asked.call.stream;
+  const tsr_wide_run run = {
+      .n = count, .numbers = w->offered, .listed = t->wide.spare, .count = t->wide.length, .taken = count};
+  tsr_wide_run taking = run;
+  taking.n = 1;
+  tsr_status status = tsr_table_enter(t, TSR_PHASE_ALONE, stream, error);
+  if (status == TSR_OK) status = step(t, TSR_WIDE_offer, &run, stream, error);
+  if (status == TSR_OK) status = step(t, TSR_WIDE_take, &taking, stream, error);
+  return status ? status : tsr_table_leave(t, stream, error);
+}
+
+/* How many rows a cache's list has at the least: of those that are in no pair none is lost, unless pairs were erased. */
+static uint64_t least_of(const tsr_table *t) {
+  const uint64_t slots = tsr_composition_refs(t->store.composition) * t->store.composition->shape.bucket_slots;
+  return t->wide.length && !t->wide.has_erased ? t->wide.count - slots : 0;
+}
+
+/* The rows of a cache that are in no pair now. Of those that were taken all come back but for pairs that took a vacant slot. So
+ * the list is as long as the host knows, less `count`, and no shorter than with all slots taken. */
+static tsr_status take_back(const wide *w, uint64_t count, tsr_error *error) {
+  tsr_table *t = w->t;
+  const uint64_t least = least_of(t), rest = t->wide.spares - count;
+  t->wide.spares = rest > least ? rest : least;
+  return step(t, TSR_WIDE_back,
+              &(tsr_wide_run){.n = count, .numbers = w->numbers, .listed = t->wide.spare, .count = t->wide.length},
+              w->asked.call.stream, error);
+}
+
+/* A call that failed has not given them back. */
+static void lose_rows(tsr_table *t) {
+  t->wide.has_erased = true;
+  t->wide.spares = t->wide.used = 0;
 }
 
 /* Inserts `count` items, for which there are spare rows. A key that was present keeps its row, unless a cache replaces its
@@ -270,13 +313,15 @@ static tsr_status insert_part(const wide *w, uint64_t from, uint64_t count, tsr_
   const uint64_t value_bytes = t->store.composition->settings.value_bytes;
   const tsr_request part = part_of(w, from, count);
   tsr_wide_run run = {.n = count,
-                      .numbers = t->wide.spare + t->wide.used,
+                      .numbers = (uint32_t *)(uintptr_t)part.values,
                       .codes = part.results,
                       .wanted = IS_OFFERED,
                       .values = (char *)(uintptr_t)w->asked.values + from * value_bytes};
   const bool is_replacing = replaces(t, part.op);
-  t->wide.used += count;
-  tsr_status status = is_replacing ? replace_rows(w, from, &run, error) : (tsr_status)TSR_OK;
+  if (!w->offered) t->wide.used += count;
+  tsr_status status = w->offered ? offer(w, count, error) : (tsr_status)TSR_OK;
+  if (status == TSR_OK && is_replacing) status = replace_rows(w, from, &run, error);
+  if (status && w->offered) lose_rows(t);
   if (status) return status;
   const tsr_status inserted = w->narrow(t, &part, error);
   if (inserted) error = NULL;
@@ -286,8 +331,16 @@ static tsr_status insert_part(const wide *w, uint64_t from, uint64_t count, tsr_
   if (status == TSR_OK && !inserted) status = read_rows(w, from, &run, &part, error);
   if (status == TSR_OK) status = recode(w, &run, EVICTED_HERE, TSR_EVICTED, error);
   if (status == TSR_OK && is_replacing) status = step(t, TSR_WIDE_tell, &run, part.call.stream, error);
+  if (status == TSR_OK && w->offered && !inserted) status = take_back(w, count, error);
   if (status == TSR_OK) status = tsr_table_leave(t, part.call.stream, error);
+  if (w->offered && (inserted || status)) lose_rows(t);
   return inserted ? inserted : status;
+}
+
+/* Fewer than `count` rows are spare, and a new list may have more. */
+static bool is_short(const tsr_table *t, uint64_t count) {
+  const uint64_t rest = t->wide.spares - t->wide.used, least = least_of(t);
+  return rest < count && (!least || rest < least);
 }
 
 /* In parts, where there are fewer spare rows than items; a new list has an eighth of all slots at least. */
@@ -298,8 +351,7 @@ static tsr_status insert(const wide *w, tsr_error *error) {
     const uint64_t rest = w->asked.n - from;
     count = 0;
     status = tsr_wide_reserve(t, 0, error);
-    if (status == TSR_OK && t->wide.spares - t->wide.used < rest)
-      status = tsr_wide_collect(t, w->asked.call.stream, error);
+    if (status == TSR_OK && is_short(t, rest)) status = tsr_wide_collect(t, w->asked.call.stream, error);
     if (status) return status;
     count = t->wide.spares - t->wide.used < rest ? t->wide.spares - t->wide.used : rest;
     status = insert_part(w, from, count, error);
@@ -352,15 +404,17 @@ static tsr_status work_with_scratch(wide *w, tsr_error *error) {
   const bool inserts = r->op == TSR_BULK_insert || r->op == TSR_BULK_find_or_insert;
   const bool needs_numbers = r->values_out || r->unplaced_values || replaces(t, r->op);
   const uint64_t items = r->op == TSR_BULK_retrieve ? r->room : r->n, number_bytes = items * sizeof *w->numbers;
-  const bool meets = tsr_is_cache(t) && r->op == TSR_BULK_find_or_insert && r->values_out;
+  const bool gives_back = tsr_is_cache(t) && inserts,
+             meets = gives_back && r->op == TSR_BULK_find_or_insert && r->values_out;
   void *scratch = NULL;
-  const uint64_t numbers = (needs_numbers ? number_bytes : 0) + (meets ? number_bytes : 0);
+  const uint64_t numbers = (gives_back ? 2 + meets : needs_numbers) * number_bytes;
   const uint64_t bytes = numbers + (inserts && !r->results ? r->n : 0);
   tsr_status status = TSR_OK;
   if (bytes) status = t->backend->allocate_in(t->device, bytes, r->call.stream, &scratch, error);
   if (status) return status;
-  w->numbers = needs_numbers ? scratch : NULL;
-  w->met = meets ? (uint32_t *)scratch + items : NULL;
+  w->numbers = needs_numbers || gives_back ? scratch : NULL;
+  w->offered = gives_back ? (uint32_t *)scratch + items : NULL;
+  w->met = meets ? w->offered + items : NULL;
   w->codes = r->results ? r->results : (uint8_t *)scratch + numbers;
   status = work(w, error);
   const tsr_status freed =
@@ -391,6 +445,35 @@ static tsr_status read(tsr_table *t, uint64_t size, void *numbers, void *values,
   status = tsr_stage_out(t, &array, 1, NULL, status, error);
   const tsr_status waited = t->backend->synchronize(t->device, NULL, status ? NULL : error);
   return status ? status : waited;
+}
+
+/* ---- Items of any array ---------------------------------------------------------------------- */
+
+static tsr_status step_apart(const tsr_table *t, uint32_t which, const tsr_wide_run *run, void *stream,
+                             tsr_error *error) {
+  return t->backend->step(t->device, NULL, &tsr_wide_steps.step[which], run, run->n, stream, error);
+}
+
+tsr_status tsr_pick_list(const tsr_table *t, const tsr_picked *items, void *stream, tsr_error *error) {
+  static const uint32_t handed_back[] = {TSR_EVICTED, TSR_NOT_PLACED};
+  const tsr_wide_run spare = {.n = items->n, .marks = items->marks, .numbers = items->list, .count = items->count};
+  tsr_status status = t->backend->fill(t->device, items->count, 0, sizeof *items->count, stream, error);
+  for (uint32_t i = 0; status == TSR_OK && i < 2; i++) {
+    const tsr_wide_run recode = {.n = items->n, .codes = items->marks, .wanted = handed_back[i]}; /* becomes 0 */
+    status = step_apart(t, TSR_WIDE_recode, &recode, stream, error);
+  }
+  return status ? status : step_apart(t, TSR_WIDE_spare, &spare, stream, error);
+}
+
+tsr_status tsr_pick_items(const tsr_table *t, uint64_t count, uint32_t *list, void *array, uint32_t bytes, void *to,
+                          void *stream, tsr_error *error) {
+  const tsr_wide_run run = {.n = count,
+                            .row_bytes = bytes,
+                            .word_bytes = tsr_wide_word(bytes, array, to),
+                            .rows = array,
+                            .numbers = list,
+                            .values = to};
+  return step_apart(t, TSR_WIDE_get, &run, stream, error);
 }
 
 /* ---- As values of a table -------------------------------------------------------------------- */

@@ -15,9 +15,10 @@
 #include "core/tessera_kernels.h"
 
 static const char all_text[] = "#include \"tessera.cuh\"\n"
-                               "TSR_TABLE(tsr_pairs, scans)\n"
+                               "%s(tsr_pairs, scans)\n"
                                "TSR_KERNEL(tsr_function, (tsr_table_ref tsr_pairs%s%s)) {\n"
-                               "  uint64_t key = 0, value = 0;\n"
+                               "  %s key = 0;\n"
+                               "  uint64_t value = 0;\n"
                                "  uint32_t tsr_is_there;\n"
                                "  tsr_for_each_pair(tsr_pairs, key, value, tsr_is_there) {\n"
                                "    if (tsr_is_there) {\n"
@@ -26,11 +27,11 @@ static const char all_text[] = "#include \"tessera.cuh\"\n"
                                "    }\n  }\n}\n";
 
 static const char each_text[] = "#include \"tessera.cuh\"\n"
-                                "TSR_TABLE(tsr_pairs, finds)\n"
-                                "TSR_KERNEL(tsr_function, (tsr_table_ref tsr_pairs, const uint%u_t *tsr_keys%s%s)) {\n"
+                                "%s(tsr_pairs, finds)\n"
+                                "TSR_KERNEL(tsr_function, (tsr_table_ref tsr_pairs, const %s *tsr_keys%s%s)) {\n"
                                 "  const uint64_t i = tsr_item();\n"
                                 "  const uint32_t tsr_mine = i < tsr_items();\n"
-                                "  const uint64_t key = tsr_mine ? tsr_keys[i] : 0;\n"
+                                "  const %s key = tsr_mine ? tsr_keys[i] : 0;\n"
                                 "  uint64_t value = 0;\n"
                                 "  uint32_t tsr_is_there;\n"
                                 "  tsr_for_each_value(tsr_pairs, tsr_mine, key, value, tsr_is_there) {\n"
@@ -38,6 +39,10 @@ static const char each_text[] = "#include \"tessera.cuh\"\n"
                                 "#line 1 \"statements\"\n"
                                 "%s\n"
                                 "    }\n  }\n}\n";
+
+static bool has_wide_keys(const tsr_table *t) { return t->store.composition->shape.key_bits > 64; }
+static const char *declaration_of(const tsr_table *t) { return has_wide_keys(t) ? "TSR_TABLE_128" : "TSR_TABLE"; }
+static const char *key_type_of(const tsr_table *t) { return has_wide_keys(t) ? "tsr_key128" : "uint64_t"; }
 
 /* Makes the kernel, runs it and waits. text may be NULL: no memory. */
 static tsr_status run(tsr_table *t, uint64_t n, const char *text, const void *const *arguments, size_t count,
@@ -76,7 +81,8 @@ tsr_status tsr_for_all(tsr_table *t, const tsr_statements *statements, void *str
   char *text = NULL;
   tsr_status status = check("tsr_for_all", t, statements, stream, &s, error);
   if (status) return status;
-  if (asprintf(&text, all_text, *s.parameters ? ", " : "", s.parameters, s.text) < 0) text = NULL;
+  if (asprintf(&text, all_text, declaration_of(t), *s.parameters ? ", " : "", s.parameters, key_type_of(t), s.text) < 0)
+    text = NULL;
   status = run(t, 0, text, s.arguments, s.count, stream, error);
   free(text);
   return status;
@@ -92,8 +98,10 @@ tsr_status tsr_for_each(tsr_table *t, uint64_t n, const void *keys, const tsr_st
   if (status || n == 0) return status;
   const uint32_t bits = t->store.composition->shape.key_bits;
   const void *all[TSR_KERNEL_PARAMETERS_MAX];
-  tsr_array array = {.callers = keys, .bytes = n * (bits / 8), .use = TSR_ARRAY_READ};
-  if (asprintf(&text, each_text, bits, *s.parameters ? ", " : "", s.parameters, s.text) < 0) text = NULL;
+  tsr_array array = {.callers = keys, .bytes = n * (bits / 8), .word = bits / 8, .use = TSR_ARRAY_READ};
+  if (asprintf(&text, each_text, declaration_of(t), bits == 32 ? "uint32_t" : key_type_of(t), *s.parameters ? ", " : "",
+               s.parameters, key_type_of(t), s.text) < 0)
+    text = NULL;
   status = tsr_stage_in(t, &array, 1, stream, error);
   all[0] = &array.devices;
   if (s.count) memcpy(all + 1, s.arguments, s.count * sizeof *all);

@@ -155,6 +155,10 @@ class Adapter:
         """bool array: whether each code (uint8) is this one. Takes the place of codes in memory where it can."""
         raise NotImplementedError
 
+    def cast(self, array: Any, kind: str, width: int) -> Any:
+        """The numbers of an array in another type; None where the library does not convert."""
+        return array.astype(_NUMPY_TYPES[kind, width]) if hasattr(array, "astype") else None
+
     def select(self, array: Any, mask: Any) -> Any:
         """The items of array, one behind the other, where mask is true; each a row, where array has further axes."""
         raise NotImplementedError
@@ -338,6 +342,9 @@ class TorchAdapter(Adapter):
         if (kind, width) not in self.types:
             raise WrongType(f"this PyTorch has no {name_of(kind, width)}: use keys of int{8 * width}")
         return self.types[kind, width]
+
+    def cast(self, array: Any, kind: str, width: int) -> Any:
+        return array.to(self._type(kind, width))
 
     def is_code(self, codes: Any, code: int) -> Any:
         if codes.dtype is self.torch.bool:

@@ -100,22 +100,29 @@ _api.PyCapsule_GetPointer.argtypes = [py_object, c_char_p]
 _api.PyCapsule_IsValid.argtypes = [py_object, c_char_p]
 
 
-class _Owner:
-    """Array memory that belongs to an ArrowArray, which is released when the last array of it is gone."""
+_LONGEST = 1 << 47  # bytes: the memory of a process
 
-    def __init__(self, array: ArrowArray) -> None:
-        self.array = array
+_AGAIN = "make a new array for each call"
+
+
+class _Owner:
+    """A struct that was taken from its producer, and is released when the last array of its memory is gone."""
+
+    def __init__(self, struct: Any) -> None:
+        self.struct = struct
 
     def __del__(self) -> None:
-        if self.array.release:
-            self.array.release(ctypes.byref(self.array))
+        if self.struct.release:
+            self.struct.release(ctypes.byref(self.struct))
 
     def view(self, pointer: int, count: int, dtype: "np.dtype[Any]") -> NumPyArray:
-        if not count or not pointer:
+        if not count:
             return np.empty(0, dtype)
         memory = (ctypes.c_uint8 * (count * dtype.itemsize)).from_address(pointer)
         memory._tessera_owner = self  # type: ignore[attr-defined]
         array: NumPyArray = np.frombuffer(memoryview(memory).cast("B"), dtype)
+        if pointer % dtype.itemsize:
+            array = array.copy()  # whoever reads it by its address needs it aligned
         array.flags.writeable = False
         return array
 
@@ -126,19 +133,22 @@ def is_arrow(thing: Any) -> bool:
 
 def read_column(thing: Any, name: str) -> Tuple[NumPyArray, Optional[NumPyArray]]:
     """The values of a column, and which rows are no nulls (None: all are). Without a copy where it has one chunk and its
-    values are whole bytes. A dictionary column has its indices."""
+    values are whole bytes. A dictionary column of pyarrow or polars has its indices.
+
+    The structs come from another library of this process. What they say of themselves is checked; that their pointers lead to
+    as much memory as they say cannot be."""
     if hasattr(thing, "__arrow_c_array__"):
-        schema_capsule, array_capsule = thing.__arrow_c_array__()
-        schema = _moved(schema_capsule, b"arrow_schema", ArrowSchema)
-        chunks = [_moved(array_capsule, b"arrow_array", ArrowArray)]
+        capsules = thing.__arrow_c_array__()
+        if not isinstance(capsules, tuple) or len(capsules) != 2:
+            raise WrongType(f"{name}: its __arrow_c_array__ returned no pair of capsules")
+        sources = [_source(capsules[0], b"arrow_schema", ArrowSchema, name), _source(capsules[1], b"arrow_array", ArrowArray, name)]
+        schema, *chunks = (_taken(source) for source in sources)
     else:
         schema, chunks = _read_stream(thing.__arrow_c_stream__(), name)
-    try:
-        dtype = _dtype_of(schema, name)
-    finally:
-        if schema.release:
-            schema.release(ctypes.byref(schema))
-    return _joined([_values(_Owner(chunk), dtype) for chunk in chunks], dtype)
+    dtype = _dtype_of(schema.struct, name)
+    if schema.struct.dictionary and type(thing).__module__.partition(".")[0] not in ("pyarrow", "polars"):
+        raise WrongType(f"{name}: is encoded by a dictionary: pass its values, or its indices as a column of their own")
+    return _joined([_values(chunk, dtype, name) for chunk in chunks], dtype)
 
 
 def _joined(
@@ -157,8 +167,8 @@ def _joined(
 class _OnGpu:
     """Numbers of an ArrowDeviceArray, for PyTorch and CuPy."""
 
-    def __init__(self, array: ArrowArray, dtype: "np.dtype[Any]") -> None:
-        self.owner = _Owner(array)
+    def __init__(self, owner: _Owner, dtype: "np.dtype[Any]") -> None:
+        self.owner, array = owner, owner.struct
         at = (array.buffers[1] or 0) + array.offset * dtype.itemsize
         self.__cuda_array_interface__ = {
             "data": (at, False),  # PyTorch refuses what it may not write
@@ -180,19 +190,19 @@ def from_gpu(thing: Any, name: str) -> Any:
     made = ArrowDeviceArray.from_address(_api.PyCapsule_GetPointer(array_capsule, b"arrow_device_array"))
     if made.device_type == DLPACK_CPU:
         return thing
-    schema = ArrowSchema.from_address(_api.PyCapsule_GetPointer(schema_capsule, b"arrow_schema"))
+    schema = _source(schema_capsule, b"arrow_schema", ArrowSchema, name)
     dtype = _dtype_of(schema, name)
     if made.device_type not in (DLPACK_CUDA, DLPACK_CUDA_MANAGED) or dtype is None or dtype.kind not in "iuf":
         raise WrongType(f"{name}: is of Arrow's device type {made.device_type}: pass numbers on a CUDA device or on the host")
+    if schema.dictionary:
+        raise WrongType(f"{name}: is encoded by a dictionary: pass its values, or its indices as a column of their own")
+    _check(made.array, dtype, name)
     if made.array.null_count and made.array.buffers[0]:
         raise BadArgument(f"{name}: has nulls, or does not say that it has none: fill or drop them")
     if made.sync_event:
         event = ctypes.cast(made.sync_event, POINTER(c_void_p))[0]
         ctypes.CDLL("libcuda.so.1").cuEventSynchronize(c_void_p(event))
-    taken = ArrowArray()
-    ctypes.memmove(ctypes.byref(taken), ctypes.byref(made.array), ctypes.sizeof(taken))
-    made.array.release = type(made.array.release)()
-    return _as_array(_OnGpu(taken, dtype), int(made.device_id), name)
+    return _as_array(_OnGpu(_taken(made.array), dtype), int(made.device_id), name)
 
 
 def _as_array(numbers: _OnGpu, device: int, name: str) -> Any:
@@ -207,39 +217,49 @@ def _as_array(numbers: _OnGpu, device: int, name: str) -> Any:
         return cupy.asarray(numbers)
 
 
-def _moved(capsule: Any, name: bytes, kind: Any) -> Any:
-    """The struct of a capsule, which is marked as taken."""
-    pointer = _api.PyCapsule_GetPointer(capsule, name)
-    source = kind.from_address(pointer)
-    moved = kind()
-    ctypes.memmove(ctypes.byref(moved), pointer, ctypes.sizeof(kind))
+def _source(capsule: Any, kind_name: bytes, kind: Any, name: str) -> Any:
+    """The struct of a capsule, which is still its producer's."""
+    if _api.PyCapsule_IsValid(capsule, kind_name) == 0:
+        raise WrongType(f"{name}: handed out {type(capsule).__name__} in place of a capsule called {kind_name.decode()}")
+    source = kind.from_address(_api.PyCapsule_GetPointer(capsule, kind_name))
+    if not source.release:
+        raise BadArgument(f"{name}: its {kind_name.decode()} was taken or released before: {_AGAIN}")
+    return source
+
+
+def _taken(source: Any) -> _Owner:
+    """The struct as our own: its producer's is marked as taken."""
+    made = type(source)()
+    ctypes.memmove(ctypes.byref(made), ctypes.byref(source), ctypes.sizeof(made))
     source.release = type(source.release)()
-    return moved
+    return _Owner(made)
 
 
-def _read_stream(capsule: Any, name: str) -> Tuple[ArrowSchema, List[ArrowArray]]:
-    stream = _moved(capsule, b"arrow_array_stream", ArrowStream)
-    try:
-        schema = ArrowSchema()
-        status = stream.get_schema(ctypes.byref(stream), ctypes.byref(schema))
-        chunks: List[ArrowArray] = []
-        while not status:
-            chunk = ArrowArray()
-            status = stream.get_next(ctypes.byref(stream), ctypes.byref(chunk))
-            if status or not chunk.release:
-                break
-            chunks.append(chunk)
-        if status:
-            why = stream.get_last_error(ctypes.byref(stream))
-            raise BadArgument(f"{name}: its Arrow stream failed: {(why or b'error %d' % status).decode()}")
-        return schema, chunks
-    finally:
-        stream.release(ctypes.byref(stream))
+def _read_stream(capsule: Any, name: str) -> Tuple[_Owner, List[_Owner]]:
+    owner = _taken(_source(capsule, b"arrow_array_stream", ArrowStream, name))
+    stream = owner.struct
+    if not stream.get_schema or not stream.get_next:
+        raise BadArgument(f"{name}: its Arrow stream lacks get_schema or get_next: {_AGAIN}")
+    schema = _Owner(ArrowSchema())
+    chunks: List[_Owner] = []
+    status = stream.get_schema(ctypes.byref(stream), ctypes.byref(schema.struct))
+    if not status and not schema.struct.release:
+        raise BadArgument(f"{name}: its Arrow stream gave no schema: {_AGAIN}")
+    while not status:
+        chunk = _Owner(ArrowArray())
+        status = stream.get_next(ctypes.byref(stream), ctypes.byref(chunk.struct))
+        if status or not chunk.struct.release:
+            break
+        chunks.append(chunk)
+    if status:
+        why = stream.get_last_error(ctypes.byref(stream)) if stream.get_last_error else None
+        raise BadArgument(f"{name}: its Arrow stream failed: {(why or b'error %d' % status).decode(errors='replace')}")
+    return schema, chunks
 
 
 def _dtype_of(schema: ArrowSchema, name: str) -> "Optional[np.dtype[Any]]":
     """The dtype of values; None for bools, which are bits."""
-    form = schema.format.decode()
+    form = (schema.format or b"").decode(errors="replace")
     if form == "b":
         return None
     known = _FORMATS.get(form) or _FORMATS.get(form.partition(":")[0] if form.startswith("ts") else form)
@@ -255,8 +275,28 @@ def _dtype_of(schema: ArrowSchema, name: str) -> "Optional[np.dtype[Any]]":
     return np.dtype(known)
 
 
-def _values(owner: _Owner, dtype: "Optional[np.dtype[Any]]") -> Tuple[NumPyArray, Optional[NumPyArray]]:
-    array = owner.array
+def _check(array: ArrowArray, dtype: "Optional[np.dtype[Any]]", name: str) -> None:
+    """Refuses what no column of this type says of itself, before its memory is read."""
+    count, offset, nulls = int(array.length), int(array.offset), int(array.null_count)
+    bits = 1 if dtype is None else 8 * dtype.itemsize
+    wrong = None
+    if count < 0 or offset < 0 or (offset + count) * bits > 8 * _LONGEST:
+        wrong = f"a length of {count} from offset {offset}"
+    elif not -1 <= nulls <= count:
+        wrong = f"{nulls} nulls in {count} rows"
+    elif array.n_buffers != 2 or not array.buffers:
+        wrong = f"{array.n_buffers if array.buffers else 0} buffers in place of 2"
+    elif count and not array.buffers[1]:
+        wrong = f"no memory for {count} rows"
+    elif nulls > 0 and not array.buffers[0]:
+        wrong = f"{nulls} nulls, and no bits that say which"
+    if wrong:
+        raise BadArgument(f"{name}: its Arrow array has {wrong}: its producer is at fault, copy the column into NumPy")
+
+
+def _values(owner: _Owner, dtype: "Optional[np.dtype[Any]]", name: str) -> Tuple[NumPyArray, Optional[NumPyArray]]:
+    array = owner.struct
+    _check(array, dtype, name)
     count, offset = int(array.length), int(array.offset)
     bits, data = array.buffers[0], array.buffers[1]
     known = None
@@ -264,9 +304,11 @@ def _values(owner: _Owner, dtype: "Optional[np.dtype[Any]]") -> Tuple[NumPyArray
         known = _bits(owner, bits, offset, count)
     if dtype is None:
         return _bits(owner, data, offset, count), known
-    return owner.view((data or 0) + offset * dtype.itemsize if data else 0, count, dtype), known
+    return owner.view((data or 0) + offset * dtype.itemsize, count, dtype), known
 
 
 def _bits(owner: _Owner, pointer: Any, offset: int, count: int) -> NumPyArray:
-    whole = owner.view(pointer, (offset + count + 7) // 8, np.dtype(np.uint8))
-    return np.unpackbits(whole, bitorder="little")[offset : offset + count].astype(bool)
+    first = offset // 8
+    whole = owner.view((pointer or 0) + first, (offset + count + 7) // 8 - first if count else 0, np.dtype(np.uint8))
+    skipped = offset - 8 * first
+    return np.unpackbits(whole, bitorder="little")[skipped : skipped + count].astype(bool)

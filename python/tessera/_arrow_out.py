@@ -6,6 +6,7 @@ _arrow.py, https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterfac
 """
 
 import ctypes
+import errno
 import itertools
 from ctypes import POINTER, PYFUNCTYPE, c_char_p, c_void_p, pointer, py_object
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
@@ -53,22 +54,25 @@ def _lend(struct: Any, *things: Any) -> None:
 def _take_back(at: Any) -> None:
     """`release` of an array or a schema: its children that nobody has moved go with it."""
     struct = at.contents
-    for i in range(struct.n_children):
-        child = struct.children[i]
-        if child.contents.release:
-            child.contents.release(child)
-    _lent.pop(struct.private_data, None)
+    if struct.private_data in _lent:  # otherwise it is a copy of one that was released
+        for i in range(struct.n_children):
+            child = struct.children[i]
+            if child.contents.release:
+                child.contents.release(child)
+        del _lent[struct.private_data]
     struct.release = type(struct.release)()
 
 
 def _end_stream(at: Any) -> None:
-    for array in _lent.pop(at.contents.private_data)[0]:
+    for array in _lent.pop(at.contents.private_data, ([],))[0]:
         array.release(pointer(array))
     at.contents.release = _of_stream()
 
 
 def _next_array(at: Any, out: Any) -> int:
     """`get_next` of a stream of one array."""
+    if at.contents.private_data not in _lent:
+        return errno.EINVAL  # released before
     arrays = _lent[at.contents.private_data][0]
     ctypes.memset(out, 0, ctypes.sizeof(ArrowArray))
     if arrays:
@@ -77,6 +81,8 @@ def _next_array(at: Any, out: Any) -> int:
 
 
 def _stream_schema(at: Any, out: Any) -> int:
+    if at.contents.private_data not in _lent:
+        return errno.EINVAL
     out[0] = _lent[at.contents.private_data][1]()
     return 0
 

@@ -563,16 +563,27 @@ def _is_signed(ops: Ops, column: Column) -> bool:
     return ops.type_of(column.keys())[0] == "i"
 
 
-def merge(ops: Ops, left: Any, right: Any, how: str) -> Any:
+def merge(ops: Ops, left: Any, right: Any, how: str, order: str) -> Any:
     with ops.on(left[0] if isinstance(left, tuple) else left):
         like = left[0] if isinstance(left, tuple) else left
         lefts, rights = _columns(ops, left, "left", like), _columns(ops, right, "right", like)
         if len(lefts) != len(rights) or not lefts:
             raise BadArgument(f"left has {len(lefts)} columns of keys, and right {len(rights)}: pass as many")
+        match = _match_in_no_order if order == "any" and len(lefts) == 1 and how != "outer" else _match
         if how == "right":
-            others, own = _match(rights, lefts, "left")
+            others, own = match(rights, lefts, "left")
             return own, others
-        return _match(lefts, rights, how)
+        return match(lefts, rights, how)
+
+
+def _match_in_no_order(lefts: List[Column], rights: List[Column], how: Any) -> Any:
+    """Both sides are put in order by their keys, without a table."""
+    left, right = _alike(lefts[0], rights[0])
+    ops = left.ops
+    keys = left.keys()
+    with _table("set", 8 * ops.type_of(keys)[1], 1, left.device) as table:
+        own, others = table._match_rows(keys, right.keys(), how)
+    return ops.rows(own) if others is None else (ops.rows(own), ops.rows(others))
 
 
 def _match(lefts: List[Column], rights: List[Column], how: str) -> Any:
@@ -610,3 +621,19 @@ def _expanded(ops: Ops, sides: _Sides, how: str) -> Tuple[Any, Any]:
     own = ops.repeated(matches, total)
     shift = begins[codes] - (ends - matches)
     return own, order[shift[own] + ops.arange(total, codes)]
+
+
+def last_rows(ops: Ops, halves: Sequence[Any], n: int) -> Optional[Any]:
+    """The last row of each key; None: each key is there once. halves: the keys, or the two halves of each. Waits."""
+    codes: Any = None
+    for half in halves:
+        whole = ops.adapter.viewed(ops.flat(half), "i", ops.type_of(half)[1])
+        with ops.on(whole):
+            distinct, more = unique(ops, whole, True, False, "any")
+            if codes is not None:
+                distinct, more = unique(ops, codes * len(distinct) + ops.rows(more), True, False, "any")
+            codes, number = ops.rows(more), len(distinct)
+    if number == n:
+        return None
+    with ops.on(codes):
+        return ops.combine("max", ops.full(number, 0, codes), codes, ops.arange(n, codes))

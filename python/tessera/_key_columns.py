@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 
 import numpy as np
 
+from tessera import _wide_keys
 from tessera._arrays import HOST, NUMPY, Adapter, Memory, NumPyArray, adapter_of, name_of
 from tessera._library import BadArgument, WrongType, library
 
@@ -103,10 +104,8 @@ class KeyColumns:
             made: Any = np.empty(shape, self._item())
             adapter, memory = NUMPY, NUMPY.look(made, name, True)
         elif self.width == _WIDEST:
-            raise WrongType(
-                f"{name}: is on a GPU, and keys of more than 64 bits are arrays of NumPy here: use narrower dtypes, or copy "
-                "the columns to the host"
-            )
+            adapter, made, memory = _wide_keys.from_rows(adapter.empty(leader.array, (*shape, 2), "i", 8), adapter, name)
+            table._note(memory, adapter, name)
         else:
             made = adapter.empty(leader.array, shape, "i", self.width)
             memory = adapter.look(made, name, True)

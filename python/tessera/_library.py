@@ -365,6 +365,14 @@ class JoinRows(Structure):
     ]
 
 
+class JoinSide(Structure):
+    _fields_ = [("n", c_uint64), ("keys", c_void_p), ("values", c_void_p), ("value_bits", c_uint32)]
+
+
+class JoinSides(Structure):
+    _fields_ = [("size", c_size_t), ("stream", c_void_p), ("left", JoinSide), ("right", JoinSide)]
+
+
 # ---- Functions -------------------------------------------------------------------------------------------------------
 
 # Pointers to structs are passed as byref(struct), which c_void_p takes, and arrays as numbers.
@@ -394,6 +402,7 @@ _DECLARATIONS: Dict[str, List[Any]] = {  # those that return a tsr_status
     "tsr_numbers_given": [_P, _P, _P],
     "tsr_erase_if": [_P, _P, _P, _P],
     "tsr_export_if": [_P, _P, _P, _P],
+    "tsr_write_behind": [_P, _P, _P, _P],
     "tsr_evicted": [_P, _U64, _P, _P, _P, _P],
     "tsr_touch": [_P, _U64, _P, _P, _P],
     "tsr_unique": [_P, _U64, _P, _P, _P, _P],
@@ -412,6 +421,7 @@ _DECLARATIONS: Dict[str, List[Any]] = {  # those that return a tsr_status
     "tsr_export": [_P, _U64, _P, _P, _P, _P],
     "tsr_rehash": [_P, _P, _P],
     "tsr_join": [_P, _P, c_uint32, _P, _P, _P],
+    "tsr_join_arrays": [_P, _P, c_uint32, _P, _P, _P],
     "tsr_key_column_create": [c_uint32, c_uint32, _U64, _P, _P, _P, _P, _P],
     "tsr_key_column_tell": [_P, _P, _P],
     "tsr_key_column_find": [_P, _U64, _P, _P, _P, _P],

@@ -153,7 +153,7 @@ class Table:
 
     def __init__(
         self,
-        spec: SpecSource,
+        spec: SpecSource = "",
         *,
         settings: Optional[Mapping[str, object]] = None,
         capacity: int = 0,
@@ -161,7 +161,12 @@ class Table:
         plugins: Any = None,
         on_busy: Literal["wait", "raise"] = "wait",
         group: Optional[Group] = None,
+        **unknown: NoReturn,
     ) -> None:
+        if unknown:
+            self._refuse_names(list(unknown))
+        if isinstance(spec, str) and not spec:
+            raise WrongType('spec: is missing: pass the name of a recipe, as tessera.Table("quickstart"), a path or a dict')
         self._prepare(plugins, on_busy)
         made = Spec(spec, settings)
         if _lost_gpu and made.backend != "cpu":
@@ -216,6 +221,15 @@ class Table:
         return table
 
     # ---- Its life ----------------------------------------------------------------------------------------------------
+
+    def _refuse_names(self, names: List[str]) -> NoReturn:
+        """What arguments that a table does not have are told."""
+        self._handle = None
+        raise WrongType(
+            f"{names[0]} = ...: is no argument: what a table is made of is its spec, as in "
+            'tessera.Table({"table": {"kind": "map", "key_bits": 64}}), or a table with dtypes, as '
+            'tessera.Map(key="int64", value="float32")'
+        )
 
     def _prepare(self, plugins: Any, on_busy: Literal["wait", "raise"]) -> None:
         if on_busy not in ("wait", "raise"):
@@ -401,6 +415,9 @@ class Table:
     def _keys_array(self, keys: Any, name: str) -> Tuple[Adapter, Any, Memory]:
         """Keys as an array of a library that can also make arrays for results."""
         if self._key_width == _wide_keys.BYTES and name != "numbers":
+            found = adapter_of(keys)
+            if found is not None and found is not NUMPY:
+                return _wide_keys.from_rows(keys, found, name)
             keys = _wide_keys.from_keys(keys, name)
             return NUMPY, keys, NUMPY.look(keys, name, False)._replace(kind="u")
         keys = plain(keys, name)
@@ -426,13 +443,18 @@ class Table:
 
     def _keys(self, keys: Any, name: str = "keys") -> Tuple[Adapter, Any, Memory]:
         adapter, keys, memory = self._keys_array(keys, name)
-        if memory.width != self._key_width or memory.kind not in (self._key_kind or "ui"):
-            self._wrong_type(memory, name, "keys", self._key_width)
+        kinds = self._key_kind if self._key_width != _wide_keys.BYTES else None
+        if memory.width != self._key_width or memory.kind not in (kinds or "ui"):
+            keys, memory = self._widened(adapter, keys, memory, name, "keys")
         self._note(memory, adapter, name)
         at = self._at
         at.read = memory.pointer
         at.read_end = memory.pointer + memory.size * memory.width
         return adapter, keys, memory
+
+    def _widened(self, adapter: Adapter, array: Any, memory: Memory, name: str, what: str) -> Tuple[Any, Memory]:
+        """Keys or values of a narrow type in that of the table, where a table has types."""
+        self._wrong_type(memory, name, what, self._key_width if what == "keys" else self._value_width)
 
     def _wrong_type(self, memory: Memory, name: str, what: str, width: int) -> NoReturn:
         got = name_of(memory.kind, memory.width)
@@ -693,10 +715,18 @@ class Table:
         """
         if out is not None and wait:
             raise BadArgument("out: needs wait = False: an insert that waits has no arrays to return")
+        return self._insert(keys, values, wait, check, out)
+
+    def _insert(
+        self, keys: Any, values: Any, wait: bool, check: Optional[bool], out: Any, keeps_last: bool = False
+    ) -> Any:
+        """keeps_last: of a key that is repeated, only the last pair is inserted."""
         handle = self._begin()
         try:
             adapter, keys, memory = self._keys(keys)
             values, values_at = self._values(values, "values", adapter, keys, memory)
+            if keeps_last and memory.size > 1 and values_at:
+                keys, memory, values, values_at = self._last(adapter, keys, memory, values, values_at)
             if check is None:
                 check = (wait or memory.device == HOST) and self._group is None
             if self._promises and check:
@@ -730,6 +760,22 @@ class Table:
             return None
         finally:
             self._end()
+
+    def _last(
+        self, adapter: Adapter, keys: Any, memory: Memory, values: Any, values_at: int
+    ) -> Tuple[Any, Memory, Any, int]:
+        """The last pair of each key."""
+        from tessera._verbs import last_rows  # which imports this module
+
+        theirs = adapter_of(values)
+        rows = None if theirs is None else last_rows(keys, memory.size, memory.width)
+        if rows is None or theirs is None:
+            return keys, memory, values, values_at
+        keys = keys.reshape(memory.size, -1)[rows]
+        values = values.reshape(memory.size, -1)[rows]
+        pointer, size = adapter.look(keys, "keys", False).pointer, len(rows)
+        values_at = theirs.look(values, "values", False).pointer
+        return keys, memory._replace(pointer=pointer, size=size, shape=(size,)), values, values_at
 
     def _handed_back(self, out: Any, adapter: Adapter, keys: Any, memory: Memory) -> Tuple[Any, List[int]]:
         """Arrays for codes and for pairs that are handed back, and their addresses. out: the caller's own; where one of
@@ -1365,14 +1411,15 @@ class Table:
 
     def __setitem__(self, keys: Any, values: Any) -> None:
         """Replaces the values of these keys, or inserts them; only with duplicates = replace. Of a key that is repeated
-        in one call any one value stays."""
+        in one call the last value stays, as in a dict. To find repeated keys takes a look at all keys: `insert` does
+        without, and any one value stays. So it is here with arrays of Numba."""
         if self._duplicates != "replace":
             kept = f"duplicates = {self._duplicates}" if self._kind in ("map", "set") else f"a {self._kind}"
             raise lib.Unsupported(
                 f"table[keys] = values replaces, and this table does not ({kept}): use table.insert(keys, values), or "
                 'create a map with settings={"table.duplicates": "replace"}'
             )
-        self.insert(keys, values)
+        self._insert(keys, values, True, None, None, keeps_last=True)
 
     def __delitem__(self, keys: Any) -> None:
         """`erase` that raises `Missing`, a KeyError, where a key is absent; then nothing is removed. Waits."""
@@ -1393,7 +1440,7 @@ class Table:
         return values
 
     def update(self, keys: Any, values: Any = None) -> None:
-        """table[keys] = values; or, alone, that of all pairs of a Table or a dict."""
+        """table[keys] = values; or, alone, that of all pairs of a Table or a dict. Of a repeated key the last value stays."""
         if values is None:
             if not isinstance(keys, (Table, Mapping)):
                 raise WrongType(f"keys: is {type(keys).__name__}: pass a Table, a dict, or keys and values")
@@ -1406,7 +1453,7 @@ class Table:
     def _need_all(self, keys: Any, mask: Any) -> None:
         adapter = adapter_of(keys)
         assert adapter is not None
-        absent = adapter.first(keys, mask)
+        absent = self._of_keys(adapter).first(keys, mask)
         if absent is not None:
             raise Missing(
                 f"the key {absent} is not in the table: table.get answers absent keys with a value of your own"
@@ -1472,17 +1519,20 @@ class Table:
         adapter = NUMPY if like is None else adapter_of(like)
         if adapter is None:
             raise WrongType(f"like: is {type(like).__name__}: pass an array")
-        return adapter, like
+        return self._of_keys(adapter), like
+
+    def _of_keys(self, adapter: Adapter) -> Adapter:
+        """The adapter for keys of this table's width."""
+        return _wide_keys.RowsAdapter.of(adapter) if self._key_width == _wide_keys.BYTES else adapter
 
     def _sign_of(self, like: Any, adapter: Adapter) -> Tuple[str, int]:
         """The kind of keys that are returned like this array, and the device on which they are."""
         if like is None:
             return self._key_kind or "u", HOST
-        if self._key_width == _wide_keys.BYTES:
-            raise WrongType("like: keys of 128 bits are returned as arrays of NumPy: leave it out")
         memory = adapter.look(like, "like", False)
         self._note(memory, adapter, "like")
-        return self._key_kind or ("i" if memory.kind == "i" else "u"), memory.device
+        kind = self._key_kind if self._key_width != _wide_keys.BYTES else None  # of wide keys that of their halves
+        return kind or ("i" if memory.kind == "i" else "u"), memory.device
 
     def join(
         self,
@@ -1509,7 +1559,9 @@ class Table:
         `OverflowWarning` says how many there are; with saturate = True unsigned ones stop there. like: as of `items`.
         Waits."""
         if kind not in _JOINS:
-            raise BadArgument(f"kind = {kind!r}: there are {', '.join(_JOINS)}")
+            outer = {"outer": "outer", "full": "outer", "right": "right"}.get(str(kind))
+            way = f': tessera.merge(left_keys, right_keys, how="{outer}") has such rows of two columns' if outer else ""
+            raise BadArgument(f"kind = {kind!r}: there are {', '.join(_JOINS)}{way}")
         if saturate and kind != "sum":
             raise BadArgument(f"saturate = True: only sums can overflow, and kind = {kind!r}: leave it out")
         if not isinstance(right, Table):
@@ -1637,6 +1689,34 @@ class Table:
         if kind not in _AGGREGATES:
             right_values = other._decoded(right_values)
         return self._answered(keys), self._decoded(left_values), right_values
+
+    def _match_rows(self, left: Any, right: Any, kind: JoinKind) -> Tuple[Any, Optional[Any]]:
+        """The numbers of the rows of two arrays that have one key, int32, in no order: of a left join -1 where there is no right
+        row; of semi and anti the left ones alone. The table is not used, apart from its device. Waits."""
+        handle = self._begin()
+        try:
+            adapter, left, lefts = self._keys(left)
+            _, right, rights = self._keys(right)
+            sides = lib.JoinSides(size=ctypes.sizeof(lib.JoinSides), stream=self._at.stream)
+            sides.left = lib.JoinSide(lefts.size, lefts.pointer, None, 32)
+            sides.right = lib.JoinSide(rights.size, rights.pointer, None, 32)
+            room, count, is_pair = max(lefts.size, 1), c_uint64(), kind in ("inner", "left")
+            while True:  # where there are more rows than left keys, once again
+                own, own_at, _ = self._result(None, "rows", adapter, left, (room,), "i", "i", 4)
+                others, others_at = None, None
+                if is_pair:
+                    others, others_at, _ = self._result(None, "rows", adapter, left, (room,), "i", "i", 4)
+                rows = lib.JoinRows(size=ctypes.sizeof(lib.JoinRows), room=room, missing=0xFFFFFFFF)
+                rows.left_values, rows.right_values = own_at, others_at
+                if not library.tsr_join_arrays(
+                    handle, byref(sides), _JOINS.index(kind), byref(rows), byref(count), self._at.error_at
+                ):
+                    return own[: count.value], None if others is None else others[: count.value]
+                if count.value <= room:
+                    self._fail()
+                room = count.value
+        finally:
+            self._end()
 
     # ---- Filters -----------------------------------------------------------------------------------------------------
 

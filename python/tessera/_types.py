@@ -5,9 +5,10 @@ A need chooses the recipe, and the dtypes its widths. Results come in the dtype 
 compare bits, signed and float values are stored in a form whose unsigned order is theirs. Read next: _table.py.
 """
 
+import ctypes
 import os
 from ctypes import byref, c_uint64, c_void_p
-from typing import Any, Dict, Literal, Mapping, NamedTuple, NoReturn, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Literal, Mapping, NamedTuple, NoReturn, Optional, Tuple, Union
 
 import numpy as np
 
@@ -33,6 +34,7 @@ from tessera._verbs import group_by
 
 _KEYS = ("int32", "int64", "uint32", "uint64")
 _VALUES = (*_KEYS, "float32", "float64")
+_NARROW = {"torch.int8": "i", "torch.int16": "i", "torch.uint16": "u", "torch.float16": "f", "torch.bfloat16": "f"}
 _WIDTHS = {4: np.dtype(np.uint32), 8: np.dtype(np.uint64), _wide_keys.BYTES: np.dtype(f"V{_wide_keys.BYTES}")}
 _WIDE = np.dtype(f"V{_wide_keys.BYTES}")  # keys of 128 bits; "uuid" is another name
 
@@ -110,7 +112,10 @@ def choose(
         settings = {"table.key_bits": 128}
     if width == _wide_keys.BYTES:
         if kind == "cache":
-            raise WrongType(f"key = {key!r}: keys of a cache have at most 64 bits")
+            raise WrongType(
+                f"key = {key!r}: a cache of 128-bit keys has no values: number its keys by an Index(key={key!r}, "
+                "eviction=\"lru\"), and keep the values in an array of your own"
+            )
         if kind != "filter":
             recipe = "wide_keys"
             settings["table.kind"] = kind
@@ -152,9 +157,17 @@ def _key_type(key: Any) -> "np.dtype[Any]":
     if dtype.name not in _KEYS and dtype != _WIDE:
         raise WrongType(
             f"key = {key!r}: keys are {', '.join(_KEYS)}, \"str\" or \"bytes\", \"uuid\" for 16 bytes, or a list or dict of "
-            "columns"
+            f"columns{_wider(dtype, _KEYS)}"
         )
     return dtype
+
+
+def _wider(dtype: "np.dtype[Any]", names: Tuple[str, ...]) -> str:
+    """For a type that is too narrow, the one to take."""
+    wide = f"{dtype.name.rstrip('0123456789')}32"
+    if dtype.itemsize >= 4 or wide not in names:
+        return ""
+    return f". Take {wide!r}: arrays of {dtype.name} are widened to it"
 
 
 def _name_of_key(dtype: "np.dtype[Any]") -> str:
@@ -172,7 +185,7 @@ def _value_type(value: Any) -> Tuple["np.dtype[Any]", int]:
     if (made.kind, made.itemsize) not in ROW_ITEMS or not _is_row(made.itemsize * items):
         raise WrongType(
             f"value = {value!r}: values are {', '.join(_VALUES)}, or rows of numbers, as ('float32', 16), of 16 to 256 bytes, "
-            "or of a multiple of 16 bytes up to 4096"
+            f"or of a multiple of 16 bytes up to 4096{_wider(made, _VALUES) if items == 1 else ''}"
         )
     return made, items
 
@@ -328,11 +341,24 @@ class Typed(Table):
         dtype = self._key_type if what == "keys" else self._value_type
         if dtype is None or dtype == _WIDE:
             super()._wrong_type(memory, name, what, width)
+        got = name_of(memory.kind, memory.width)
+        other = f", or create it with {what[:-1]}={got!r}" if got in (_KEYS if what == "keys" else _VALUES) else ""
         raise WrongType(
-            f"{name}: is {name_of(memory.kind, memory.width)}, and this {type(self).__name__} has {what} of {dtype.name}: "
-            f"convert them, as by {name}.astype({dtype.name!r}), or create it with {what[:-1]}="
-            f"{name_of(memory.kind, memory.width)!r}"
+            f"{name}: is {got}, and this {type(self).__name__} has {what} of {dtype.name}: "
+            f"convert them, as by {name}.astype({dtype.name!r}){other}"
         )
+
+    def _widened(self, adapter: Adapter, array: Any, memory: Memory, name: str, what: str) -> Tuple[Any, Memory]:
+        """Numbers of 8 and 16 bits, for which there are no tables."""
+        dtype = self._key_type if what == "keys" else self._value_type
+        kind = _NARROW.get(memory.kind, memory.kind)
+        is_narrow = memory.width < 4 and kind in ("iu" if what == "keys" else "iuf")
+        if dtype is None or dtype == _WIDE or not is_narrow or not np.can_cast(f"{kind}{memory.width}", dtype):
+            return super()._widened(adapter, array, memory, name, what)
+        wide = adapter.cast(array, dtype.kind, dtype.itemsize)
+        if wide is None:
+            return super()._widened(adapter, array, memory, name, what)
+        return wide, adapter.look(wide, name, False)
 
     def _values(
         self, values: Any, name: str, adapter: Adapter, keys: Any, memory: Memory, stored: bool = True
@@ -352,7 +378,7 @@ class Typed(Table):
         if found.size != memory.size or (len(memory.shape) > 1 and tuple(found.shape) != tuple(memory.shape)):
             return super()._values(values, name, adapter, keys, memory, stored)  # says what is wrong
         if (found.kind, found.width) != (dtype.kind, dtype.itemsize):
-            self._wrong_type(found, name, "values", self._value_width)
+            values, found = self._widened(theirs, values, found, name, "values")
         self._note(found, theirs, name)
         if self._orders:
             values = _ordered(values, theirs, name, found, True)
@@ -407,8 +433,15 @@ def _converted(numbers: Any, name: str, dtype: "np.dtype[Any]") -> Any:
     array = np.asarray(numbers)
     if array.size and array.dtype.kind not in ("iuf" if dtype.kind == "f" else "iu"):
         array = np.array(numbers, dtype=object)
-        if not all(isinstance(number, (int, np.integer)) and not isinstance(number, bool) for number in array.flat):
-            raise WrongType(f"{name}: holds other things than {dtype.name}: pass an array of {dtype.name}")
+        if not array.ndim and hasattr(numbers, "__iter__"):
+            raise WrongType(f"{name}: is a {type(numbers).__name__}: pass list({name}), or an array of {dtype.name}")
+        for number in array.flat:
+            if isinstance(number, (int, np.integer)) and not isinstance(number, bool):
+                continue
+            way = f', or create it with value="float64"' if isinstance(number, float) and name == "values" else ""
+            raise WrongType(
+                f"{name}: holds {number!r:.40}, and other things than {dtype.name} are refused: pass an array of {dtype.name}{way}"
+            )
     if array.size and dtype.kind != "f":
         low, high, limits = int(array.min()), int(array.max()), np.iinfo(dtype)
         if low < limits.min or high > limits.max:
@@ -611,6 +644,17 @@ class Index(Typed):
         self._value_kind = "i"
 
 
+_WRITE = ctypes.CFUNCTYPE(ctypes.c_int, c_void_p, c_uint64, c_void_p, c_void_p)
+
+
+def _copied(at: int, count: int, dtype: "Optional[np.dtype[Any]]", items: int) -> "Optional[np.ndarray[Any, Any]]":
+    if dtype is None:
+        return None
+    bytes_of = ctypes.string_at(at, count * items * dtype.itemsize)
+    made = np.frombuffer(bytearray(bytes_of), dtype)
+    return made if items == 1 else made.reshape(count, items)
+
+
 class Cache(Typed):
     """A map of at most about `capacity` pairs. When it is full, a new pair takes the place of another one, which `put` hands back.
 
@@ -627,6 +671,8 @@ class Cache(Typed):
     """
 
     _table_kind = "cache"
+    _call: Any = None  # of write_behind; kept here, since the library has its address
+    _failure: Optional[BaseException] = None  # of its function
 
     def __init__(
         self,
@@ -708,6 +754,51 @@ class Cache(Typed):
             return keys, scores
         finally:
             self._end()
+
+    def write_behind(self, write: "Optional[Callable[[np.ndarray[Any, Any], np.ndarray[Any, Any]], object]]") -> None:
+        """From now on each call that inserts calls write(keys, values), at its end, with the pairs that it handed back, as NumPy
+        arrays: those that were given up, and items that the part did not take. It is not called where there are none. So they
+        can be written to where all pairs are kept. An exception in it is raised by the call, whose own pairs are inserted. It
+        must not use the cache. None: no longer.
+
+        >>> kept = {}
+        >>> prices = tessera.Cache("int64", "float32", capacity=8, backend="cpu", settings={"table.probing": "linear",
+        ...     "probing.max_probes": 1})
+        >>> prices.write_behind(lambda keys, values: kept.update(zip(keys.tolist(), values.tolist())))
+        >>> keys, values = prices.put(list(range(9)), [0.5] * 9)
+        >>> kept
+        {0: 0.5}
+        """
+        if write is not None and self._form is not None:
+            raise BadArgument("write_behind: needs keys that are numbers or UUIDs; `put` returns all other keys itself")
+        handle = self._begin()
+        try:
+            call = _WRITE(0) if write is None else self._writer(write)
+            if library.tsr_write_behind(handle, ctypes.cast(call, c_void_p), None, self._at.error_at):
+                self._fail()
+            self._call = call  # the library calls it as long as the table lives
+        finally:
+            self._end()
+
+    def _writer(self, write: "Callable[[np.ndarray[Any, Any], np.ndarray[Any, Any]], object]") -> Any:
+        items = getattr(self, "_row_items", 1)
+        types = (self._key_type, 1), (self._value_type, items)
+
+        def call(_: Any, count: int, keys: int, values: int) -> int:
+            try:
+                write(*(_copied(at, count, dtype, each) for at, (dtype, each) in zip((keys, values), types)))
+                return 0
+            except BaseException as error:  # noqa: B036: it is raised in _fail
+                self._failure = error
+                return 1
+
+        return _WRITE(call)
+
+    def _fail(self) -> NoReturn:
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+        super()._fail()
 
     @staticmethod
     def _scored(lowest: int, highest: int) -> lib.Scored:

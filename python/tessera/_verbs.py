@@ -125,6 +125,26 @@ def _groups(keys: NumPyArray) -> Groups:
         return numbered.groups()
 
 
+def last_rows(keys: Any, n: int, width: int) -> Any:
+    """The last row of each of n keys of `width` bytes, as an array of the library of keys; None: each key is there once, or the
+    library cannot say."""
+    halves = [keys.reshape(-1)]
+    if width > 8:
+        if isinstance(keys, np.ndarray):
+            keys = np.ascontiguousarray(keys).view(np.uint64)
+        both = keys.reshape(n, -1)
+        halves = [both[:, 0], both[:, 1]]
+    if not isinstance(keys, np.ndarray):
+        ops = _device.ops_of(keys, anywhere=True)
+        return None if ops is None else _device.last_rows(ops, halves, n)
+    backward = np.ascontiguousarray(halves[0][::-1])
+    if width > 8:
+        low, high = _groups(backward), _groups(np.ascontiguousarray(halves[1][::-1]))
+        backward = _combined(low, high.codes, len(high.firsts))
+    with _Numbered(backward, _KEYS) as numbered:
+        return None if numbered.number == n else n - 1 - numbered.firsts()
+
+
 class _Kept(NamedTuple):
     """The rows of a column that are no nulls. at: their numbers; None: all."""
 
@@ -363,7 +383,11 @@ def isin(x: Any, values: Any, *, invert: bool = False) -> Any:
     ops = _device.ops_of(x)
     if ops is not None:
         return _device.isin(ops, x, from_gpu(values, "values"), invert)
-    column, among = Column(x, "x"), Column(values if not isinstance(values, (set, frozenset)) else list(values), "values")
+    values = list(values) if isinstance(values, (set, frozenset)) else values
+    column, among = Column(x, "x"), Column(values, "values")
+    if isinstance(values, (list, tuple)) and among.values.dtype.kind in "iu" and column.values.dtype.kind == "f":
+        among = _again(among, among.values.astype(np.float64))  # as NumPy takes them
+        column = _again(column, column.values.astype(np.float64))
     mask = _among(column, among)
     if invert:
         mask = ~mask
@@ -708,19 +732,28 @@ def merge(
     left_on: Any = ...,
     right_on: Any = ...,
     suffixes: Optional[Tuple[str, str]] = ...,
+    order: Order = ...,
 ) -> FrameT: ...
 @overload
 def merge(
-    left: Union[NumPyArray, PandasColumn], right: Any, *, how: Literal["inner", "left", "right", "outer"] = ...
+    left: Union[NumPyArray, PandasColumn],
+    right: Any,
+    *,
+    how: Literal["inner", "left", "right", "outer"] = ...,
+    order: Order = ...,
 ) -> Tuple[NumPyArray, NumPyArray]: ...
 @overload
-def merge(left: Union[NumPyArray, PandasColumn], right: Any, *, how: Literal["semi", "anti"]) -> NumPyArray: ...
+def merge(
+    left: Union[NumPyArray, PandasColumn], right: Any, *, how: Literal["semi", "anti"], order: Order = ...
+) -> NumPyArray: ...
 @overload
-def merge(left: SameT, right: Any, *, how: Literal["inner", "left", "right", "outer"] = ...) -> Tuple[SameT, SameT]: ...
+def merge(
+    left: SameT, right: Any, *, how: Literal["inner", "left", "right", "outer"] = ..., order: Order = ...
+) -> Tuple[SameT, SameT]: ...
 @overload
-def merge(left: SameT, right: Any, *, how: Literal["semi", "anti"]) -> SameT: ...
+def merge(left: SameT, right: Any, *, how: Literal["semi", "anti"], order: Order = ...) -> SameT: ...
 @overload
-def merge(left: Listed, right: Any, *, how: How = ...) -> Any: ...
+def merge(left: Listed, right: Any, *, how: How = ..., order: Order = ...) -> Any: ...
 def merge(
     left: Any,
     right: Any,
@@ -730,12 +763,14 @@ def merge(
     left_on: Any = None,
     right_on: Any = None,
     suffixes: Optional[Tuple[str, str]] = None,
+    order: Order = "seen",
 ) -> Any:
     """Joins two frames by columns of equal names (`on`), or of others (`left_on`, `right_on`); or two columns of keys.
 
     how: "inner"; "left", "right" and "outer", which keep rows without a match as well; "semi" and "anti", the rows of the
     left side that have a match, or have none. Rows are in the order of the left side (with "right" of the right side), and
-    matches of one row in the order of the other side. Nulls match nothing.
+    matches of one row in the order of the other side. Nulls match nothing. order: "any" lets rows come in any order, which is
+    several times as fast for one column on a GPU, and changes nothing elsewhere.
 
     Of frames, a frame: the keys, then the other columns of both; where names are equal they get `suffixes`. Of columns,
     (left_rows, right_rows), int64; -1 where there is no row; of "semi" and "anti" the left rows alone.
@@ -747,6 +782,7 @@ def merge(
     """
     if how not in ("inner", "left", "right", "outer", "semi", "anti"):
         raise BadArgument(f"how = {how!r}: there are inner, left, right, outer, semi and anti")
+    _need_order(order)
     if is_frame(left) or is_frame(right):
         return _merge_frames(left, right, on, how, left_on, right_on, suffixes)
     left, right = _from_gpu(left, "left"), _from_gpu(right, "right")
@@ -754,7 +790,7 @@ def merge(
     if on is not None or left_on is not None or right_on is not None:
         raise BadArgument("on: names columns of frames, and these are columns: leave it out")
     if ops is not None:
-        return _device.merge(ops, left, right, how)
+        return _device.merge(ops, left, right, how, order)
     lefts, rights = (list(side) if isinstance(side, tuple) else [side] for side in (left, right))
     columns = [Column(x, "left") for x in lefts], [Column(x, "right") for x in rights]
     made = _match(*columns, how)

@@ -25,13 +25,24 @@ expect_status 0
 cmp whole.tsv every.tsv || fail "other counts with --every"
 [[ -z $(compgen -G 'every.tsr.at.*') ]] || fail "a checkpoint is left"
 
+case_of "what has not changed is not written again"
+seq 1 5000000 >looked.txt
+run run "$specs/best_count.ini" --set table.backend=cpu --set table.capacity=500K --insert one.txt --find looked.txt --find looked.txt \
+  --find looked.txt --find looked.txt --find looked.txt \
+  --save finds.tsr --every 0.001s
+expect_status 0
+read -r _ checkpoints _ _ bytes _ _ _ written _ < <(grep ' checkpoints, of ' err)
+((checkpoints > 2 && written < bytes * 3 / 4)) || # the first two are written as a whole
+  fail "$(cat err)"
+[[ -z $(compgen -G 'finds.tsr.at.*') ]] || fail "a checkpoint is left"
+
 # begin OPTION...: starts the job behind, whose process is $!.
 begin() { "$tessera" "${job[@]}" --every 0.01s --save killed.tsr --resume "$@" >out 2>err & }
 
 # The furthest checkpoint as one number.
 furthest() {
   local name best=0 step keys
-  for name in killed.tsr.at.*; do
+  for name in killed.tsr.at.*.*; do # not the one that was being written
     [[ -e $name ]] || continue
     IFS=. read -r _ _ _ step keys <<<"$name"
     ((step * 100000000 + keys < best)) || best=$((step * 100000000 + keys))

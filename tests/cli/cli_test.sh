@@ -84,6 +84,7 @@ expect_out '^tessera [0-9]+\.[0-9]+\.[0-9]+$'
 case_of "wrong command lines"
 refuses 'no command lst; did you mean list\?' lst
 refuses 'no command zzzzzzzz' zzzzzzzz
+refuses '--quiet: options follow the command, as in .tessera run --quiet.; .tessera help. lists commands' --quiet list
 refuses 'run has no option --inser; did you mean --insert\?' run "$specs/quickstart.ini" --inser x
 refuses 'run has no option --zzzzzzzz' run "$specs/quickstart.ini" --zzzzzzzz
 refuses '--insert needs a value' run "$specs/quickstart.ini" --insert

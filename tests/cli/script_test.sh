@@ -166,6 +166,9 @@ rm "$work/path"/{auditwheel,patchelf,python3}
 run wheel now
 expect_status 2
 expect_err 'wheel: takes --release, --sdist or nothing, not now'
+run wheel --release --arch sm_90
+expect_status 2
+expect_err 'wheel: --arch: needs numbers with commas between, as 80,90, not "sm_90"'
 rm "$checkout/core/tessera.h"
 
 case_of "it works where its notes cannot be written"

@@ -40,7 +40,7 @@ tsr_status link_kernel(const tsr_kernel_source &source, const char *name, const 
 }
 
 void expect_sound(const tsr_kernel_source &source, const char *name, const std::vector<choices::Spec> &specs,
-                  const std::vector<const char *> &names, uint32_t sm) {
+                  const std::vector<const char *> &names, uint32_t sm, uint32_t registers_max = 96) {
   SCOPED_TRACE(testing::Message() << name << ", sm_" << sm);
   linking::Link link;
   tsr_error error = {};
@@ -50,7 +50,7 @@ void expect_sound(const tsr_kernel_source &source, const char *name, const std::
   const bool may_have_some = sm < 90 && std::string(name) == "scans_wide";
   EXPECT_TRUE(link.link.other_functions == 0 || may_have_some) << link.link.other_functions;
   EXPECT_EQ(link.link.kernels[0].stack_bytes, 0u);
-  EXPECT_LE(link.link.kernels[0].registers, 96u);
+  EXPECT_LE(link.link.kernels[0].registers, registers_max);
   std::printf("%s sm_%u: %u registers\n", name, sm, link.link.kernels[0].registers);
 }
 
@@ -186,6 +186,43 @@ TEST_P(Targets, EveryCallIsInlined) {
                   : name == "adds_up" || name == "scans_wide" ? "all_of"
                                                               : "out_of"},
                  GetParam());
+  }
+}
+
+// The same calls of tables with keys of 128 bits.
+TEST_P(Targets, EveryCallOfWideKeysIsInlined) {
+  if (GetParam() < 90) GTEST_SKIP() << "such tables need compute capability 9.0";
+  std::string text = kCalls;
+  const std::pair<const char *, const char *> words[] = {
+      {"TSR_TABLE(", "TSR_TABLE_128("},
+      {"const uint64_t *keys", "const tsr_key128 *keys"},
+      {"const uint64_t key =", "const tsr_key128 key ="},
+      {"uint64_t key = 0, value", "tsr_key128 key = 0; uint64_t value"}};
+  for (const auto &[from, to] : words)
+    for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += strlen(to))
+      text.replace(at, strlen(from), to);
+  const tsr_kernel_source source = source_of(text.c_str());
+  const std::pair<const char *, std::string> tables[] = {
+      {"looks",
+       "kind=multimap\nvalue_bits=32\nlayout=soa\nprobing=double_hashing\n[layout]\nbucket_slots=4\ntile_lanes=1\n"},
+      {"looks", "kind=map\nvalue_bits=64\nlayout=soa\nprobing=linear\n[layout]\nbucket_slots=8\ntile_lanes=4\n"},
+      {"puts",
+       "kind=counter\nvalue_bits=64\nlayout=soa\nprobing=double_hashing\n[layout]\nbucket_slots=4\ntile_lanes=1\n"},
+      {"puts", "kind=set\nlayout=packed\nprobing=cuckoo\n[layout]\nbucket_slots=8\ntile_lanes=2\n"},
+      {"adds_up", "kind=set\nlayout=packed\nprobing=cuckoo\n[layout]\nbucket_slots=4\ntile_lanes=1\n"},
+      {"takes",
+       "kind=map\nvalue_bits=32\nlayout=soa\nprobing=double_hashing\n[layout]\nbucket_slots=4\ntile_lanes=2\n"}};
+  for (const auto &[kernel, entries] : tables) {
+    SCOPED_TRACE(entries);
+    const std::string name = kernel;
+    std::vector<choices::Spec> specs;
+    specs.push_back(parse("[table]\nkey_bits=128\nhasher=murmur3\n" + entries));
+    expect_sound(source, kernel, specs,
+                 {name == "looks"   ? "from"
+                  : name == "puts"  ? "into"
+                  : name == "takes" ? "out_of"
+                                    : "all_of"},
+                 GetParam(), 112);
   }
 }
 

@@ -243,7 +243,8 @@ TEST_P(OnCompositionInFull, StatisticsAndOptionalArgumentsChangeNothing) {
     while (distinct.size() < r.capacity / 2) distinct.insert(random.bits(r.key_bits));
     std::vector<uint64_t> numbers(distinct.begin(), distinct.end());
     uint64_t n = numbers.size();
-    Array keys(r.key_bits, numbers), found(r.value_bits, n);
+    Keys keys(r.key_bits, numbers);
+    Array found(r.value_bits, n);
     if (r.duplicates == TSR_DUPLICATES_COUNT_8) // greater ones would be cut
       for (uint64_t &number : numbers) number %= 256;
     Array values(r.value_bits, numbers);

@@ -27,7 +27,8 @@ std::string level() {
 
 const std::vector<Widths> &tested_widths() {
   static const std::vector<Widths> tested = [] {
-    std::vector<Widths> all = {{32, 0}, {32, 32}, {32, 64}, {64, 0}, {64, 32}, {64, 64}};
+    std::vector<Widths> all = {{32, 0},  {32, 32}, {32, 64},  {64, 0},  {64, 32},
+                               {64, 64}, {128, 0}, {128, 32}, {128, 64}};
     const std::string given = environment("TSR_CONFORM_WIDTHS");
     if (given.empty()) return all;
     all.erase(std::remove_if(all.begin(), all.end(),

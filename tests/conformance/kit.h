@@ -97,7 +97,7 @@ const char *const policy_words[] = {"first",          "replace", "add",     "min
 struct Widths {
   uint32_t key_bits, value_bits;
 };
-const std::vector<Widths> &tested_widths(); // all six, or the one of TSR_CONFORM_WIDTHS, such as 32:32
+const std::vector<Widths> &tested_widths(); // all nine, or the one of TSR_CONFORM_WIDTHS, such as 32:32
 
 // Whether a spec may ask for this: a set has no values to combine. Of counters one of each width: those of 16 and 32 bits
 // differ by a number, and the fuzzer draws them (../compositions).

@@ -172,7 +172,7 @@ std::string LaneTable::launch(uint32_t op, tsr_bulk *bulk) {
   const bool marks = tsr_plan_marks(composition_.get(), op);
   const std::string complaint = marks ? launch(TSR_BULK_mark, bulk) : "";
   if (!complaint.empty()) return complaint;
-  const tsr_cpu_bulk *functions = tsr_cpu_bulk_for(key_bits, composition_->shape.payload_bits);
+  const tsr_cpu_bulk *functions = tsr_cpu_bulk_for(composition_->shape.key_bits, composition_->shape.payload_bits);
   uint32_t lanes = warps_[0]->lanes();
   const bool is_one = warps_.size() == 1 && lanes == 1, finds = op == TSR_BULK_find || op == TSR_BULK_contains;
   const uint32_t alone = is_one && launches_ % 2, still = is_one && finds && launches_ % 4 > 1;
@@ -219,7 +219,7 @@ std::string LaneTable::insert(Batch &batch) {
 // As core/batch/lists.c: the lists of all pairs, those that there are and the batch's, are made anew. What belongs to no
 // list, or has no slot, goes where an insert by itself would put it.
 std::string LaneTable::making_lists(Batch &batch) {
-  const tsr_cpu_bulk *functions = tsr_cpu_bulk_for(key_bits, composition_->shape.payload_bits);
+  const tsr_cpu_bulk *functions = tsr_cpu_bulk_for(composition_->shape.key_bits, composition_->shape.payload_bits);
   const uint64_t slots = composition_->shape.buckets * composition_->shape.bucket_slots;
   const tsr_cpu cpu = cpu_of(composition_.get(), nullptr);
   std::vector<uint64_t> all, values;
@@ -229,7 +229,8 @@ std::string LaneTable::making_lists(Batch &batch) {
   memory_.clear();
   all.insert(all.end(), batch.keys.begin(), batch.keys.end());
   if (value_bits) values.insert(values.end(), batch.values.begin(), batch.values.end());
-  Array key_array(key_bits, all), value_array(value_bits, values);
+  Keys key_array(composition_->shape.key_bits, all);
+  Array value_array(value_bits, values);
   tsr_bulk marked = {};
   marked.n = n;
   marked.keys = key_array.data();
@@ -297,8 +298,10 @@ std::string LaneTable::find_or_insert(Batch &batch, uint64_t missing) {
 std::string LaneTable::inserting(uint32_t op, Batch &batch, void *values_out, uint64_t missing) {
   size_t n = batch.keys.size();
   std::vector<uint64_t> canaries(n, canary);
-  Array keys(key_bits, batch.keys), values(value_bits, batch.values);
-  Array back_keys(key_bits, canaries), back_values(value_bits, canaries);
+  Keys keys(composition_->shape.key_bits, batch.keys);
+  Array values(value_bits, batch.values);
+  Keys back_keys(composition_->shape.key_bits, canaries);
+  Array back_values(value_bits, canaries);
   batch.codes.assign(n, 255);
   tsr_bulk bulk = {};
   bulk.n = n;
@@ -323,7 +326,8 @@ std::string LaneTable::inserting(uint32_t op, Batch &batch, void *values_out, ui
 }
 
 std::string LaneTable::find(Batch &batch, uint64_t missing) {
-  Array keys(key_bits, batch.keys), values(value_bits, batch.keys.size());
+  Keys keys(composition_->shape.key_bits, batch.keys);
+  Array values(value_bits, batch.keys.size());
   batch.codes.assign(batch.keys.size(), 255);
   tsr_bulk bulk = {};
   bulk.n = batch.keys.size();
@@ -337,7 +341,7 @@ std::string LaneTable::find(Batch &batch, uint64_t missing) {
 }
 
 std::string LaneTable::contains(Batch &batch) {
-  Array keys(key_bits, batch.keys);
+  Keys keys(composition_->shape.key_bits, batch.keys);
   batch.codes.assign(batch.keys.size(), 255);
   tsr_bulk bulk = {};
   bulk.n = batch.keys.size();
@@ -347,7 +351,7 @@ std::string LaneTable::contains(Batch &batch) {
 }
 
 std::string LaneTable::count_all(Batch &batch) {
-  Array keys(key_bits, batch.keys);
+  Keys keys(composition_->shape.key_bits, batch.keys);
   batch.codes.assign(batch.keys.size(), 255);
   batch.counts.assign(batch.keys.size(), canary);
   tsr_bulk bulk = {};
@@ -363,7 +367,8 @@ std::string LaneTable::find_all(Batch &batch, uint64_t room) {
   batch.codes.assign(batch.keys.size(), 255);
   batch.counts.assign(batch.keys.size(), canary);
   std::vector<uint64_t> notes(batch.keys.size(), canary); // each has room for a value or a chain
-  Array keys(key_bits, batch.keys), values(value_bits, std::vector<uint64_t>(room + 1, canary));
+  Keys keys(composition_->shape.key_bits, batch.keys);
+  Array values(value_bits, std::vector<uint64_t>(room + 1, canary));
   tsr_bulk bulk = {};
   bulk.n = batch.keys.size();
   bulk.keys = keys.data();
@@ -390,7 +395,8 @@ std::string LaneTable::erase(Batch &batch) { return erasing(TSR_BULK_erase, batc
 std::string LaneTable::erase_pairs(Batch &batch) { return erasing(TSR_BULK_erase_pair, batch); }
 
 std::string LaneTable::erasing(uint32_t op, Batch &batch) {
-  Array keys(key_bits, batch.keys), values(value_bits, batch.values);
+  Keys keys(composition_->shape.key_bits, batch.keys);
+  Array values(value_bits, batch.values);
   batch.codes.assign(batch.keys.size(), 255);
   tsr_bulk bulk = {};
   bulk.n = batch.keys.size();
@@ -403,7 +409,8 @@ std::string LaneTable::erasing(uint32_t op, Batch &batch) {
 
 std::string LaneTable::apply(const std::vector<uint8_t> &operations, Batch &batch, uint64_t missing) {
   const size_t n = batch.keys.size();
-  Array keys(key_bits, batch.keys), values(value_bits, batch.values), found(value_bits, std::vector<uint64_t>(n));
+  Keys keys(composition_->shape.key_bits, batch.keys);
+  Array values(value_bits, batch.values), found(value_bits, std::vector<uint64_t>(n));
   batch.codes.assign(n, 255);
   tsr_bulk bulk = {};
   bulk.n = n;
@@ -437,7 +444,8 @@ std::string LaneTable::exported(std::vector<uint64_t> *keys, std::vector<uint64_
   uint64_t room;
   std::string complaint = size(&room);
   if (!complaint.empty()) return complaint;
-  Array key_array(key_bits, room), value_array(value_bits, room);
+  Keys key_array(composition_->shape.key_bits, room);
+  Array value_array(value_bits, room);
   tsr_bulk bulk = {};
   bulk.n = tsr_composition_refs(composition_.get());
   bulk.keys_out = key_array.data();

@@ -15,11 +15,33 @@
 #include <set>
 #include <thread>
 
+#include "tests/oracle/arrays.h"
 #include "tests/oracle/chance.h"
 #include "tests/oracle/random.h"
 
 namespace tessera_test {
 namespace {
+
+constexpr uint32_t kHashBits = sizeof(tsr_hash) * 8;
+
+// Of 128 bits; every second key differs from others in one half alone.
+tsr_key random_key(Random &random) {
+#if TSR_KEY_BITS == 128
+  const uint64_t which = random.below(4);
+  const tsr_key low = which == 0 ? 5 : random.next(), high = which == 1 ? 5 : random.next();
+  return high << 64 | low;
+#else
+  return (tsr_key)random.next();
+#endif
+}
+
+// The key that a number of the oracle's stands for.
+tsr_key key_of(uint64_t number) {
+  Keys keys(TSR_KEY_BITS, std::vector<uint64_t>{number});
+  tsr_key key;
+  memcpy(&key, keys.data(), sizeof key);
+  return key;
+}
 
 // ---- Layout -------------------------------------------------------------------------------------
 
@@ -122,7 +144,7 @@ private:
     // keys one bit away from the markers, and the markers' substitute, are ordinary keys
     const tsr_key awkward[] = {0, 1, (tsr_key)(TSR_ERASED_KEY - 1), (tsr_key)(TSR_EMPTY_KEY >> 1)};
     for (;;) {
-      tsr_key key = random_.chance(4) ? awkward[random_.below(4)] : (tsr_key)random_.next();
+      tsr_key key = random_.chance(4) ? awkward[random_.below(4)] : random_key(random_);
       if (fits(ref, key) && used_.insert(key).second) return key;
       if (key < 2 || used_.size() > 1000000) continue;
     }
@@ -208,7 +230,7 @@ private:
 
   tsr_key absent_key(uint64_t ref) {
     for (;;) {
-      tsr_key key = (tsr_key)random_.next();
+      tsr_key key = random_key(random_);
       if (fits(ref, key) && !used_.count(key)) return key;
     }
   }
@@ -422,7 +444,7 @@ void race_laws(const tsr_ctx *writer, const tsr_ctx *reader, uint64_t rounds, Fi
     for (uint64_t round = 0; (round < rounds || changes.load() < 100) && round < 1000 * rounds; round++) {
       uint32_t slot = static_cast<uint32_t>(random.below(slots));
       tsr_key key;
-      do key = (tsr_key)random.next() >> 1; // below the markers
+      do key = random_key(random) >> 1; // below the markers
       while (writer->cpu->shape->short_keys && tsr_page_of(writer, key) != 0);
       tsr_bucket b;
       layout_load(writer, 0, 1, TSR_LOAD_COHERENT, &b);
@@ -461,7 +483,7 @@ uint64_t common(const tsr_ctx *a, uint32_t i, const tsr_ctx *b, uint32_t j, uint
   Random random(i * 31 + j);
   uint64_t same = 0;
   for (uint64_t k = 0; k < n; k++) {
-    tsr_key key = (tsr_key)random.next();
+    tsr_key key = random_key(random);
     same += hasher_hash(a, key, i) == hasher_hash(b, key, j);
   }
   return same;
@@ -472,7 +494,7 @@ void unhash_laws(const tsr_ctx *c, Findings *findings) {
   if (!static_cast<const tsr_hasher_functions *>(c->cpu->functions[TSR_ROLE_HASHER])->unhash) return;
   Random random(TSR_KEY_BITS);
   for (uint64_t k = 0; k < 1000; k++) {
-    const tsr_key key = k < 4 ? awkward[k] : (tsr_key)random.next();
+    const tsr_key key = k < 4 ? awkward[k] : random_key(random);
     const tsr_key told = hasher_unhash(c, hasher_hash(c, key, 0));
     findings->expect(told == key, "unhash says that the key was ", told, ", and it was ", key);
   }
@@ -501,40 +523,40 @@ void hasher_laws(const tsr_ctx *same[2], const std::vector<tsr_ctx> &others, Fin
   }
 }
 
-// One in twenty from even, or what chance alone does to a small sample: a good hasher has 31 000 bits to fail at, for both
-// widths, seeds and three members, and does so once in 10^8 runs.
+// One in twenty from even, or what chance alone does to a small sample: a good hasher has 80 000 bits to fail at, for all
+// widths, seeds and three members, and does so once in 10^7 runs.
 void avalanche(const std::vector<tsr_ctx> &seeds, uint32_t i, uint64_t sample, Findings *findings) {
   const double least = std::min(0.45, (double)fewest_of(sample, 0.5, 1e-13) / (double)sample);
-  std::vector<uint64_t> flips(TSR_KEY_BITS * TSR_KEY_BITS);
+  std::vector<uint64_t> flips(TSR_KEY_BITS * kHashBits);
   Random random(i);
   for (uint64_t k = 0; k < sample; k++) {
-    tsr_key key = (tsr_key)random.next();
+    tsr_key key = random_key(random);
     const tsr_ctx *c = &seeds[k % seeds.size()];
     tsr_hash hash = hasher_hash(c, key, i);
     for (uint32_t in = 0; in < TSR_KEY_BITS; in++) {
       tsr_hash change = hash ^ hasher_hash(c, key ^ (tsr_key)1 << in, i);
-      for (uint32_t out = 0; out < TSR_KEY_BITS; out++) flips[in * TSR_KEY_BITS + out] += change >> out & 1;
+      for (uint32_t out = 0; out < kHashBits; out++) flips[in * kHashBits + out] += change >> out & 1;
     }
   }
   for (uint32_t in = 0; in < TSR_KEY_BITS; in++)
-    for (uint32_t out = 0; out < TSR_KEY_BITS; out++) {
-      double p = (double)flips[in * TSR_KEY_BITS + out] / (double)sample;
+    for (uint32_t out = 0; out < kHashBits; out++) {
+      double p = (double)flips[in * kHashBits + out] / (double)sample;
       findings->expect(p >= least && p <= 1 - least, "member ", i, ": key bit ", in, " flips hash bit ", out,
                        " with probability ", p);
     }
 }
 
 // Each bit is 1 as often as chance would have it: a large sample, for what avalanche does not see in a small one. It is asked
-// 384 times for each seed.
+// 480 times for each seed.
 void even_bits(const tsr_ctx *c, uint32_t i, uint64_t sample, Findings *findings) {
   const uint64_t least = fewest_of(sample, 0.5, 1e-13);
-  std::vector<uint64_t> ones(TSR_KEY_BITS);
+  std::vector<uint64_t> ones(kHashBits);
   Random random(i + 17);
   for (uint64_t k = 0; k < sample; k++) {
-    const tsr_hash hash = hasher_hash(c, (tsr_key)random.next(), i);
-    for (uint32_t bit = 0; bit < TSR_KEY_BITS; bit++) ones[bit] += hash >> bit & 1;
+    const tsr_hash hash = hasher_hash(c, random_key(random), i);
+    for (uint32_t bit = 0; bit < kHashBits; bit++) ones[bit] += hash >> bit & 1;
   }
-  for (uint32_t bit = 0; bit < TSR_KEY_BITS; bit++)
+  for (uint32_t bit = 0; bit < kHashBits; bit++)
     findings->expect(ones[bit] >= least && ones[bit] <= sample - least, "member ", i, ": hash bit ", bit, " is 1 for ",
                      ones[bit], " of ", sample, " random keys");
 }
@@ -552,7 +574,7 @@ void even_buckets(const tsr_ctx *c, uint32_t i, uint64_t buckets, Findings *find
   Random random(buckets);
   struct Set {
     const char *name;
-    uint64_t first, stride; // 0: random keys
+    tsr_key first, stride; // 0: random keys
   };
   const Set sets[] = {{"random", 0, 0},
                       {"sequential", 0, 1},
@@ -560,12 +582,12 @@ void even_buckets(const tsr_ctx *c, uint32_t i, uint64_t buckets, Findings *find
                       {"every 8th", 0, 8},
                       {"every 4096th", 0, 4096},
                       {"every 12345th", 0, 12345},
-                      {"high bits", 0, (uint64_t)1 << (TSR_KEY_BITS - 17)}};
+                      {"high bits", 0, (tsr_key)1 << (TSR_KEY_BITS - 17)}};
   for (const Set &set : sets) {
     std::vector<uint64_t> counts(buckets);
-    uint64_t distinct = set.stride ? std::min<uint64_t>(n, width_mask(TSR_KEY_BITS) / set.stride) : n;
+    uint64_t distinct = set.stride ? (uint64_t)std::min<tsr_u128>(n, (tsr_key) ~(tsr_key)0 / set.stride) : n;
     for (uint64_t k = 0; k < distinct; k++) {
-      tsr_key key = set.stride ? (tsr_key)(set.first + k * set.stride) : (tsr_key)random.next();
+      tsr_key key = set.stride ? (tsr_key)(set.first + k * set.stride) : random_key(random);
       uint64_t bucket = tsr_reduce(hasher_hash(c, key, i), buckets);
       if (findings->expect(bucket < buckets, "bucket ", bucket, " of ", buckets)) counts[bucket]++;
     }
@@ -624,7 +646,7 @@ void list_laws(const tsr_ctx *c, uint64_t keys, Findings *findings) {
   }
   for (size_t list = lists; list <= lists + TSR_TAIL_RESERVED; list++) offsets[list] = static_cast<uint32_t>(all);
   for (uint64_t k = 0; k < keys; k++) {
-    const tsr_key key = (tsr_key)random.next();
+    const tsr_key key = random_key(random);
     if (key >= TSR_ERASED_KEY) continue;
     const uint64_t list = tsr_list_of(c, key), begin = offsets[list], end = offsets[list + 1];
     std::vector<uint64_t> expected;
@@ -647,7 +669,7 @@ void walk_laws(const tsr_ctx *c, uint64_t keys, Findings *findings) {
   tsr_key before = 0;
   for (uint64_t k = 0; k < keys; k++) {
     const tsr_key awkward[] = {0, 1, (tsr_key)(TSR_ERASED_KEY - 1)};
-    tsr_key key = k < 3 ? awkward[k] : (tsr_key)random.next();
+    tsr_key key = k < 3 ? awkward[k] : random_key(random);
     if (key >= TSR_ERASED_KEY) continue; // parts never see the markers
     uint64_t left;
     std::vector<uint64_t> walk = walk_of(c, key, limit, &left);
@@ -695,7 +717,7 @@ void end_laws(const tsr_ctx *c, uint64_t keys, Findings *findings) {
   if (TSR_FACT(c, has_lists)) return; // a walk is a list, and ends with it
   Random random(keys);
   for (uint64_t k = 0; k < keys; k++) {
-    const tsr_key key = (tsr_key)random.next();
+    const tsr_key key = random_key(random);
     if (key >= TSR_ERASED_KEY) continue;
     tsr_probe probe = {};
     while (probe.visited <= limit && probing_next(c, key, &probe)) probe.visited++;
@@ -733,7 +755,7 @@ void decision_laws(const tsr_ctx *c, tsr_key key, uint64_t ref, const tsr_bucket
 
 void placement_laws(const tsr_ctx *c, const std::vector<uint64_t> &keys, Findings *findings) {
   for (uint64_t number : keys) {
-    tsr_key key = (tsr_key)number;
+    tsr_key key = key_of(number);
     if (key >= TSR_ERASED_KEY) continue;
     bool found = false;
     const tsr_shape *shape = c->cpu->shape;

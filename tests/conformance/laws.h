@@ -17,6 +17,11 @@
 
 namespace tessera_test {
 
+// A key of 128 bits in a sentence.
+inline std::ostream &operator<<(std::ostream &out, unsigned __int128 key) {
+  return out << static_cast<uint64_t>(key >> 64) << " * 2^64 + " << static_cast<uint64_t>(key);
+}
+
 // What was found wrong, by any thread.
 class Findings {
 public:
@@ -69,7 +74,8 @@ struct Laws {
 
 const Laws *laws_for(uint32_t key_bits, uint32_t payload_bits);
 
-#define TSR_TESTS_LAWS_WIDTHS(F) F(_k32c0) F(_k32c32) F(_k32c64) F(_k64c0) F(_k64c32) F(_k64c64)
+#define TSR_TESTS_LAWS_WIDTHS(F)                                                                                       \
+  F(_k32c0) F(_k32c32) F(_k32c64) F(_k64c0) F(_k64c32) F(_k64c64) F(_k128c0) F(_k128c32) F(_k128c64)
 #define TSR_TESTS_DECLARE_LAWS(suffix) extern const Laws laws##suffix;
 TSR_TESTS_LAWS_WIDTHS(TSR_TESTS_DECLARE_LAWS)
 

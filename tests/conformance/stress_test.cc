@@ -20,8 +20,9 @@ uint64_t pairs_asked() {
   return text && *text ? strtoull(text, nullptr, 0) : uint64_t{1} << 22;
 }
 
-// The i-th of distinct keys: a bijection of numbers of these bits.
-uint64_t key_of(uint64_t i, uint32_t bits) {
+// The i-th of distinct keys: a bijection of numbers of these bits, or of 64 that stand for wider keys.
+uint64_t key_of(uint64_t i, uint32_t key_bits) {
+  const uint32_t bits = std::min(key_bits, 64u);
   const uint64_t mask = width_mask(bits);
   for (uint32_t round = 0; round < 3; round++) {
     i = i * 0x9E3779B97F4A7C15u & mask;

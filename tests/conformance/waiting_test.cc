@@ -44,7 +44,7 @@ public:
     Random random(2 * round + stream);
     for (uint64_t i = 0; i < count; i++)
       keys.push_back((random.bits(composition->shape.key_bits) & ~uint64_t{1}) | stream);
-    keys_ = Array(composition->shape.key_bits, keys);
+    keys_ = Keys(composition->shape.key_bits, keys);
     bulk_.state = memory->state();
     bulk_.tally = &tally_;
     bulk_.n = count;
@@ -60,7 +60,8 @@ public:
 private:
   const tsr_cpu_bulk *functions_;
   tsr_cpu cpu_;
-  Array keys_, values_;
+  Keys keys_;
+  Array values_;
   tsr_bulk bulk_ = {};
   tsr_tally tally_ = {};
   tsr_scratch scratch_ = {};

@@ -10,12 +10,12 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "core/batch/plan.h"
-#include "core/batch/steps.h"
-#include "core/batch/zones.h"
 #include "core/compose/compose.h"
 #include "core/cuda/link.h"
+#include "core/table/steps.h"
 #include "core/tessera_tools.h"
+#include "tests/oracle/arrays.h"
+#include "tests/oracle/context.h"
 
 namespace device {
 
@@ -65,29 +65,26 @@ choices::Options options() {
   return all;
 }
 
-// Each operation alone, as it is linked when it is first used.
+// Each step alone, as it is linked when it is first used: this process keeps one core busy.
 static void link_operations(const tsr_spec *spec, const tsr_options &options, uint32_t calls) {
+  static bool has_sets;
   tsr_composition *composition = nullptr;
   tsr_error error = {};
-  if (calls != ANY_CALL) {
-    EXPECT_EQ(tsr_spec_prepare(spec, &options, sm(), calls, nullptr, &error), TSR_OK) << error.message;
-    return;
-  }
+  tsr_step_list list = {};
   EXPECT_EQ(tsr_compose(spec, &options, sm(), 1, &composition, &error), TSR_OK) << error.message;
-  const auto link = [&](const tsr_step *step) {
+  if (composition) tsr_steps_of_calls(composition, calls, &list);
+  for (uint32_t i = 0; i < list.count; i++) {
     tsr_link made = {};
-    EXPECT_EQ(tsr_cuda_link_step(composition, step, true, &made, &error), TSR_OK) << error.message;
+    EXPECT_EQ(tsr_cuda_link_step(composition, list.step[i], true, &made, &error), TSR_OK) << error.message;
     tsr_link_free(&made);
-  };
-  for (uint32_t op = 0; composition && op < TSR_BULKS; op++) {
-    const bool is_mark = op == TSR_BULK_mark && tsr_plan_marks(composition, TSR_BULK_insert);
-    if (op < (uint32_t)TSR_BULKS_OF(&composition->shape) || is_mark) link(TSR_BULK_STEP(op));
   }
-  for (uint32_t step = 0; composition && step < TSR_PAGES_STEPS; step++)
-    if (tsr_plan_has_step(composition, step)) link(&tsr_pages_steps.step[step]);
-  for (uint32_t step = 0; composition && step < TSR_ZONE_STEP_COUNT; step++)
-    if (tsr_plan_has_zones(composition, TSR_BULK_contains)) link(&tsr_zone_steps.step[step]);
   tsr_composition_free(composition);
+  for (size_t i = 0; !has_sets && tsr_sets_of_no_table[i]; i++) {
+    tsr_link made = {};
+    EXPECT_EQ(tsr_cuda_link_set(tsr_sets_of_no_table[i], sm(), true, &made, &error), TSR_OK) << error.message;
+    tsr_link_free(&made);
+  }
+  has_sets = true;
 }
 
 Table create(const tsr_spec *spec, const tsr_options &options, bool is_elsewhere, uint32_t calls) {
@@ -97,6 +94,7 @@ Table create(const tsr_spec *spec, const tsr_options &options, bool is_elsewhere
     if (!is_elsewhere) link_operations(spec, options, calls);
     return nullptr;
   }
+  if (backend() == "cuda") tessera_test::hold_contexts("0");
   EXPECT_EQ(tsr_table_create(spec, &options, &table, &error), TSR_OK) << error.message;
   return Table(table);
 }
@@ -123,7 +121,8 @@ Array::Array(tsr_table *table, uint32_t bits, size_t count) : table_(table), bit
 Array::Array(tsr_table *table, uint32_t bits, const std::vector<uint64_t> &numbers)
     : Array(table, bits, numbers.size()) {
   std::vector<unsigned char> bytes(count_ * bits / 8 + 8);
-  for (size_t i = 0; i < count_ && bits; i++) memcpy(&bytes[i * bits / 8], &numbers[i], bits / 8);
+  if (bits > 64) memcpy(bytes.data(), tessera_test::Keys(bits, numbers).data(), count_ * bits / 8);
+  for (size_t i = 0; i < count_ && bits && bits <= 64; i++) memcpy(&bytes[i * bits / 8], &numbers[i], bits / 8);
   tsr_error error = {};
   if (!memory_) return;
   EXPECT_EQ(tsr_memory_copy(table, memory_, bytes.data(), count_ * bits / 8, &error), TSR_OK) << error.message;
@@ -135,8 +134,11 @@ std::vector<uint64_t> Array::numbers() const {
   tsr_error error = {};
   if (!memory_) return result;
   EXPECT_EQ(tsr_memory_copy(table_, bytes.data(), memory_, count_ * bits_ / 8, &error), TSR_OK) << error.message;
-  for (size_t i = 0; i < count_; i++) memcpy(&result[i], &bytes[i * bits_ / 8], bits_ / 8);
-  return result;
+  for (size_t i = 0; i < count_ && bits_ <= 64; i++) memcpy(&result[i], &bytes[i * bits_ / 8], bits_ / 8);
+  if (bits_ <= 64) return result;
+  tessera_test::Keys keys(bits_, count_);
+  memcpy(keys.data(), bytes.data(), count_ * bits_ / 8);
+  return keys.numbers(count_);
 }
 
 // ---- Streams ------------------------------------------------------------------------------------

@@ -32,9 +32,12 @@ struct Destroy {
 };
 using Table = std::unique_ptr<tsr_table, Destroy>;
 
-// What a test does with a table, a sum of TSR_PREPARE_: only that is linked ahead (TSR_TEST_LINK_SM). ANY_CALL: every
-// operation.
-enum : uint32_t { ANY_CALL = 0, INSERT_AND_EXPORT = TSR_PREPARE_INSERT | TSR_PREPARE_FIND | TSR_PREPARE_EXPORT };
+// What a test does with a table, a sum of TSR_PREPARE_: only that is linked ahead (TSR_TEST_LINK_SM).
+enum : uint32_t {
+  ANY_CALL = 2 * TSR_PREPARE_EXPORT - 1,
+  ALL_BUT_APPLY = ANY_CALL & ~TSR_PREPARE_APPLY,
+  INSERT_AND_EXPORT = TSR_PREPARE_INSERT | TSR_PREPARE_FIND | TSR_PREPARE_EXPORT
+};
 
 // NULL, and a failed test, if it cannot be made. on: a backend, "" = the one under test.
 Table create(const choices::Choice &choice, uint64_t capacity, double load_factor, const std::string &on = "",
@@ -43,7 +46,8 @@ Table create(const choices::Choice &choice, uint64_t capacity, double load_facto
 // The same of a spec. is_elsewhere: on another backend than the one under test.
 Table create(const tsr_spec *spec, const tsr_options &options, bool is_elsewhere = false, uint32_t calls = ANY_CALL);
 
-// Numbers in the device's memory, `bits` each; they belong to a table and must be freed before it.
+// Numbers in the device's memory, `bits` each, or keys of 128 bits that stand for numbers (../oracle/arrays.h). They belong to
+// a table and must be freed before it.
 class Array {
 public:
   Array(tsr_table *table, uint32_t bits, size_t count);

@@ -5,13 +5,14 @@
  *
  *   gpus_program link SM DEVICES N SPEC             links ahead, without a GPU, for one GPU and for all, N pairs each
  *   gpus_program one RANKS 0 - N SPEC TURNS         inserts and finds by one process on devices 0 to RANKS - 1, N pairs on each
+ *   gpus_program split 1 0 - N SPEC TURNS           the same on one device that splits as if there were others
  *   gpus_program ranks RANKS RANK ID N SPEC TURNS   the same by processes: RANK is the process's number and its device
  *   gpus_program killed RANKS RANK ID N SPEC        rank 1 kills itself in a loop of inserts; the others tell when they hear of it
  *   gpus_program largest RANKS 0 - N SPEC           as `one`, once, in batches; absent keys are asked as well
  *
  * RANKS may be a list of devices in place of their number. BACKEND=cpu tries it without a GPU. A row: what, op, devices, pairs
  * per device, median milliseconds, least, billion per second, milliseconds of split, exchange, work and answers, chunks, bytes
- * sent, "yes" if all answers are right.
+ * sent, those of them that the work hides, "yes" if all answers are right.
  */
 #define _GNU_SOURCE
 #include <inttypes.h>
@@ -22,6 +23,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/cuda/link.h"
+#include "core/table/steps.h"
 #include "core/tessera_devices.h"
 #include "core/tessera_kernels.h"
 
@@ -45,8 +48,8 @@ static const char kernels[] =
     "                   uint32_t are_there, uint64_t *wrong)) {\n"
     "  const uint64_t i = tsr_item();\n"
     "  if (i >= tsr_items()) return;\n"
-    "  const uint32_t is_right = found ? found[i] == (are_there ? ~(VALUE)keys[i] : (VALUE)77) : present[i] == "
-    "are_there;\n"
+    "  const VALUE value = are_there == 2 ? (VALUE)1 : are_there ? ~(VALUE)keys[i] : (VALUE)77;\n"
+    "  const uint32_t is_right = found ? found[i] == value : present[i] == are_there;\n"
     "  if (!is_right) tsr_add(wrong, 1);\n"
     "}\n";
 
@@ -61,6 +64,7 @@ typedef struct part {
 typedef struct job {
   const char *what, *devices, *spec;
   uint32_t ranks, rank, parts; /* ranks: 0: one process */
+  bool splits, counts;         /* counts: a counter takes no values, and has 1 of each key */
   uint64_t n;                  /* pairs on each device */
   uint64_t batch;              /* of them in one call */
   uint64_t value_bytes, key_bytes;
@@ -109,14 +113,24 @@ static tsr_spec *spec_of(const char *path, const char *devices, bool splits) {
 
 /* ---- Arrays ---------------------------------------------------------------------------------- */
 
-static tsr_kernel *kernel_of(const job *j, tsr_table *none, const char *name) {
-  static const char *const names[] = {"none"};
+static const char *const kernel_tables[] = {"none"};
+
+typedef struct kernel_text {
   char text[2 * sizeof kernels];
+} kernel_text;
+
+static kernel_text text_of(uint64_t key_bytes, uint64_t value_bytes) {
+  kernel_text made;
+  snprintf(made.text, sizeof made.text, "#define KEY uint%" PRIu64 "_t\n#define VALUE uint%" PRIu64 "_t\n%s",
+           8 * key_bytes, 8 * (value_bytes ? value_bytes : 4), kernels);
+  return made;
+}
+
+static tsr_kernel *kernel_of(const job *j, tsr_table *none, const char *name) {
+  const kernel_text made = text_of(j->key_bytes, j->value_bytes);
+  const tsr_kernel_source source = {.size = sizeof source, .text = made.text};
   tsr_kernel *kernel;
-  snprintf(text, sizeof text, "#define KEY uint%" PRIu64 "_t\n#define VALUE uint%" PRIu64 "_t\n%s", 8 * j->key_bytes,
-           8 * (j->value_bytes ? j->value_bytes : 4), kernels);
-  const tsr_kernel_source source = {.size = sizeof source, .text = text};
-  must(tsr_kernel_create(&source, name, &none, names, 1, &kernel, &error), name);
+  must(tsr_kernel_create(&source, name, &none, kernel_tables, 1, &kernel, &error), name);
   return kernel;
 }
 
@@ -140,7 +154,9 @@ static void open_job(job *j) {
   tsr_table_info info = {0};
   const char *at = j->devices;
   snprintf(own, sizeof own, "%u", j->rank);
-  tsr_spec *spec = spec_of(j->spec, j->ranks ? own : j->devices, j->ranks || j->parts > 1);
+  tsr_spec *spec = spec_of(j->spec, j->ranks ? own : j->devices, j->splits);
+  const char *kind = tsr_spec_get(spec, "table", "kind");
+  j->counts = kind && strcmp(kind, "counter") == 0;
   const uint64_t all = j->n * (j->ranks ? j->ranks : j->parts);
   const tsr_options options = {.capacity = all};
   if (j->ranks)
@@ -192,7 +208,7 @@ static double run_batch(job *j, uint32_t call, uint64_t done, bool are_there, ui
   for (uint32_t i = 0; i < j->parts; i++) {
     part *p = &j->part[i];
     const uint64_t first = first_of(j, i, done, are_there);
-    void *values = inserts && j->value_bytes ? p->values : NULL;
+    void *values = inserts && j->value_bytes && !j->counts ? p->values : NULL;
     const void *arguments[] = {&p->keys, &values, &first};
     must(tsr_kernel_launch(p->make, n, arguments, 3, NULL, &error), "make");
     must(tsr_table_wait(p->none, &error), "make");
@@ -209,7 +225,7 @@ static double run_batch(job *j, uint32_t call, uint64_t done, bool are_there, ui
   for (uint32_t i = 0; !inserts && i < j->parts; i++) {
     part *p = &j->part[i];
     uint64_t here = 0;
-    const uint32_t expected = are_there;
+    const uint32_t expected = are_there && j->counts ? 2 : are_there;
     const void *found = j->value_bytes ? p->values : NULL, *present = j->value_bytes ? NULL : p->values;
     const void *arguments[] = {&p->keys, &found, &present, &expected, &p->wrong};
     must(tsr_memory_copy(p->none, p->wrong, &none, sizeof none, &error), "judge");
@@ -237,9 +253,9 @@ static void print_row(job *j, const char *op, double *times, uint32_t turns, con
   if (j->group) must(tsr_group_add_up(j->group, 1, &wrong, &error), "all have judged");
   if (j->rank) return;
   qsort(times, turns, sizeof *times, by_time);
-  printf("%s,%s,%u,%" PRIu64 ",%.3f,%.3f,%.2f,%.3f,%.3f,%.3f,%.3f,%" PRIu64 ",%" PRIu64 ",%s\n", j->what, op, devices,
-         j->n, times[turns / 2], times[0], (double)(j->n * devices) / 1e6 / times[turns / 2], p->split_ms,
-         p->exchange_ms, p->work_ms, p->answer_ms, p->chunks, p->sent_bytes, wrong ? "NO" : "yes");
+  printf("%s,%s,%u,%" PRIu64 ",%.3f,%.3f,%.2f,%.3f,%.3f,%.3f,%.3f,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%s\n", j->what,
+         op, devices, j->n, times[turns / 2], times[0], (double)(j->n * devices) / 1e6 / times[turns / 2], p->split_ms,
+         p->exchange_ms, p->work_ms, p->answer_ms, p->chunks, p->sent_bytes, p->hidden_bytes, wrong ? "NO" : "yes");
   fflush(stdout);
 }
 
@@ -249,7 +265,6 @@ static void measure(job *j, uint32_t turns) {
     const char *op;
     bool inserts, are_there;
   } ops[] = {{"insert", true, true}, {"find100", false, true}, {"find0", false, false}};
-  const bool is_split = j->ranks > 1 || j->parts > 1;
   for (size_t o = 0; o < sizeof ops / sizeof *ops; o++) {
     double times[TURNS_MAX + 2];
     uint64_t wrong = 0, size = 0;
@@ -259,7 +274,7 @@ static void measure(job *j, uint32_t turns) {
                                            : TSR_PREPARE_CONTAINS;
     const uint32_t first = turns > 1; /* a turn before, and one behind */
     for (uint32_t turn = 0; turn < turns + 2 * first; turn++) {
-      const bool measures = is_split && first && turn == turns + 1;
+      const bool measures = j->splits && first && turn == turns + 1;
       if (ops[o].inserts) must(tsr_clear(j->table, NULL, &error), "clear");
       must(tsr_table_wait(j->table, &error), "wait");
       if (measures) must(tsr_phases_start(j->table, &error), "phases");
@@ -282,7 +297,7 @@ static void be_killed(job *j) {
   for (uint32_t turn = 0; turn < 1000; turn++, last = now_ms()) {
     if (turn == 5 && j->rank == 1) raise(SIGKILL);
     if (tsr_call_parts(j->table, TSR_PREPARE_INSERT, 1, &batch, &error) == TSR_OK) continue;
-    printf("%s,killed,%u,%" PRIu64 ",%.3f,-,-,-,-,-,-,-,-,yes\n", j->what, j->ranks, j->n, now_ms() - last);
+    printf("%s,killed,%u,%" PRIu64 ",%.3f,-,-,-,-,-,-,-,-,-,yes\n", j->what, j->ranks, j->n, now_ms() - last);
     fprintf(stderr, "rank %u: %s\n", j->rank, error.message);
     return;
   }
@@ -292,8 +307,34 @@ static void be_killed(job *j) {
 
 /* ---- The program ----------------------------------------------------------------------------- */
 
+static void link_kernels(uint32_t sm, uint64_t key_bytes, uint64_t value_bytes) {
+  static const char *const names[] = {"make", "judge"};
+  const kernel_text made = text_of(key_bytes, value_bytes);
+  const tsr_kernel_source source = {.size = sizeof source, .text = made.text};
+  tsr_spec *spec = spec_of("specs/quickstart.ini", "0", false);
+  const tsr_spec *const none = spec;
+  const tsr_options options = {.capacity = 1};
+  const tsr_kernel_target target = {.size = sizeof target, .sm = sm, .use_cache = true, .options = &options};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    tsr_link link = {.size = sizeof link};
+    must(tsr_kernel_link(&source, names[i], &none, kernel_tables, 1, &target, &link, &error), names[i]);
+    tsr_link_free(&link);
+  }
+  tsr_spec_free(spec);
+}
+
+static uint64_t bytes_of(const tsr_spec *spec, const char *key) {
+  const char *bits = tsr_spec_get(spec, "table", key);
+  return bits ? strtoull(bits, NULL, 10) / 8 : 0;
+}
+
 static void link_ahead(const char *sm, const char *devices, uint64_t n, const char *path) {
   uint64_t parts = 1;
+  for (size_t i = 0; tsr_sets_of_no_table[i]; i++) {
+    tsr_link link = {.size = sizeof link};
+    must(tsr_cuda_link_set(tsr_sets_of_no_table[i], (uint32_t)atoi(sm), true, &link, &error), "steps of no table");
+    tsr_link_free(&link);
+  }
   for (const char *at = devices; (at = strchr(at, ',')); at++) parts++;
   const char *const lists[] = {"0", devices, devices};
   const uint64_t capacities[] = {n, n, n * parts};
@@ -302,7 +343,10 @@ static void link_ahead(const char *sm, const char *devices, uint64_t n, const ch
     const tsr_options options = {.capacity = capacities[i]};
     const char *kind = tsr_spec_get(spec, "table", "kind");
     const uint32_t finds = kind && strcmp(kind, "set") == 0 ? TSR_PREPARE_CONTAINS : TSR_PREPARE_FIND;
-    must(tsr_spec_prepare(spec, &options, (uint32_t)atoi(sm), TSR_PREPARE_INSERT | finds, NULL, &error), path);
+    must(tsr_spec_prepare(spec, &options, (uint32_t)atoi(sm), TSR_PREPARE_INSERT | TSR_PREPARE_SIZE | finds, NULL,
+                          &error),
+         path);
+    link_kernels((uint32_t)atoi(sm), bytes_of(spec, "key_bits"), bytes_of(spec, "value_bits"));
     tsr_spec_free(spec);
   }
 }
@@ -339,6 +383,7 @@ int main(int count, char **arguments) {
            .n = number_of(arguments[5]),
            .spec = arguments[6]};
   for (const char *at = j.devices; !is_group && (at = strchr(at, ',')); at++) j.parts++;
+  j.splits = j.ranks || j.parts > 1 || strcmp(what, "split") == 0;
   const bool is_largest = strcmp(what, "largest") == 0;
   j.batch = is_largest && j.n > BATCH ? BATCH : j.n;
   if (j.parts > PARTS || j.ranks > PARTS) return 2;

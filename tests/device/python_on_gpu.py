@@ -182,6 +182,42 @@ def rows_answer(library: Library) -> None:
         assert np.array_equal(table.get(keys[:10]).view(np.float32), rows[:10])
 
 
+def wide_keys_answer(library: Library) -> None:
+    """Keys of 128 bits: rows of two halves, and the columns of which keys are made."""
+    numbers = np.random.default_rng(6)
+    keys = numbers.integers(0, 1 << 63, (2 * N, 2)).astype(np.uint64)
+    keys[::2, 0] = 5  # half of the keys differ in the upper half alone
+    inside, values = keys[:N], numbers.integers(0, 1 << 30, N, dtype=np.uint64)
+    want = np.concatenate([values, np.full(N, 7, np.uint64)])
+    with table_of("wide_keys", kind="map", value_bits=64, layout="soa", duplicates="replace") as table:
+        ours = library.array(keys)
+        table.insert(library.array(inside), library.array(values))
+        found, mask = table.find(ours, missing=7)
+        same(library, found, want)
+        same(library, mask, np.arange(2 * N) < N)
+        same(library, table[library.array(np.ascontiguousarray(inside[3:9]).view(np.uint32))], values[3:9])
+        try:
+            table[ours]
+            raise AssertionError("a key that is absent is found")
+        except KeyError as error:
+            absent = int(keys[N][0]) | int(keys[N][1]) << 64
+            assert str(absent) in str(error), error
+        if library.name != "numba":
+            held = library.numpy(table.keys(like=ours)).view(np.uint64)
+            assert np.array_equal(held[np.lexsort(held.T)], inside[np.lexsort(inside.T)])
+        same(library, table.erase(library.array(keys[N - 5 : N + 5])), np.arange(10) < 5)
+        assert np.array_equal(table.get(inside[: N - 5]), values[: N - 5])  # host arrays with the same table
+    columns = [library.array(np.ascontiguousarray(keys[:, half])) for half in (0, 1)]
+    inside = [library.array(np.ascontiguousarray(keys[:N, half])) for half in (0, 1)]
+    kind = "int64" if library.name == "torch" else "uint64"
+    with tessera.Map([kind, kind], "int64", capacity=N, backend=backend) as table:
+        table.insert(inside, library.array(values.astype(np.int64)))
+        there = table.contains(columns)  # of columns on the host an array of NumPy
+        assert library.is_mine(there) or backend == "cpu", type(there)
+        there = there if isinstance(there, np.ndarray) else library.numpy(there)
+        assert np.array_equal(there, np.arange(2 * N) < N)
+
+
 def apply_answers(library: Library) -> None:
     with table_of("mixed") as table:
         table.insert(library.array(np.arange(100, dtype=np.uint32)), 5)
@@ -307,6 +343,7 @@ CASES: List[Callable[[Library], None]] = [
     maps_answer,
     multimaps_answer,
     rows_answer,
+    wide_keys_answer,
     apply_answers,
     full_tables_hand_back,
     wrong_arrays_get_sentences,

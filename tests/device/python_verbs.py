@@ -245,6 +245,11 @@ def merge(library: Library) -> None:
             got = tessera.merge(library.array(left), library.array(right), how=how)
             same(library, got[0], own)
             same(library, got[1], others)
+            own, others = map(library.numpy, tessera.merge(library.array(left), library.array(right), how=how, order="any"))
+            by_rows = np.lexsort((others, own))
+            want = np.lexsort((library.numpy(got[1]), library.numpy(got[0])))
+            np.testing.assert_array_equal(own[by_rows], library.numpy(got[0])[want])
+            np.testing.assert_array_equal(others[by_rows], library.numpy(got[1])[want])
         same(library, tessera.merge(library.array(left), library.array(right), how="semi"), np.flatnonzero(ends > begins))
         same(library, tessera.merge(library.array(left), library.array(right), how="anti"), np.flatnonzero(ends == begins))
 
@@ -391,6 +396,30 @@ def arrow(library: Library) -> None:
         assert len(table) == 7
 
 
+def last_values_stay(library: Library) -> None:
+    """Of a key that is repeated in `table[keys] = values`; and narrow types are widened."""
+    rng = np.random.default_rng(11)
+    ids, rows = rng.integers(-3000, 3000, 100_000), np.arange(100_000)
+    last = np.full(6000, -1)
+    last[ids + 3000] = rows  # NumPy assigns in order
+    for key in ("int32", "int64"):
+        with tessera.Map(key, "int64", backend=backend) as table:
+            keys = library.array(ids.astype(key))
+            table[keys] = library.array(rows)
+            same(library, table.get(keys), last[ids + 3000])
+            table.update(keys, library.array(rows + 5))
+            same(library, table.get(keys), last[ids + 3000] + 5)
+    with tessera.Map("uuid", "int64", backend=backend) as table:
+        halves = np.stack([(ids + 3000) % 7, (ids + 3000) // 7], 1).astype(np.int64)
+        keys = library.array(halves.view(np.uint64) if library.name != "torch" else halves)
+        table[keys] = library.array(rows)
+        np.testing.assert_array_equal(library.numpy(table.get(keys)).reshape(-1), last[ids + 3000])
+    with tessera.Map("int64", "float32", backend=backend) as table:
+        narrow = np.arange(-100, 100).astype(np.int16)
+        table.insert(library.array(narrow), library.array(narrow.astype(np.float16)))
+        same(library, table.get(library.array(narrow)), narrow.astype(np.float32))
+
+
 def tables_add(library: Library) -> None:
     """Sums of floats, and signed sums that have no room."""
     if library.name == "jax":
@@ -430,6 +459,7 @@ CASES: List[Callable[[Library], None]] = [
     graph_of_operators,
     arrow,
     tables_add,
+    last_values_stay,
 ]
 
 # ---- Times -----------------------------------------------------------------------------------------------------------

@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Runs the device tests on a machine with GPUs, in the folder that stage.sh made. It links all code first, on all cores
-# and without a GPU. Then it runs the cases. The last line is `N passed, N failed, N skipped, N not ended`.
+# and without a GPU. Then it runs the cases. Each suite has a line of its cases, their time and the slowest of them. The last line
+# is `N passed, N failed, N skipped, N not ended`.
 #
 #   run_all.sh [--all] [GTEST ARG...]          --all: every case, and not only a covering set (tests/oracle/draw.h)
 #   run_all.sh --sanitize [GTEST ARG...]       the cases Small* under each tool of compute-sanitizer
 #
-# SUITES         these tests, longest cases first. SUITES="shards parts whole group" are the tables of several devices.
+# SUITES         these tests. SUITES="group whole parts fold shards" are the tables of several devices.
 # LIMIT_S        the whole run ends after that many seconds (570). Cases that have not ended by then are counted.
-# LINK_SHARE     percent of LIMIT_S that linking may take (50). What is not linked by then is linked while it runs.
+# LINK_SHARE     percent of LIMIT_S that linking may take (50). What is not linked by then is linked while it runs. 0: all was
+#                linked before.
 # PROCESSES      at a time, of all GPUs (8 for each; of tables of several devices 8, each of which uses all GPUs)
 # TSR_TEST_DRAW  the seed of the covering set (1)
 # TOOLS          of compute-sanitizer (memcheck racecheck synccheck initcheck)
@@ -24,13 +26,13 @@ while [[ ${1:-} == --all || ${1:-} == --sanitize ]]; do
   [[ $1 == --all ]] && draw='' || sanitize=1
   shift
 done
-export TSR_TEST_DRAW=$draw
+export TSR_TEST_DRAW=$draw NCCL_NVLS_ENABLE=${NCCL_NVLS_ENABLE:-0}
 backend=${TSR_TEST_BACKEND:-cuda}
-devices_suites=' shards parts whole group '
+devices_suites=' shards parts whole group fold '
 
 results=$(mktemp -d)
 export results
-mkdir "$results/lib"
+mkdir "$results/lib" "$results/files"
 trap 'rm -rf "$results"' EXIT
 export XDG_CACHE_HOME=$results/cache TESSERA_CACHE_MB=4096
 mkdir -p "$XDG_CACHE_HOME"
@@ -52,43 +54,46 @@ cores=$(nproc)
 processes=${PROCESSES:-}
 limit_s=${LIMIT_S:-570} end_s=$((SECONDS + ${LIMIT_S:-570}))
 link_s=$((limit_s * ${LINK_SHARE:-50} / 100))
-device_numbers=$(seq -s , 0 $((gpus - 1)))
-suites=${SUITES-endurance endurance_without_guard races races_without_guard repeats histories index fold rows device}
+suites=${SUITES-endurance endurance_without_guard races races_without_guard repeats histories index fold rows wide_keys device}
 [[ ! $sanitize ]] || suites=${SUITES-races device}
 [[ $devices_suites == *" ${suites%% *} "* ]] && processes=${processes:-8}
 processes=${processes:-$((8 * gpus))}
 filter=("$@")
 [[ ! $sanitize || $# -gt 0 ]] || filter=('--gtest_filter=Small*')
-export backend sm gpus device_numbers devices_suites
+export backend sm gpus devices_suites
 export FILTER="${filter[*]}"
 
-# Environments of a suite: one in which it links and runs on the CPU at most, one in which it runs.
+# Environments of a suite: one in which it links and runs on the CPU at most, one in which it runs. A process sees one of the
+# GPUs, or begins with one of them: two shards should not always be on the first two.
 as_linked() {
   TESSERA_CC=/nonexistent TSR_TEST_BACKEND=cpu TSR_TEST_LINK_SM=$sm TSR_BACKEND=cpu "$@"
 }
 as_run() {
-  local suite=$1
+  local suite=$1 first=$((SLOT % gpus)) numbers
   shift
+  numbers=$(seq -s , "$first" $((gpus - 1)))$( ((first == 0)) || seq -s , 0 $((first - 1)) | sed 's/^/,/')
   if [[ $devices_suites == *" $suite "* ]]; then
-    TSR_BACKEND=$backend TSR_DEVICES=$device_numbers "$@"
+    TSR_BACKEND=$backend TSR_DEVICES=$numbers "$@"
   else
-    CUDA_VISIBLE_DEVICES=$((SLOT % gpus)) "$@" # a process sees one of the GPUs
+    CUDA_VISIBLE_DEVICES=$first "$@"
   fi
 }
 
 link_job() { # SUITE SHARD SHARDS
+  mkdir "$results/files/link.$1.$2"
   # shellcheck disable=SC2086
-  GTEST_TOTAL_SHARDS=$3 GTEST_SHARD_INDEX=$2 as_linked "./${1}_test" $FILTER >/dev/null 2>&1 || true
+  TEST_TMPDIR=$results/files/link.$1.$2 GTEST_TOTAL_SHARDS=$3 GTEST_SHARD_INDEX=$2 as_linked "./${1}_test" $FILTER >/dev/null 2>&1 || true
 }
 
 # The result file of a job is NAME.xml. A job for which there is no time leaves nothing. end: in seconds since 1970.
 run_job() { # SUITE SHARD SHARDS FILTER TOOL
   local suite=$1 name=$1.$2.$3.${5:-alone} status=0 left=$((end - $(date +%s))) tool=()
-  [[ $4 == '*/*' ]] || name=$1.$4
+  [[ $4 == '*'* ]] || name=$1.$4
   ((left > 0)) || return 0
   [[ ! ${5:-} ]] || tool=("$sanitizer" --tool "$5" --error-exitcode 9)
+  mkdir "$results/files/$name"
   # shellcheck disable=SC2086
-  GTEST_TOTAL_SHARDS=$3 GTEST_SHARD_INDEX=$2 GTEST_OUTPUT=xml:$results/$name.xml as_run "$suite" \
+  TEST_TMPDIR=$results/files/$name GTEST_TOTAL_SHARDS=$3 GTEST_SHARD_INDEX=$2 GTEST_OUTPUT=xml:$results/$name.xml as_run "$suite" \
     timeout -k 5 "$left" "${tool[@]}" "./${suite}_test" "--gtest_filter=$4" $FILTER >"$results/$name.log" 2>&1 || status=$?
   echo "$status" >"$results/$name.status"
 }
@@ -102,8 +107,7 @@ list_job() { # SUITE: its cases
     awk '/^[^ ].*\.$/ || /^[^ ].*\. / { suite = $1 } /^  / { print suite $1 }' | grep -v DISABLED_ >"$results/$1.list" || true
 }
 export -f list_job
-printf '%s\n' $suites | xargs -P "$cores" -I{} bash -c 'list_job {}'
-planned=$(for suite in $suites; do cat "$results/$suite.list"; done | wc -l)
+tr ' ' '\n' <<<"$suites" | xargs -P "$cores" -I{} bash -c 'list_job {}'
 
 # ---- Linking -------------------------------------------------------------------------------------
 
@@ -115,20 +119,25 @@ for suite in $suites; do
   for ((i = 0; i < shards; i++)); do echo "$suite $i $shards"; done
 done >"$results/link_jobs"
 is_late=
-timeout -k 2 "$link_s" xargs -P "$cores" -L 1 bash -c 'link_job "$@"' _ <"$results/link_jobs" || is_late=', and not all'
+if ((link_s > 0)); then
+  timeout -k 2 "$link_s" xargs -P "$cores" -L 1 bash -c 'link_job "$@"' _ <"$results/link_jobs" || is_late=', and not all'
+fi
 linked=$(count_cubins)
 echo "linked $linked cubins in $((SECONDS - started)) s on $cores cores$is_late"
 
 # ---- Running -------------------------------------------------------------------------------------
 
-# First each case that is no parameter's, because those work on the largest tables. Then shards of the others.
-# Tests that must see a race in one of their cases get many in each shard, and their cases are not run alone.
+# First each case that is no parameter's, because those work on the largest tables. Then shards of the others, those of all
+# suites in turn: processes that do the same wait for each other, as those of groups do.
+# Tests that must see a race in one of their cases get many in each shard, and their cases are not run alone. Nor are those of
+# several devices, since a process takes seconds to open all GPUs.
 must_see_races='^(histories|races_without_guard)$'
+has_no_alone() { [[ $1 =~ $must_see_races || $devices_suites == *" $1 "* ]]; }
 list_jobs() {
   local suite cases shards i what
   if [[ $FILTER == '' ]]; then
     for suite in $suites; do
-      [[ $suite =~ $must_see_races ]] || grep -v / "$results/$suite.list" | sed "s/.*/$suite 0 1 &/" || true
+      has_no_alone "$suite" || grep -v / "$results/$suite.list" | sed "s/.*/$suite 0 1 &/" || true
     done
   fi
   for tool in ${tools:-''}; do
@@ -136,24 +145,24 @@ list_jobs() {
       cases=$(wc -l <"$results/$suite.list")
       shards=$((cases / 16 + 1))
       [[ ! $suite =~ $must_see_races ]] || shards=$((cases / 50 + 1))
-      [[ ! $suite =~ ^(endurance|group) ]] || shards=$((cases / 5 + 1))
+      [[ ! $suite =~ ^(endurance|group|whole) ]] || shards=$((cases / 4 + 1))
       what='*/*'
-      [[ ! $suite =~ $must_see_races ]] || what='*'
-      for ((i = 0; i < shards; i++)); do echo "$suite $i $shards $what${tool:+ $tool}"; done
+      ! has_no_alone "$suite" || what='*'
+      for ((i = 0; i < shards; i++)); do echo "$((1000000 * i / shards)) $suite $i $shards $what${tool:+ $tool}"; done
     done
-  done
+  done | sort -s -n -k 1,1 | cut -d ' ' -f 2-
 }
-tools='' sanitizer=''
+tools='' sanitizer='' times=1
 if [[ $sanitize ]]; then
   tools=${TOOLS:-memcheck racecheck synccheck initcheck}
   sanitizer=$(command -v compute-sanitizer || echo "${CUDA_PATH:-/usr/local/cuda}/bin/compute-sanitizer")
-  planned=$((planned * $(wc -w <<<"$tools")))
+  times=$(wc -w <<<"$tools")
 fi
 end=$(($(date +%s) + end_s - SECONDS))
 export end sanitizer
 started=$SECONDS
 list_jobs | xargs -P "$processes" --process-slot-var=SLOT -L 1 bash -c 'set -f; run_job "$@"' _ || true
-echo "ran for $((SECONDS - started)) s; $(($(count_cubins) - linked)) cubins were linked meanwhile"
+echo "ran for $((SECONDS - started)) s in $processes processes; $(($(count_cubins) - linked)) cubins were linked meanwhile"
 
 # ---- What came out -------------------------------------------------------------------------------
 
@@ -178,10 +187,12 @@ count_logs() {
     END { print passed + 0, failed + 0, skipped + 0 }' "$@"
 }
 
+# The cases of logs: milliseconds, OK or FAILED or SKIPPED, name. The slowest is the first.
+list_cases() {
+  cat "$@" /dev/null | sed -n 's/^\[  *\(OK\|FAILED\|SKIPPED\)  *\] \(.*\) (\([0-9]*\) ms)$/\3 \1 \2/p' | sort -rn
+}
+
 shopt -s nullglob # there may be no result file at all
-# shellcheck disable=SC2016
-cat "$results"/*.log /dev/null | sed -n 's/^\[  *\(OK\|FAILED\|SKIPPED\)  *\] \(.*\) (\([0-9]*\) ms)$/\3 \1 \2/p' |
-  sort -rn >"$results/cases.txt"
 broken=0 stopped=()
 for status in "$results"/*.status; do
   name=$(basename "$status" .status)
@@ -200,14 +211,28 @@ for status in "$results"/*.status; do
   fi
 done >"$results/failures.txt"
 head -n 400 "$results/failures.txt"
-read -r passed failed skipped < <(count_cases "$results"/*.xml /dev/null)
-read -r more_passed more_failed more_skipped < <(count_logs "${stopped[@]}" /dev/null)
-passed=$((passed + more_passed)) failed=$((failed + more_failed)) skipped=$((skipped + more_skipped))
-not_ended=$((planned - passed - failed - skipped))
-((not_ended >= 0)) || not_ended=0
-echo "the slowest cases, in milliseconds:"
-head -n 5 "$results/cases.txt"
-[[ ! ${OUT:-} ]] || gzip -9c "$results/cases.txt" >"$OUT/cases.txt.gz"
-[[ ! ${OUT:-} ]] || cp "$results/failures.txt" "$OUT/"
-echo "$passed passed, $((failed + broken)) failed, $skipped skipped, $not_ended not ended"
-((passed > 0 && failed + broken + not_ended == 0))
+
+all_passed=0 all_failed=0 all_skipped=0 all_not_ended=0
+for suite in $suites; do
+  logs=()
+  for log in "${stopped[@]}"; do [[ $log != "$results/$suite".* ]] || logs+=("$log"); done
+  read -r passed failed skipped < <(count_cases "$results/$suite".*.xml /dev/null)
+  read -r more_passed more_failed more_skipped < <(count_logs "${logs[@]}" /dev/null)
+  passed=$((passed + more_passed)) failed=$((failed + more_failed)) skipped=$((skipped + more_skipped))
+  not_ended=$(($(wc -l <"$results/$suite.list") * times - passed - failed - skipped))
+  ((not_ended >= 0)) || not_ended=0
+  list_cases "$results/$suite".*.log >"$results/cases"
+  sed "s/^\([0-9]*\) /\1 $suite /" "$results/cases" >>"$results/all_cases"
+  awk -v line="$suite: $passed passed, $failed failed, $skipped skipped, $not_ended not ended" '
+    { sum += $1; if (NR <= 3) slowest = slowest (NR == 1 ? "" : ", ") $3 " " $1 / 1000 " s" }
+    END { printf "%s; %.0f s of processes, %.2f s per case; slowest: %s\n", line, sum / 1000, NR ? sum / 1000 / NR : 0, slowest }
+  ' "$results/cases"
+  all_passed=$((all_passed + passed)) all_failed=$((all_failed + failed))
+  all_skipped=$((all_skipped + skipped)) all_not_ended=$((all_not_ended + not_ended))
+done
+if [[ ${OUT:-} ]]; then
+  sort -rn "$results/all_cases" | gzip -9c >"$OUT/cases.txt.gz"
+  cp "$results/failures.txt" "$OUT/"
+fi
+echo "$all_passed passed, $((all_failed + broken)) failed, $all_skipped skipped, $all_not_ended not ended"
+((all_passed > 0 && all_failed + broken + all_not_ended == 0))

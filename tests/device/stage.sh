@@ -31,7 +31,7 @@ plugin_folders=(layouts probing hashers allocators eviction)
 rm -rf "${target:?}"/{layouts,probing,hashers,allocators,eviction,specs,examples,python,lib,tessera,success_rates,fuzz}
 rm -f "$target"/*_test "$target"/*_program
 
-for program in {device,index,repeats,rows,races,races_without_guard,endurance,endurance_without_guard,histories}_test; do
+for program in {arrays,device,index,repeats,rows,soak,races,races_without_guard,endurance,endurance_without_guard,histories,wide_keys}_test; do
   [[ -f $bin/tests/device/$program ]] || fail "$program is not built: bazel build //tests/device/..."
   cp "$bin/tests/device/$program" "$target/"
 done
@@ -55,6 +55,7 @@ cp "$root/tests/device/"{run_all,measure,devices,gpus,user_kernels}.sh "$target/
 mkdir -p "$target/python"
 cp "$root"/tests/device/python_*.py "$root"/python/examples/{embedding,train_embedding,sparse_convolution}.py "$root"/python/bench_{embedding,convolution}.py \
   "$root"/tests/python/embedding_test.py "$target/python/"
+git -C "$root" rev-parse --short HEAD >"$target/commit" 2>/dev/null || rm -f "$target/commit"
 chmod -R u+w "$target"
 
 # A build without nvcc would be carried in vain.

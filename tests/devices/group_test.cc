@@ -118,8 +118,11 @@ std::string device_of(uint32_t rank) {
   return all.substr(all.rfind(',') + 1);
 }
 
-// How many processes the tests of failures have: NCCL wants a GPU for each.
-uint32_t most() { return backend() == "cpu" ? 3 : 2; }
+// How many processes a test has at most: NCCL wants a GPU for each.
+uint32_t most() {
+  const std::string all = all_numbers();
+  return backend() == "cpu" ? 3 : std::min(3u, 1 + static_cast<uint32_t>(std::count(all.begin(), all.end(), ',')));
+}
 
 tsr_status make(uint32_t rank, tsr_group *group, const std::string &words, tsr_table **table, tsr_error *error) {
   tsr_options options = {};

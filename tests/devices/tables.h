@@ -15,8 +15,11 @@
 #include <utility>
 #include <vector>
 
+#include "core/cuda/link.h"
+#include "core/table/steps.h"
 #include "core/tessera_tools.h"
 #include "plugins/table.h"
+#include "tests/oracle/context.h"
 #include "tests/oracle/exercise.h"
 #include "tests/oracle/random.h"
 #include "tests/oracle/subject.h"
@@ -28,11 +31,15 @@ inline std::string backend() {
   return name && *name ? name : "cpu";
 }
 
+inline std::string all_numbers() {
+  const char *said = getenv("TSR_DEVICES");
+  return said ? said : "0,1,2,3,4,5,6,7";
+}
+
 // "0,1,2"
 inline std::string numbers(unsigned count) {
-  const char *said = getenv("TSR_DEVICES");
   std::vector<std::string> devices;
-  std::istringstream words(said ? said : "0,1,2,3,4,5,6,7");
+  std::istringstream words(all_numbers());
   for (std::string word; std::getline(words, word, ',');) devices.push_back(word);
   std::string list;
   for (unsigned i = 0; i < count; i++) list += (i ? "," : "") + devices[i % devices.size()];
@@ -71,6 +78,7 @@ inline std::vector<Made> kinds() {
 // TSR_TEST_LINK_SM=90: beside the tests, on the cpu backend, a machine without a GPU fills the cubin cache of one with
 // GPUs. Calls that a table does not have are refused, which does not matter.
 inline void link_ahead(const tsr_spec *spec) {
+  static bool has_sets;
   const char *sm = getenv("TSR_TEST_LINK_SM");
   tsr_options options = {};
   options.plugins = "layouts:probing:hashers:allocators:eviction";
@@ -78,6 +86,12 @@ inline void link_ahead(const tsr_spec *spec) {
   tsr_error error = {};
   for (uint32_t call = TSR_PREPARE_INSERT; sm && call <= TSR_PREPARE_EXPORT; call *= 2)
     if (tsr_spec_prepare(spec, &options, static_cast<uint32_t>(atoi(sm)), call, nullptr, &error)) continue;
+  for (size_t i = 0; sm && !has_sets && tsr_sets_of_no_table[i]; i++) {
+    tsr_link made = {};
+    if (tsr_cuda_link_set(tsr_sets_of_no_table[i], static_cast<uint32_t>(atoi(sm)), true, &made, &error)) continue;
+    tsr_link_free(&made);
+  }
+  has_sets = true;
 }
 
 inline tsr_spec *spec_of(const std::string &words) {
@@ -101,6 +115,7 @@ inline tsr_status try_table(const std::string &words, tsr_table **table, tsr_err
   tsr_options options = {};
   options.plugins = "layouts:probing:hashers:allocators:eviction";
   tsr_spec *spec = spec_of(words);
+  if (backend() == "cuda") hold_contexts(all_numbers());
   const tsr_status status = tsr_table_create(spec, &options, table, error);
   tsr_spec_free(spec);
   return status;

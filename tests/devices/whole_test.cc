@@ -500,13 +500,14 @@ TEST(Refused, FilesOfOtherShards) {
   tsr_table_destroy(table);
   table = nullptr;
   const std::string bytes = read_file(path);
-  for (size_t length = 0; length < bytes.size(); length += length < 1200 ? 7 : 211) {
+  const size_t step = backend() == "cpu" ? 1 : 16; // files are the host's matter
+  for (size_t length = 0; length < bytes.size(); length += step * (length < 1200 ? 7 : 211)) {
     write_file(bad, bytes.substr(0, length));
     ASSERT_EQ(load(bad, &table, &error), TSR_IO) << length << ": " << error.message;
     ASSERT_EQ(table, nullptr);
   }
   Random random(5);
-  for (size_t at = 0; at < bytes.size(); at += at < 1200 ? 3 : 101) {
+  for (size_t at = 0; at < bytes.size(); at += step * (at < 1200 ? 3 : 101)) {
     std::string damaged = bytes;
     damaged[at] = static_cast<char>(damaged[at] ^ (1 << random.below(8)));
     write_file(bad, damaged);

@@ -25,6 +25,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   const char *path = fuzz_file(bytes, size, ".csv");
   for (size_t c = 0; c < sizeof columns / sizeof columns[0]; c++)
     for (uint32_t flags = 0; flags < 8; flags++) {
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION /* one of them, which the length chooses: reading starts threads */
+      if (size % 5 != c || size / 5 % 8 != flags) continue;
+#endif
       tsr_dataset_options options = {.key_bits = flags & 1 ? 64 : 32,
                                      .value_bits = flags & 2 ? 64 : 32,
                                      .want_values = flags & 2,

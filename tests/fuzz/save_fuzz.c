@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Saved tables: the input as it is, and once more with its checksums and sizes made right, as chance would never get
- * past them. What is loaded must be a table that can be used. TESSERA_PLUGINS names the folders of the plugins.
+ * Saved tables, of one device and of several: the input as it is, and once more with its checksums and sizes made right, as
+ * chance would never get past them. What is loaded must be a table that can be used. TESSERA_PLUGINS names the folders of the
+ * plugins.
  */
 #include "core/tessera.h"
+
+#include <stddef.h>
 
 #include "core/table/save_format.h"
 #include "tests/fuzz/fuzz.h"
 
-/* Makes right what a reader checks first; false if there is no room for it. */
-static bool repair(uint8_t *bytes, uint64_t size) {
+/* Makes right what a reader of one table checks first; false if there is no room for it. */
+static bool repair_table(uint8_t *bytes, uint64_t size) {
   tsr_save_head head;
   if (size < sizeof head) return false;
   memcpy(&head, bytes, sizeof head);
@@ -34,6 +37,29 @@ static bool repair(uint8_t *bytes, uint64_t size) {
   return true;
 }
 
+/* The same of a file of several devices: its shards as they are, where its head says that they end. */
+static bool repair_shards(uint8_t *bytes, uint64_t size) {
+  tsr_save_shards_head head;
+  memcpy(&head, bytes, sizeof head);
+  if (head.version != TSR_SAVE_OLDEST) head.version = TSR_SAVE_VERSION;
+  uint64_t at = sizeof head + head.text_bytes;
+  if (head.text_bytes > size || at > size || head.shards == 0 || head.shards > 64) return false;
+  head.ends[head.shards - 1] = size;
+  for (uint32_t i = 0; i < head.shards; i++) {
+    if (head.ends[i] < at || head.ends[i] > size || !repair_table(bytes + at, head.ends[i] - at)) return false;
+    at = head.ends[i];
+  }
+  const uint64_t sum = tsr_save_checksum(head.version, &head, offsetof(tsr_save_shards_head, checksum));
+  head.checksum = tsr_save_checksum(sum, bytes + sizeof head, head.text_bytes);
+  memcpy(bytes, &head, sizeof head);
+  return true;
+}
+
+static bool repair(uint8_t *bytes, uint64_t size) {
+  const bool has_shards = size >= sizeof(tsr_save_shards_head) && memcmp(bytes, TSR_SAVE_SHARDS_MAGIC, 8) == 0;
+  return has_shards ? repair_shards(bytes, size) : repair_table(bytes, size);
+}
+
 /* All pairs come out, and those that are looked for by their own key are found or missing, nothing else. */
 static void use(tsr_table *table) {
   tsr_error error;
@@ -41,7 +67,7 @@ static void use(tsr_table *table) {
   tsr_table_info info = {0};
   tsr_table_describe(table, &info);
   FUZZ_CHECK(tsr_size(table, &pairs, &error) == TSR_OK && pairs <= info.bytes);
-  void *keys = malloc(pairs * 8 + 1), *values = malloc(pairs * 8 + 1);
+  void *keys = malloc(pairs * info.key_bits / 8 + 1), *values = malloc(pairs * info.value_bits / 8 + 1);
   uint8_t *present = malloc(pairs + 1);
   FUZZ_CHECK(keys && values && present);
   FUZZ_CHECK(tsr_export(table, pairs, keys, info.value_bits ? values : NULL, &exported, &error) == TSR_OK);

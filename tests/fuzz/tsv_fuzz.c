@@ -26,6 +26,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   const char *path = fuzz_file(bytes, size, ".tsv");
   for (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++)
     for (size_t s = 0; s < sizeof separators; s++) {
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION /* one of them, which the length chooses: reading starts threads */
+      if (size % 5 != i || size / 5 % 4 != s) continue;
+#endif
       tsr_dataset_options options = {.key_bits = widths[i][0],
                                      .value_bits = widths[i][1],
                                      .want_values = widths[i][1] > 0,

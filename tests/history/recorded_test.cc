@@ -4,6 +4,7 @@
 // and over, on so few keys that the items of a batch meet on each. On the backend under test (tests/device/device.h).
 #include <gtest/gtest.h>
 
+#include <array>
 #include <iostream>
 
 #include "plugins/table.h"
@@ -88,6 +89,13 @@ std::vector<Choice> tables() {
   options.stashes = {0, 8};
   std::vector<Choice> covering = choices::cover_pairs(options, device::accepts), chosen;
   for (size_t i = 0; i < covering.size(); i += sanitized ? 4 : 1) chosen.push_back(covering[i]);
+  for (const char *layout : {"packed", "aos", "tagged"})
+    for (const char *probing : {"linear", "double_hashing", "two_choice"})
+      for (const std::array<uint32_t, 2> shape : {std::array<uint32_t, 2>{4, 1}, std::array<uint32_t, 2>{8, 4}}) {
+        const Choice wide = {layout,   probing,  "murmur3", "first", "mixed",      "no",
+                             shape[0], shape[1], 128,       0,       device::sm(), 0};
+        if (device::accepts(wide)) chosen.push_back(wide);
+      }
   return chosen;
 }
 

@@ -72,6 +72,12 @@ inline int whole_life(const tsr_spec *spec, tsr_status only = TSR_OK, const std:
     rows.aggregates = sums.data();
     step([&](tsr_error *e) { return tsr_join(table, table, TSR_JOIN_SUM, &rows, &joined, e); });
     EXPECT_TRUE(failures || joined == 60) << joined;
+    tsr_join_sides sides = {};
+    sides.left = {60, keys.data(), nullptr, 32};
+    sides.right = {60, keys.data(), values.data(), 8 * static_cast<uint32_t>(sizeof values[0])};
+    if (!tsr_spec_get(spec, "table", "devices"))
+      step([&](tsr_error *e) { return tsr_join_arrays(table, &sides, TSR_JOIN_SUM, &rows, &joined, e); });
+    EXPECT_TRUE(failures || joined == 60) << joined;
     step([&](tsr_error *e) { return tsr_erase(table, 10, keys.data(), nullptr, e); });
     step([&](tsr_error *e) { return tsr_erase_pairs(table, 10, &keys[10], &values[10], nullptr, e); });
     int former_failures = failures;

@@ -142,6 +142,15 @@ TEST_F(Check, KeysThatComeAgain) {
   expect_wrong(Fault::HANDS_BACK, "insert", "found no room", more);
 }
 
+TEST_F(Check, WrongHits) {
+  const Words cache = {"--set", "table.kind=cache", "--keys", "zipf:1.0", "--batch", "1000"};
+  const Outcome outcome = bench(Fault::NONE, "hits", cache);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  expect_wrong(Fault::WRONG_VALUE, "hits", "10 of 10000 keys have another key's value", cache); // one of each call
+  expect_wrong(Fault::WRONG_CODE, "hits", "have another key's value", cache);
+}
+
 TEST_F(Check, WrongErases) {
   expect_wrong(Fault::SHORTENS_A_LIST, "join", "holds 10000 pairs, and 9999 of them have a key", multimap);
   expect_wrong(Fault::FINDS_NOTHING_NEW, "join", "holds 10000 pairs, and 18446744073709551615 of them", multimap);
@@ -275,6 +284,23 @@ TEST_F(Check, SpecsTakeTurnsAndOnlyTheOperationIsTimed) {
 }
 
 // Ratios are of repetitions: that of a's and b's medians would be 3.
+TEST_F(Check, RegretIsWhatTheFasterWayGains) {
+  const std::string plain = spec("b"),
+                    paged = write_file("a.ini", "[table]\nkind = map\nlayout = a\npage_bytes = auto\n");
+  const Outcome outcome =
+      run(tsr_bench_command, {paged, plain, "--n", "10000", "--repeat", "3", "--ops", "insert,find0", "--regret"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  ASSERT_EQ(outcome.rows().size(), 8u) << "two operations of the plain spec, and of the other one in three ways";
+  std::vector<std::string> regrets;
+  for (const std::string &line : outcome.lines())
+    if (line.find("# regret") == 0) regrets.push_back(line);
+  const std::string rates = " at load 0.8 with keys distinct: 25.0 % (chosen 10, at random 12, in order 10)";
+  EXPECT_EQ(regrets, (Words{"# regret " + paged + ": insert" + rates, "# regret " + paged + ": find0" + rates,
+                            "# regret of all: at most 25.0 %"}));
+  EXPECT_NE(run(tsr_bench_command, {paged, "--regret", "--devices", "0"}).err.find("--regret: is for tables"),
+            std::string::npos);
+}
+
 TEST_F(Check, RatiosHaveTheSpreadOfTheRepetitions) {
   const std::string a = spec("a"), b = spec("b"), c = spec("c"), insert = ": insert at load 0.8: ";
   const std::vector<double> a_b_c_in_turns = {1, 1, 1, 4, 4, 2, 1, 6, 8, 2, 20, 3};

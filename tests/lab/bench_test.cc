@@ -136,12 +136,12 @@ TEST(Bench, RowsOfOneSpec) {
       "composition,not_placed,bytes,registers,link_ms,mops_min,mops_max,limit_mops,"
       "devices,stage,split_ms,exchange_ms,work_ms,answer_ms,pct_link,scaling,scaling_net,model_mops,"
       "version,parts_hash,composition_hash,seed,compiler,threads,code,driver,clock_mhz,memory_mhz,date,repeat,ratio,"
-      "ratio_low,ratio_high,mops_each,warp_probes");
+      "ratio_low,ratio_high,mops_each,warp_probes,hit_rate");
   auto rows = outcome.rows();
   ASSERT_EQ(rows.size(), 10u) << outcome.out;
   const std::vector<std::string> ops = {"insert", "find100", "find50", "find0", "erase"};
   for (size_t i = 0; i < rows.size(); i++) {
-    ASSERT_EQ(rows[i].size(), 50u);
+    ASSERT_EQ(rows[i].size(), 51u);
     EXPECT_EQ(rows[i][23] + rows[i][24] + rows[i][32], "---");
     EXPECT_EQ(rows[i][0], path);
     EXPECT_EQ(rows[i][1], "cpu");
@@ -164,6 +164,30 @@ TEST(Bench, RowsOfOneSpec) {
     else
       EXPECT_GT(std::stod(rows[i][49]), std::stod(rows[i][9])) << "the most of 32";
   }
+}
+
+TEST(Bench, HitsOfACache) {
+  const std::string spec =
+      write_file("cache.ini", "[table]\nkind = cache\neviction = lfu\nkey_bits = 64\nvalue_bits = 64\n"
+                              "backend = cpu\nlayout = packed\nprobing = double_hashing\n"
+                              "hasher = murmur3\n[probing]\nmax_probes = 2\n");
+  std::map<double, double> rates;
+  for (const char *loads : {"0.02", "0.2", "1.1"}) {
+    Outcome outcome =
+        bench({spec, "--ops", "hits", "--n", "20000", "--loads", loads, "--keys", "zipf:1.0", "--batch", "500"});
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    auto rows = outcome.rows();
+    ASSERT_EQ(rows.size(), 1u);
+    EXPECT_EQ(rows[0][3], "hits");
+    EXPECT_EQ(rows[0][11], "yes");
+    rates[std::stod(loads)] = std::stod(rows[0][50]);
+  }
+  EXPECT_GT(rates[0.02], .3);
+  EXPECT_GT(rates[0.2], rates[0.02] + .05);
+  EXPECT_GT(rates[1.1], rates[0.2]); // all keys that came before
+  EXPECT_LT(rates[1.1], .95);
+  EXPECT_NE(bench({spec, "--ops", "insert", "--n", "1000"}).err.find("has kind = cache: measure hits"),
+            std::string::npos);
 }
 
 TEST(Bench, AWarpWaitsForItsLongestWalk) {
@@ -201,7 +225,7 @@ TEST(Bench, RowsSayWhereTheyComeFrom) {
   auto rows = outcome.rows();
   ASSERT_EQ(rows.size(), 2u);
   for (auto &row : rows) {
-    ASSERT_EQ(row.size(), 50u);
+    ASSERT_EQ(row.size(), 51u);
     EXPECT_EQ(row[33].rfind(std::string(tsr_version()), 0), 0u) << row[33];
     EXPECT_EQ(row[34].size(), 16u);
     EXPECT_EQ(row[35], hash_of(row[15]));

@@ -183,6 +183,21 @@ TEST(Tune, AllPairsOfAKey) {
   EXPECT_NE(tuned.ini.find(" find_all "), std::string::npos) << tuned.ini;
 }
 
+TEST(Tune, TheCacheWithTheMostHits) {
+  const Tuned tuned =
+      tune("hits", "[table]\nkind = cache\nkey_bits = 64\nvalue_bits = 64\nbackend = cpu\nhasher = murmur3\n"
+                   "layout = packed\nprobing = double_hashing\n[workload]\nn = 40000\nhits = 1\n"
+                   "objective = hit_rate\nkeys = zipf:1.0\nloads = .05\n[bench]\nbatch = 500\n"
+                   "[variants]\nfew = table.eviction=lru layout.bucket_slots=1 probing.max_probes=1\n"
+                   "lru = table.eviction=lru layout.bucket_slots=8 probing.max_probes=2\n"
+                   "lfu = table.eviction=lfu layout.bucket_slots=8 probing.max_probes=2\n");
+  ASSERT_EQ(tuned.status, TSR_OK) << tuned.sentence;
+  EXPECT_NE(tuned.ini.find("eviction = lfu\n"), std::string::npos) << tuned.ini; // popularity lasts
+  EXPECT_NE(tuned.ini.find("capacity = 2001\n"), std::string::npos) << tuned.ini;
+  EXPECT_NE(tuned.ini.find(" misses an operation"), std::string::npos) << tuned.ini;
+  EXPECT_NE(tuned.told.find("compared by hits, with all keys"), std::string::npos) << tuned.told;
+}
+
 TEST(Tune, WhatCannotBeIsSaid) {
   auto refused = [](const std::string &workload, const std::string &sentence) {
     const Tuned tuned = tune("bad", std::string(table) + "[workload]\n" + workload + space);
@@ -190,13 +205,16 @@ TEST(Tune, WhatCannotBeIsSaid) {
     EXPECT_NE(tuned.sentence.find(sentence), std::string::npos) << tuned.sentence;
     EXPECT_EQ(tuned.ini, "");
   };
-  refused("n = 1000\n", "at least one of insert, find, find_all, find_absent and erase");
+  refused("n = 1000\n", "at least one of insert, find, find_all, find_absent, erase and hits");
   refused("find = 1\n", "with n and at least one");
   refused("n = 1000\nfind = x\n", "[workload] find = x: must be a share");
   refused("n = 1000\nfind = 1\ncolour = 1\n", "[workload] colour: is no entry");
   refused("n = 1000\nfind = 1\nmemory = 1Ki\n", "no table is small enough");
   refused("n = 1000\nfind_all = 1\n", "only a multimap has several values of a key, and this is a map: say find");
   refused("n = 1000\nfind = 1\nloads = 7\n", "every combination is refused");
+  refused("n = 1000\nhits = 1\n", "hits is the share of a cache");
+  refused("n = 1000\nfind = 1\nobjective = hit_rate\n", "objective = hit_rate needs it");
+  refused("n = 1000\nfind = 1\nobjective = most\n", "must be time or hit_rate");
   refused("n = 1000\nfind = 1\nkeys = zipper\n", "is no distribution of keys");
   const std::string there = write_file("there.tuned.ini", "mine\n"), path = write_file("there.ini", table);
   tsr_tune_options options = {};

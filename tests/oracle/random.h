@@ -93,7 +93,7 @@ public:
     z = (z ^ z >> 27) * 0x94D049BB133111EBu;
     return z ^ z >> 31;
   }
-  uint64_t bits(uint32_t count) { return count ? next() >> (64 - count) : 0; }
+  uint64_t bits(uint32_t count) { return count == 0 ? 0 : count < 64 ? next() >> (64 - count) : next(); }
   uint64_t below(uint64_t limit) { return next() % limit; }
   bool chance(uint64_t one_in) { return below(one_in) == 0; }
 
@@ -101,7 +101,8 @@ private:
   uint64_t state_;
 };
 
-inline uint64_t width_mask(uint32_t bits) { return bits == 0 ? 0 : UINT64_MAX >> (64 - bits); }
+// Of 64 bits for wider ones: numbers of 64 bits stand for keys of 128 (subject.h).
+inline uint64_t width_mask(uint32_t bits) { return bits == 0 ? 0 : bits < 64 ? UINT64_MAX >> (64 - bits) : UINT64_MAX; }
 
 } // namespace tessera_test
 

@@ -267,9 +267,14 @@ class DeviceVerbsTest(unittest.TestCase):
                             with self.subTest(library=type(library).__name__, dtype=dtype, left=a, right=b, how=how):
                                 got = tessera.merge(mine, theirs, how=how)
                                 self.assertEqual(list(zip(*(library.numpy(x).tolist() for x in got))), joined(*pairs, how))
+                                got = tessera.merge(mine, theirs, how=how, order="any")
+                                rows = list(zip(*(library.numpy(x).tolist() for x in got)))
+                                self.assertEqual(sorted(rows), sorted(joined(*pairs, how)))
                         for how in ("semi", "anti"):
                             want = [i for i, x in enumerate(left.tolist()) if (x in right.tolist()) == (how == "semi")]
                             self.same(library, tessera.merge(mine, theirs, how=how), np.array(want, np.int64))
+                            rows = library.numpy(tessera.merge(mine, theirs, how=how, order="any"))
+                            self.assertEqual((rows.dtype, sorted(rows.tolist())), (np.int64, want))
             sides = rng.integers(0, 6, (4, 50))
             a, b, c, d = map(library.array, sides)
             want = joined(list(zip(*sides[:2].tolist())), list(zip(*sides[2:].tolist())), "outer")
@@ -324,6 +329,29 @@ class DeviceVerbsTest(unittest.TestCase):
         self.assertLessEqual(len(_device._kept), 2)
         tessera.free_kept_tables()
         self.assertEqual(_device._kept, {})
+
+    def test_the_last_value_of_a_repeated_key_stays(self):
+        rng = np.random.default_rng(11)
+        ids, rows = rng.integers(-300, 300, 5000), np.arange(5000)
+        last = np.full(600, -1)
+        last[ids + 300] = rows  # NumPy assigns in order
+        narrow = np.arange(-100, 100).astype(np.int16)
+        for library in LIBRARIES:
+            name = type(library).__name__
+            for key in ("int32", "int64"):
+                with self.subTest(library=name, key=key), tessera.Map(key, "int64", backend="cpu") as table:
+                    keys = library.array(ids.astype(key))
+                    table[keys] = library.array(rows)
+                    np.testing.assert_array_equal(library.numpy(table.get(keys)), last[ids + 300])
+                    table[keys[:1]] = library.array(rows[:1] - 7)
+                    self.assertEqual(library.numpy(table.get(keys))[0], -7)
+            with self.subTest(library=name, key="uuid"), tessera.Map("uuid", "int64", backend="cpu") as table:
+                keys = library.array(np.stack([(ids + 300) % 7, (ids + 300) // 7], 1))
+                table[keys] = library.array(rows)
+                np.testing.assert_array_equal(library.numpy(table.get(keys)).reshape(-1), last[ids + 300])
+            with self.subTest(library=name, key="int16"), tessera.Map("int64", "float32", backend="cpu") as table:
+                table.insert(library.array(narrow), library.array(narrow.astype(np.float16)))
+                np.testing.assert_array_equal(library.numpy(table.get(library.array(narrow))), narrow.astype(np.float32))
 
     def test_refusals(self):
         for library in LIBRARIES:

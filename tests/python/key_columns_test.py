@@ -230,7 +230,7 @@ class KeyColumnsTest(unittest.TestCase):
                 with self.assertRaisesRegex(kind, sentence):
                     table.insert(keys)
             self.assertEqual(len(table), 0)
-        with self.assertRaisesRegex(tessera.WrongType, "keys of a cache have at most 64 bits"):
+        with self.assertRaisesRegex(tessera.WrongType, "a cache of 128-bit keys has no values"):
             tessera.Cache(["int64", "int64"], capacity=10, backend=BACKEND)
 
 

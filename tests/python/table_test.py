@@ -76,6 +76,7 @@ class SpecTest(unittest.TestCase):
             ({"table": {"kind": "map ; x"}}, tessera.BadSpec, "no line break, ; or #"),
             ({"table": 5}, tessera.BadSpec, "dict of sections"),
             (5, tessera.WrongType, "a path, a text of several lines or a dict"),
+            ("", tessera.WrongType, "spec: is missing: pass the name of a recipe"),
             ("absent.ini", tessera.NotFound, "'absent.ini'"),
             ("absent.ini", FileNotFoundError, "'absent.ini'"),
             ("a\0b", tessera.BadArgument, "NUL"),
@@ -365,6 +366,8 @@ class OperationsTest(unittest.TestCase):
             self.assertEqual(left.join(right, like=np.empty(0, np.int32))[2].dtype, np.int32)
             with self.assertRaisesRegex(tessera.BadArgument, "inner, left, semi, anti"):
                 left.join(right, "outer")
+            with self.assertRaisesRegex(tessera.BadArgument, r'tessera\.merge\(left_keys, right_keys, how="outer"\)'):
+                left.join(right, "full")
             with self.assertRaisesRegex(tessera.WrongType, "pass a Table"):
                 left.join([1])
 
@@ -1151,7 +1154,7 @@ class VerbsTest(unittest.TestCase):
     def test_keys_values_del_pop_and_update(self):
         with Table(spec(duplicates="replace")) as table:
             table.update({1: 10, 2: 20, 3: 30})
-            table.update([3, 4], [33, 40])
+            table.update([3, 4, 3], [7, 40, 33])
             self.assertEqual(dict(zip(table.keys().tolist(), table.values().tolist())), {1: 10, 2: 20, 3: 33, 4: 40})
             self.assertEqual({int(key): value for key, value in dict(table).items()}, {1: 10, 2: 20, 3: 33, 4: 40})
             self.assertEqual(table.keys(like=np.empty(0, np.int32)).dtype, np.int32)

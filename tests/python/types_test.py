@@ -152,8 +152,20 @@ class MapTest(unittest.TestCase):
             pairs.insert([ids[1], ids[1]], [3, 4])
             self.assertEqual(sorted(pairs.find_all(ids[:2])[1].tolist()), [3, 4])
             self.assertEqual(sorted(index.number(ids[:5]).tolist()), list(range(5)))
-        with self.assertRaisesRegex(tessera.WrongType, "keys of a cache"):
+        with self.assertRaisesRegex(tessera.WrongType, "a cache of 128-bit keys has no values"):
             Cache("uuid", capacity=10)
+        with Index("uuid", capacity=64, eviction="lru", **CPU) as index:
+            for part in range(0, 100, 10):
+                self.assertLess(int(index.number(ids[part : part + 10]).max()), 64)
+            self.assertTrue(index.contains(ids[90:]).all())
+            self.assertEqual(len(index), 64)
+        cache = {"table.kind": "cache", "table.eviction": "lru", "table.probing": "two_choice", "table.load_factor": 1}
+        with tessera.Table("wide_keys", settings={**cache, "table.backend": "cpu"}, capacity=64) as recent:
+            codes, gone, _ = recent.insert(ids, wait=False)
+            kept = recent.contains(ids)
+            self.assertEqual(len(recent), int(kept.sum()))
+            self.assertEqual(int((codes == tessera.Code.EVICTED).sum()), 100 - len(recent))
+            self.assertFalse(recent.contains(gone[codes == tessera.Code.EVICTED]).any())
         with self.assertRaisesRegex(tessera.WrongType, '"uuid" for 16 bytes'):
             Map("complex128")
 
@@ -196,6 +208,64 @@ class MapTest(unittest.TestCase):
         for part in ("<caption>tessera.Map<", "<td>int32<", "<td>float32<"):
             self.assertIn(part, table._repr_html_())
         table.close()
+
+    def test_the_last_value_of_a_repeated_key_stays(self):
+        rng = np.random.default_rng(17)
+        n = 20_000
+        ids, row = rng.integers(0, 3000, n), np.arange(n)
+        last = dict(zip(ids.tolist(), row.tolist()))
+        halves = np.stack([ids % 7, ids // 7], 1).astype(np.uint64)
+        for key, keys in (
+            ("int32", ids.astype(np.int32)),
+            ("uint64", ids.astype(np.uint64)),
+            ("uuid", halves),
+            ("str", np.array([f"town {i}" for i in ids])),
+            (["int64", "int32"], (halves[:, 0].astype(np.int64), halves[:, 1].astype(np.int32))),
+        ):
+            with self.subTest(key=key), Map(key, "int64", **CPU) as table:
+                table[keys] = row
+                self.assertEqual(len(table), len(last))
+                np.testing.assert_array_equal(table.get(keys), [last[i] for i in ids.tolist()])
+                table.update(keys, row + n)
+                np.testing.assert_array_equal(table.get(keys), [last[i] + n for i in ids.tolist()])
+        with Map("int64", ("float32", 16), **CPU) as table:
+            rows = rng.random((n, 16), np.float32)
+            table[ids] = rows
+            np.testing.assert_array_equal(table.get(ids), rows[[last[i] for i in ids.tolist()]])
+        with Map("int64", "float32", **CPU) as table:
+            table[[1, 1, 1]] = [1.0, 2.0, 3.5]
+            table[[5, 5]] = 9.0
+            table[[[7, 8], [7, 8]]] = np.array([[1, 2], [3, 4]], np.float32)
+            self.assertEqual(table.get([1, 5, 7, 8]).tolist(), [3.5, 9.0, 3.0, 4.0])
+            table[np.full(1_000_000, 3)] = np.arange(1_000_000, dtype=np.float32)
+            self.assertEqual(table[3], 999_999)
+
+    def test_numbers_of_8_and_16_bits_are_widened(self):
+        for narrow in ("int8", "uint8", "int16", "uint16"):
+            x = np.array([3, 1, 100] if narrow[0] == "u" else [3, -1, 100], narrow)
+            for key in ("int32", "int64", "uint32", "uint64"):
+                with self.subTest(narrow=narrow, key=key), Map(key, "float32", **CPU) as table:
+                    if not np.can_cast(narrow, key):
+                        with self.assertRaisesRegex(tessera.WrongType, f"keys: is {narrow}, .* convert them, as by [^,]*$"):
+                            table.insert(x, x)
+                        continue
+                    table.insert(x, x)
+                    np.testing.assert_array_equal(table.get(x.astype(key)), x.astype(np.float32))
+                    np.testing.assert_array_equal(table.get(x), x.astype(np.float32))
+                    self.assertEqual((table.contains(x).tolist(), table.erase(x).tolist()), ([True] * 3, [True] * 3))
+            with self.assertRaisesRegex(tessera.WrongType, f"Take '{narrow.rstrip('168')}32': arrays of {narrow} are widened"):
+                Map(narrow)
+        with Map(value="float64", duplicates="min", **CPU) as table:
+            table.insert([1, 1], np.array([1.5, -2.5], np.float16))
+            self.assertEqual(table[1], -2.5)
+        with Map(**CPU) as table:
+            for values in np.array([1.5], np.float16), np.array([True]):
+                with self.assertRaisesRegex(tessera.WrongType, r"values of int64: convert them, as by [^,]*$"):
+                    table.insert([1], values)
+        with Set("int32", **CPU) as seen, Index("int64", numbering="first_seen", **CPU) as rows:
+            seen.insert(np.array([1, 2, 1], np.int8))
+            self.assertEqual(seen.contains(np.array([1, 5], np.uint16)).tolist(), [True, False])
+            self.assertEqual(rows.number(np.array([7, 3, 7], np.int16)).tolist(), [0, 1, 0])
 
     def test_it_grows_without_a_capacity_and_is_full_with_one(self):
         keys = np.arange(10_000)
@@ -247,8 +317,11 @@ class MapTest(unittest.TestCase):
         for call, kind, sentence in (
             (lambda: table.insert(np.arange(2, dtype=np.uint64), [1, 2]), tessera.WrongType, "is uint64, .* keys of int64"),
             (lambda: table.insert([1], np.array([1.0])), tessera.WrongType, "is float64, .* values of float32"),
-            (lambda: table.insert([1], ["a"]), tessera.WrongType, "other things than float32"),
-            (lambda: table.insert([1.5], [1.0]), tessera.WrongType, "other things than int64"),
+            (lambda: table.insert([1], ["a"]), tessera.WrongType, "holds 'a', and other things than float32"),
+            (lambda: table.insert([1.5], [1.0]), tessera.WrongType, "holds 1.5, and other things than int64"),
+            (lambda: table.insert({1, 2}, 1.0), tessera.WrongType, r"keys: is a set: pass list\(keys\)"),
+            (lambda: Map(kind="map"), tessera.WrongType, "kind = ...: is no argument: .* tessera.Map"),
+            (lambda: Map(capacity=1 << 50, **CPU), tessera.BadArgument, r"^capacity = 1125899906842624: must be 1 \.\. 2\^40$"),
             (lambda: table.insert([1], [np.nan]), tessera.BadArgument, "holds NaN"),
             (lambda: table.insert([1], np.nan), tessera.BadArgument, "is NaN"),
             (lambda: table.insert([1 << 63], [1.0]), tessera.BadArgument, "do not fit into int64"),
@@ -307,6 +380,46 @@ class OthersTest(unittest.TestCase):
                 np.testing.assert_array_equal(found, rows)
                 self.assertGreater(len(gone), 3000)
                 self.assertEqual(table.report()["evicted"], len(gone))
+
+    def test_a_cache_writes_behind(self):
+        for value in ("int64", ("float32", 12)):
+            each = value[1] if isinstance(value, tuple) else 1
+            with Cache("int64", value, capacity=500, **CPU) as table:
+                kept = {}
+
+                def write(keys, values):
+                    self.assertGreater(len(keys), 0)
+                    for key, row in zip(keys.tolist(), values.reshape(-1, each).tolist()):
+                        kept[key] = row
+
+                table.write_behind(write)
+                newest = {}
+                for batch in range(6):
+                    keys = np.random.default_rng(batch).permutation(3000)[:700]
+                    rows = np.repeat(keys[:, None] * 8 + batch, each, 1).astype(value[0] if each > 1 else value)
+                    newest.update(zip(keys.tolist(), rows.tolist()))
+                    for key in keys.tolist():
+                        kept.pop(key, None)
+                    if batch % 2:
+                        table.put(keys, rows if each > 1 else rows[:, 0])
+                    else:
+                        table.insert(keys, rows if each > 1 else rows[:, 0])
+                keys, rows = table.items()
+                kept.update(zip(keys.tolist(), rows.reshape(-1, each).tolist()))
+                self.assertEqual(kept, newest)
+
+                def refuse(keys, values):
+                    raise ZeroDivisionError("no place")
+
+                table.write_behind(refuse)
+                keys = np.arange(10000, 12000)
+                with self.assertRaisesRegex(ZeroDivisionError, "no place"):
+                    table.put(keys, np.zeros((2000, each) if each > 1 else 2000, value[0] if each > 1 else value))
+                table.write_behind(None)
+                table.put(keys, np.zeros((2000, each) if each > 1 else 2000, value[0] if each > 1 else value))
+        with Cache(("int32", "int32"), "int64", capacity=50, **CPU) as table:
+            with self.assertRaisesRegex(tessera.BadArgument, "keys that are numbers"):
+                table.write_behind(print)
 
     def test_a_cache_forgets(self):
         with Cache("int64", "int64", capacity=1000, eviction="ttl", settings={"eviction.lifetime": 30}, **CPU) as table:

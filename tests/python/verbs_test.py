@@ -150,6 +150,10 @@ class OneColumnTest(unittest.TestCase):
                 self.assertEqual(tessera.isin(x, values).tolist(), [value in among for value in x.tolist()], (a, b))
         self.assertEqual(tessera.isin([1, 2, 3], {3, 1}).tolist(), [True, False, True])
         self.assertEqual(tessera.isin([[1, 2], [3, 4]], [4]).tolist(), [[False, False], [False, True]])
+        for dtype in "float16", "float32", "float64":
+            x = np.array([1, 2.5, np.inf, 3], dtype)
+            self.assertEqual(tessera.isin(x, [3, 1]).tolist(), np.isin(x, [3, 1]).tolist())
+            self.assertEqual(tessera.isin(x, {2}).tolist(), [False] * 4)
 
     def test_relabel(self):
         rng = np.random.default_rng(9)

@@ -41,6 +41,13 @@ for test in structs table arrays types wide_keys key_columns texts verbs device_
   grep -qE '^Ran [1-9][0-9]* tests?' log || fail "runs no test"
 done
 
+for target in arrow pickle; do
+  case_of "inputs of ${target}_fuzz.py"
+  "$python" "$here/tests/fuzz/${target}_fuzz.py" "$here/tests/fuzz/corpus/$target"/* >log 2>&1 || fail "$(tail -n 30 log)"
+  "$python" "$here/tests/fuzz/${target}_fuzz.py" --random 500 1 "$here/tests/fuzz/corpus/$target" >log 2>&1 || fail "$(tail -n 30 log)"
+  grep -qx '500 inputs' log || fail "$(tail -n 3 log)"
+done
+
 case_of "mypy finds the wrong lines, where it is installed"
 if "$python" -c 'import mypy' 2>/dev/null; then
   cp "$here/tests/python/typed.py" . && "$python" -m mypy --ignore-missing-imports typed.py >log 2>&1

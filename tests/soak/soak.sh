@@ -6,13 +6,16 @@
 #
 #   tests/soak/soak.sh [SECONDS] [SEED] [ROUND]   an hour, a seed that it tells, and rounds of all kinds, by default
 #
-# A round is one of these, on a random recipe of specs/ on the cpu backend:
+# TSR_SOAK_PROGRAM: a folder with the program and its plugins, which is then not built (tests/device/stage.sh), nor is one with
+# AddressSanitizer. TSR_SOAK_BACKEND: cuda, where there is a GPU; otherwise cpu.
+#
+# A round is one of these, on a random recipe of specs/:
 #   answers    inserts, erases and finds of random files; the rows, of the table and of the saved one, are the oracle's
 #   kills      a job that saves over a saved table ends by a random signal at a random moment, or for lack of memory: the
 #              file is the old one or the new one, and nothing else is there
 #   full       more pairs than slots: those in the table and those in --unplaced are the input
 #   long       one process inserts and erases the same pairs again and again: its memory does not grow
-# Every other job is run by a program with AddressSanitizer, which fails if anything leaks. A failure is told with what
+# Every other job is run by a program with AddressSanitizer, which fails if anything leaks (not on a GPU). A failure is told with what
 # repeats it, its files are kept, and the soak goes on; the last line is `N rounds, N failures`.
 # Read next: oracle.awk.
 
@@ -22,6 +25,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 seconds=${1:-3600}
 seed=${2:-$(date +%s)}
 only=${3:-}
+backend=${TSR_SOAK_BACKEND:-cpu}
 work=$(mktemp -d /tmp/tessera-soak.XXXXXX)
 kept=0
 rounds=0
@@ -37,6 +41,13 @@ copy_of() {
 }
 
 build() {
+  if [[ ${TSR_SOAK_PROGRAM:-} ]]; then
+    local at
+    at=$(cd "$TSR_SOAK_PROGRAM" && pwd) || exit 1
+    plain="env TESSERA_PLUGINS=$at/layouts:$at/probing:$at/hashers:$at/allocators:$at/eviction $at/tessera"
+    checked=$plain
+    return
+  fi
   local targets=(//tools/cli:tessera //layouts:plugins //probing:plugins //hashers:plugins //allocators:plugins //eviction:plugins)
   cd "$root" || exit 1
   export TSR_NVCC=${TSR_NVCC-}
@@ -65,14 +76,12 @@ setting() { sed -nE "s/^$1 *= *([a-z0-9_]+).*/\1/p" "$2"; }
 # Sets recipe, kind, policy and `spec`, the words that a command takes. Keys have 32 bits as far as files go.
 draw_spec() {
   local recipes=("$root"/specs/*.ini) policies=(first replace add min max)
-  kind=filter # which has no pairs to compare
-  while [[ $kind == filter ]]; do
-    draw ${#recipes[@]}
-    recipe=${recipes[drawn]}
-    kind=$(setting kind "$recipe")
-  done
+  # the oracle has no numbers of keys, keys that are given up, rows of bytes or keys wider than its numbers
+  while draw ${#recipes[@]} && recipe=${recipes[drawn]} && kind=$(setting kind "$recipe") &&
+    [[ $kind == filter || $kind == index || $kind == cache || $(setting value_bytes "$recipe") ||
+      $(setting key_bits "$recipe") == 128 || $(setting key_columns "$recipe") ]]; do :; done
   policy=none
-  spec=("$recipe" --set table.backend=cpu)
+  spec=("$recipe" --set "table.backend=$backend")
   if [[ $kind == map ]]; then
     draw 5
     policy=${policies[drawn]}
@@ -156,7 +165,7 @@ kills() {
   draw 3
   signal=${signals[drawn]}
   draw 2
-  if ((drawn)); then
+  if ((drawn)) || [[ $backend != cpu ]]; then # a GPU's driver needs more address space than any limit
     draw 700
     when=0.$(printf %03d "$drawn")
     echo "killed by $signal after $when s" >>lines

@@ -10,6 +10,7 @@
 #include <map>
 #include <set>
 
+#include "core/table/table_struct.h"
 #include "tests/oracle/cache.h"
 #include "tests/table/judged.h"
 
@@ -33,10 +34,15 @@ Scores lru_of(uint32_t bits, uint32_t tick) {
           }};
 }
 
-Scores lfu_of(uint32_t bits) {
-  return {[](uint32_t, uint32_t) { return 1u; },
-          [=](uint32_t score, uint32_t, uint32_t) { return score < largest(bits) ? score + 1 : score; },
-          [](uint32_t score, uint32_t) -> uint64_t { return score; }};
+// Uses above the clock of the last one, each in half of the bits.
+Scores lfu_of(uint32_t bits, uint32_t tick) {
+  const uint32_t one = 1u << bits / 2;
+  const auto clock = [=](uint32_t now) { return now / tick % one; };
+  return {[=](uint32_t now, uint32_t) { return one + clock(now); },
+          [=](uint32_t score, uint32_t now, uint32_t) { return std::min(score / one + 1, one - 1) * one + clock(now); },
+          [=](uint32_t score, uint32_t now) -> uint64_t {
+            return uint64_t{score / one} * one + (one - 1 - (clock(now) + one - score % one) % one);
+          }};
 }
 
 Scores score_of(uint32_t bits) {
@@ -58,9 +64,9 @@ Scores ttl_of(uint32_t lifetime, bool renews) {
 std::vector<Part> parts() {
   return {{"lru", "", lru_of(32, 1)},
           {"lru", "score_bits = 8\ntick = 4\n", lru_of(8, 4)},
-          {"lfu", "", lfu_of(32)},
-          {"lfu", "score_bits = 16\n", lfu_of(16)},
-          {"lfu", "score_bits = 8\n", lfu_of(8)},
+          {"lfu", "", lfu_of(32, 1)},
+          {"lfu", "score_bits = 16\n", lfu_of(16, 1)},
+          {"lfu", "score_bits = 8\ntick = 4\n", lfu_of(8, 4)},
           {"custom", "", score_of(32)},
           {"custom", "score_bits = 8\n", score_of(8)},
           {"ttl", "lifetime = 30\n", ttl_of(30, true)},
@@ -281,6 +287,16 @@ protected:
     }
     return result;
   }
+  std::vector<uint8_t> packed_keys(const std::vector<uint64_t> &numbers) const {
+    Keys keys(c_.key_bits, numbers);
+    const auto *bytes = static_cast<const uint8_t *>(keys.data());
+    return {bytes, bytes + numbers.size() * (c_.key_bits / 8)};
+  }
+  std::vector<uint64_t> unpacked_keys(const std::vector<uint8_t> &bytes, uint64_t n) const {
+    Keys keys(c_.key_bits, n);
+    memcpy(keys.data(), bytes.data(), n * (c_.key_bits / 8));
+    return keys.numbers(n);
+  }
   uint64_t value_mask() const { return width_mask(!c_.value_bits ? 32 : std::min(c_.value_bits, 64u)); }
   size_t room(uint64_t n) const { return n * std::max(8u, c_.value_bits / 8) + 1; }
 
@@ -289,10 +305,10 @@ protected:
     uint64_t size = 0;
     tsr_error error = {};
     EXPECT_EQ(tsr_size(table, &size, &error), TSR_OK) << error.message;
-    std::vector<uint8_t> keys(size * 8 + 1), values(room(size));
+    std::vector<uint8_t> keys(size * 16 + 1), values(room(size));
     EXPECT_EQ(tsr_export(table, size, keys.data(), c_.value_bits ? values.data() : nullptr, &size, &error), TSR_OK)
         << error.message;
-    const auto all_keys = unpacked(keys, size, c_.key_bits), all_values = unpacked(values, size, c_.value_bits);
+    const auto all_keys = unpacked_keys(keys, size), all_values = unpacked(values, size, c_.value_bits);
     std::map<uint64_t, uint64_t> result;
     for (uint64_t i = 0; i < size; i++) EXPECT_TRUE(result.emplace(all_keys[i], all_values[i]).second) << all_keys[i];
     return result;
@@ -317,16 +333,16 @@ TEST_P(InBatches, EveryPairIsThereOrWasHandedBack) {
       keys.push_back(key < 2 ? width_mask(c_.key_bits) - key : key * 48271);
       values.push_back((keys.back() * 7 + batch) & value_mask());
     }
-    std::vector<uint8_t> results(n), gone(n * 8 + 1), gone_values(room(n));
+    std::vector<uint8_t> results(n), gone(n * 16 + 1), gone_values(room(n));
     tsr_call call = {};
     call.results = results.data();
     call.unplaced_keys = gone.data();
     call.unplaced_values = c_.value_bits ? gone_values.data() : nullptr;
-    const auto key_bytes = packed(keys, c_.key_bits), value_bytes = packed(values, c_.value_bits);
+    const auto key_bytes = packed_keys(keys), value_bytes = packed(values, c_.value_bits);
     ASSERT_EQ(tsr_insert(table.get(), n, key_bytes.data(), c_.value_bits ? value_bytes.data() : nullptr, &call, &error),
               TSR_OK)
         << error.message;
-    const auto gone_key = unpacked(gone, n, c_.key_bits), gone_value = unpacked(gone_values, n, c_.value_bits);
+    const auto gone_key = unpacked_keys(gone, n), gone_value = unpacked(gone_values, n, c_.value_bits);
     // for each key: times it came in less times it went out is whether it is there
     std::map<uint64_t, int64_t> balance;
     for (const auto &[key, value] : before) balance[key] = 1;
@@ -352,9 +368,8 @@ TEST_P(InBatches, EveryPairIsThereOrWasHandedBack) {
     std::vector<uint64_t> there;
     for (const auto &[key, value] : after) there.push_back(key);
     std::vector<uint8_t> present(there.size() + 1);
-    ASSERT_EQ(
-        tsr_contains(table.get(), there.size(), packed(there, c_.key_bits).data(), present.data(), nullptr, &error),
-        TSR_OK)
+    ASSERT_EQ(tsr_contains(table.get(), there.size(), packed_keys(there).data(), present.data(), nullptr, &error),
+              TSR_OK)
         << error.message;
     for (size_t i = 0; i < there.size(); i++) ASSERT_TRUE(present[i]) << there[i];
     before = after;
@@ -373,7 +388,7 @@ TEST_P(InBatches, ComesBackFromAFile) {
   Table table = make(text_of(c_, 500));
   std::vector<uint64_t> keys;
   for (uint64_t i = 1; i <= 3000; i++) keys.push_back(i * 48271);
-  const auto bytes = packed(keys, c_.key_bits), values = packed(keys, c_.value_bits);
+  const auto bytes = packed_keys(keys), values = packed(keys, c_.value_bits);
   tsr_error error = {};
   ASSERT_EQ(
       tsr_insert(table.get(), keys.size(), bytes.data(), c_.value_bits ? values.data() : nullptr, nullptr, &error),
@@ -402,12 +417,214 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"soa", "two_choice", "lru", 64, 0, slots}, Case{"aos", "cuckoo", "custom", 32, 0, slots},
         Case{"packed", "double_hashing", "lru", 64, 8 * 48, walk}, Case{"packed", "quadratic", "lfu", 32, 8 * 24, walk},
         Case{"packed", "cuckoo", "lru", 64, 8 * 272, slots}, Case{"packed", "two_choice", "ttl", 32, 8 * 16, slots},
-        Case{"packed", "iceberg", "lfu", 64, 8 * 40, slots}),
+        Case{"packed", "iceberg", "lfu", 64, 8 * 40, slots}, Case{"packed", "cuckoo", "lru", 128, 0, slots},
+        Case{"packed", "double_hashing", "lfu", 128, 0, walk}, Case{"aos", "two_choice", "ttl", 128, 0, slots}),
     [](const testing::TestParamInfo<Case> &info) {
       const Case &c = info.param;
       return c.layout + "_" + c.probing + "_" + c.part + std::to_string(c.key_bits) + "_" +
              std::to_string(c.value_bits);
     });
+
+// ---- Rows ----------------------------------------------------------------------------------------
+
+// A row is in a pair or in the list of spare ones, whatever became of its item.
+TEST(RowsOfACache, AreNeverLost) {
+  for (const char *duplicates : {"first", "replace"})
+    for (const char *part : {"lru", "custom", "ttl"}) {
+      SCOPED_TRACE(std::string(duplicates) + " " + part);
+      Table table =
+          make(text_of(std::string("key_bits = 32\nvalue_bytes = 16\ncapacity = 1000\nlayout = packed\nprobing = "
+                                   "cuckoo\nduplicates = ") +
+                           duplicates + "\n",
+                       {part, part == std::string("ttl") ? "lifetime = 3\n" : "", {}}));
+      Random random{11};
+      tsr_error error = {};
+      for (int batch = 0; batch < 40; batch++) {
+        const uint64_t n = 1 + random.below(9000);
+        std::vector<uint32_t> keys, scores;
+        for (uint64_t i = 0; i < n; i++) {
+          keys.push_back(static_cast<uint32_t>(random.below(4000)));
+          scores.push_back(static_cast<uint32_t>(1 + random.below(8)));
+        }
+        std::vector<uint32_t> rows(4 * n), read(4 * n);
+        for (uint64_t i = 0; i < 4 * n; i++) rows[i] = keys[i / 4];
+        tsr_call call = {};
+        if (part != std::string("lru")) call.scores = scores.data();
+        ASSERT_EQ(batch % 3 ? tsr_insert(table.get(), n, keys.data(), rows.data(), &call, &error)
+                            : tsr_find_or_insert(table.get(), n, keys.data(), rows.data(), read.data(), &call, &error),
+                  TSR_OK)
+            << error.message;
+        uint64_t size = 0;
+        ASSERT_EQ(tsr_size(table.get(), &size, &error), TSR_OK) << error.message;
+        ASSERT_EQ(*table->wide.length + size, table->wide.count) << batch;
+        ASSERT_LE(table->wide.spares, *table->wide.length) << batch;
+      }
+      std::vector<uint32_t> keys(1100), rows(4400);
+      uint64_t size = 0;
+      ASSERT_EQ(tsr_export(table.get(), keys.size(), keys.data(), rows.data(), &size, &error), TSR_OK) << error.message;
+      for (uint64_t i = 0; i < 4 * size; i++) ASSERT_EQ(rows[i], keys[i / 4]) << i;
+    }
+}
+
+// ---- Writing behind ------------------------------------------------------------------------------
+
+// Where all pairs are kept.
+struct Backing {
+  std::map<uint64_t, uint64_t> pairs;
+  uint32_t words;
+  uint64_t calls = 0, written = 0;
+  int answer = 0;
+
+  static int write(void *context, uint64_t count, const void *keys, const void *values) {
+    auto *own = static_cast<Backing *>(context);
+    const auto *key = static_cast<const uint64_t *>(keys), *word = static_cast<const uint64_t *>(values);
+    own->calls++;
+    own->written += count;
+    EXPECT_GT(count, 0u);
+    for (uint64_t i = 0; i < count; i++) {
+      own->pairs[key[i]] = word[i * own->words];
+      EXPECT_EQ(word[i * own->words + own->words - 1], word[i * own->words]);
+    }
+    return own->answer;
+  }
+};
+
+// Each key's newest value is in the cache or has been written behind, with arrays of the caller's and without.
+TEST(WriteBehind, KeepsEveryPair) {
+  for (const uint32_t words : {1u, 5u}) {
+    SCOPED_TRACE(words);
+    Table table =
+        make(text_of("key_bits = 64\ncapacity = 400\nlayout = packed\nprobing = cuckoo\nduplicates = replace\n" +
+                         (words == 1 ? std::string("value_bits = 64\n") : "value_bytes = 40\n"),
+                     {"lru", "", {}}));
+    Backing backing;
+    backing.words = words;
+    tsr_error error = {};
+    ASSERT_EQ(tsr_write_behind(table.get(), Backing::write, &backing, &error), TSR_OK) << error.message;
+    std::map<uint64_t, uint64_t> newest;
+    int own_evicted = 0; // calls that gave up pairs of their own
+    for (uint64_t batch = 1; batch <= 8; batch++) {
+      std::set<uint64_t> drawn;
+      Random random{batch};
+      while (drawn.size() < 600) drawn.insert(random.below(1500));
+      const std::vector<uint64_t> keys(drawn.begin(), drawn.end());
+      std::vector<uint64_t> values, gone(keys.size()), lost(keys.size() * words);
+      for (uint64_t key : keys) values.insert(values.end(), words, key * 100 + batch);
+      for (uint64_t key : keys) newest[key] = key * 100 + batch;
+      std::vector<uint8_t> results(keys.size());
+      tsr_call call = {};
+      if (batch % 2) {
+        call.results = results.data();
+        call.unplaced_keys = gone.data();
+        call.unplaced_values = lost.data();
+      }
+      ASSERT_EQ(tsr_insert(table.get(), keys.size(), keys.data(), values.data(), &call, &error), TSR_OK)
+          << error.message;
+      EXPECT_EQ(backing.written, report_of(table.get()).evicted);
+      for (size_t i = 0; i < keys.size() && batch % 2; i++)
+        if (results[i] == TSR_EVICTED) {
+          ASSERT_TRUE(backing.pairs.count(gone[i]));
+        }
+      own_evicted += std::any_of(keys.begin(), keys.end(), [&](uint64_t key) {
+        return backing.pairs.count(key) && backing.pairs[key] == newest[key];
+      });
+    }
+    std::vector<uint64_t> keys(900), values(900 * words);
+    uint64_t size = 0;
+    ASSERT_EQ(tsr_export(table.get(), 900, keys.data(), values.data(), &size, &error), TSR_OK) << error.message;
+    for (uint64_t i = 0; i < size; i++) backing.pairs[keys[i]] = values[i * words]; // the cache is asked first
+    EXPECT_EQ(backing.pairs, newest);
+    EXPECT_GT(own_evicted, 0);
+
+    const uint64_t calls = backing.calls;
+    const std::vector<uint64_t> more(2000 * words, 7);
+    keys.clear();
+    for (uint64_t i = 0; i < 2000; i++) keys.push_back(100000 + i);
+    backing.answer = 3;
+    expect_refused(tsr_insert(table.get(), keys.size(), keys.data(), more.data(), nullptr, &error), TSR_IO, error,
+                   "returned 3");
+    EXPECT_EQ(backing.calls, calls + 1);
+    ASSERT_EQ(tsr_write_behind(table.get(), nullptr, nullptr, &error), TSR_OK) << error.message;
+    ASSERT_EQ(tsr_insert(table.get(), keys.size(), keys.data(), more.data(), nullptr, &error), TSR_OK) << error.message;
+    EXPECT_EQ(backing.calls, calls + 1);
+  }
+}
+
+// ---- Hit rates -----------------------------------------------------------------------------------
+
+// An exact cache of all keys: what goes first has the fewest uses, and of these the oldest last use.
+class Exact {
+public:
+  Exact(size_t capacity, bool counts_uses) : capacity_(capacity), counts_uses_(counts_uses) {}
+  bool use(uint64_t key) {
+    auto at = of_.find(key);
+    const bool is_there = at != of_.end();
+    std::pair<uint64_t, uint64_t> score = {counts_uses_, clock_++};
+    if (is_there) {
+      score.first += at->second.first;
+      order_.erase({at->second, key});
+    } else if (of_.size() == capacity_) {
+      of_.erase(order_.begin()->second);
+      order_.erase(order_.begin());
+    }
+    of_[key] = score;
+    order_.insert({score, key});
+    return is_there;
+  }
+
+private:
+  std::map<uint64_t, std::pair<uint64_t, uint64_t>> of_;
+  std::set<std::pair<std::pair<uint64_t, uint64_t>, uint64_t>> order_;
+  uint64_t clock_ = 0;
+  size_t capacity_;
+  bool counts_uses_;
+};
+
+// Under Zipf 1.0 within 1 % of an exact cache, with 16 candidates and scores of any width.
+TEST(HitRates, AreThoseOfAnExactCache) {
+  if (sanitized || finds_races) GTEST_SKIP() << "a figure, not a race";
+  constexpr uint64_t ids = 1 << 16, uses = 1 << 18;
+  std::vector<double> sums;
+  double sum = 0;
+  for (uint64_t i = 1; i <= ids; i++) sums.push_back(sum += 1. / static_cast<double>(i));
+  Random random{17};
+  std::vector<uint64_t> keys;
+  for (uint64_t i = 0; i < uses; i++) {
+    const double x = static_cast<double>(random.next() >> 11) * 0x1p-53 * sum;
+    keys.push_back(static_cast<uint64_t>(std::lower_bound(sums.begin(), sums.end(), x) - sums.begin()));
+  }
+  for (const char *bits : {"32", "16", "8"})
+    for (const std::string part : {"lru", "lfu"}) {
+      if (part == "lru" && bits != std::string("32")) continue; // needs a tick
+      SCOPED_TRACE(part + bits);
+      Table table =
+          make(text_of("key_bits = 64\nvalue_bits = 64\ncapacity = 4096\nlayout = packed\nprobing = double_hashing\n"
+                       "[layout]\nbucket_slots = 8\ntile_lanes = 1\n[probing]\nmax_probes = 2\n",
+                       {part, "score_bits = " + std::string(bits) + "\n", {}}));
+      tsr_table_info info = {};
+      tsr_table_describe(table.get(), &info);
+      Exact exact(info.slots, part == "lfu");
+      uint64_t hits = 0, exact_hits = 0;
+      tsr_error error = {};
+      constexpr uint64_t batch = 256;
+      for (uint64_t i = 0; i < uses; i += batch) {
+        std::vector<uint64_t> values(batch);
+        std::vector<uint8_t> results(batch);
+        tsr_call call = {};
+        call.results = results.data();
+        ASSERT_EQ(tsr_find_or_insert(table.get(), batch, &keys[i], &keys[i], values.data(), &call, &error), TSR_OK)
+            << error.message;
+        for (uint64_t k = 0; k < batch; k++) {
+          ASSERT_EQ(values[k], keys[i + k]);
+          hits += results[k] == TSR_FOUND;
+          exact_hits += exact.use(keys[i + k]);
+        }
+      }
+      const double rate = static_cast<double>(hits) / uses, best = static_cast<double>(exact_hits) / uses;
+      EXPECT_GT(rate, best - .01) << rate << " and " << best;
+      EXPECT_LT(rate, best + .02) << rate << " and " << best;
+    }
+}
 
 // ---- All compositions ----------------------------------------------------------------------------
 

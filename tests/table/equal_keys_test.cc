@@ -135,6 +135,12 @@ public:
   uint64_t erase(uint64_t m) {
     return of([&] { return tsr_erase(table_, m, keys_.data(), call(), &error_); });
   }
+  uint64_t unique() {
+    tsr_unique_arrays arrays = {};
+    arrays.inverse = reinterpret_cast<uint32_t *>(out_.data());
+    uint64_t count = 0;
+    return of([&] { return tsr_unique(table_, n, keys_.data(), &arrays, &count, &error_); });
+  }
   uint64_t clear() {
     return of([&] { return tsr_clear(table_, nullptr, &error_); });
   }
@@ -192,6 +198,7 @@ void expect_linear(Work &work) {
   expect("export", work.exported());
   if (!work.says_square && work.kind != "cache") expect("rehash", work.rehash());
   if (is_index) expect("number", work.number());
+  if (is_index) expect("unique", work.unique());
   if (!work.keeps_all && !is_index && !is_counter) expect("find_or_insert", work.find_or_insert());
   for (uint8_t operation = TSR_OP_INSERT; work.is_mixed && operation <= TSR_OP_FIND; operation++)
     expect("apply", work.apply(operation));

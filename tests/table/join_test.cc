@@ -51,9 +51,9 @@ uint64_t key_of(const Shape &shape, Random *random) {
 
 // One side: a table, and the same pairs.
 struct Side {
-  Side(const Shape &shape, uint64_t seed) {
+  Side(const Shape &shape, uint64_t seed) : key_bits(shape.widths.key_bits) {
     Recipe recipe;
-    recipe.part[TSR_ROLE_LAYOUT] = "packed";
+    recipe.part[TSR_ROLE_LAYOUT] = key_bits > 64 ? "soa" : "packed";
     recipe.part[TSR_ROLE_PROBING] = shape.place == Place::kLists ? "hashgraph" : "linear";
     recipe.part[TSR_ROLE_HASHER] = "murmur3";
     if (shape.place == Place::kValues) {
@@ -85,7 +85,7 @@ struct Side {
     std::map<uint64_t, bool> seen;
     while (batch.keys.size() < shape.count) {
       const uint64_t key = shape.reserved && (shape.is_multi ? batch.keys.size() % 40 == 1 : batch.keys.size() == 1)
-                               ? ~uint64_t{0} >> (64 - recipe.key_bits)
+                               ? width_mask(recipe.key_bits)
                                : key_of(shape, &random);
       if (!shape.is_multi && seen[key]) {
         if (seen.size() >= shape.below) break;
@@ -103,6 +103,7 @@ struct Side {
 
   tsr_table *get() const { return table->get(); }
 
+  const uint32_t key_bits;
   std::unique_ptr<Table> table;
   Pairs pairs;
 };
@@ -160,6 +161,12 @@ uint64_t number_at(const std::vector<uint8_t> &bytes, uint64_t i, uint32_t bits)
   return number;
 }
 
+std::vector<uint64_t> keys_of(const std::vector<uint8_t> &bytes, uint64_t count, uint32_t key_bits) {
+  tessera_test::Keys keys(key_bits, count);
+  memcpy(keys.data(), bytes.data(), count * (key_bits / 8));
+  return keys.numbers(count);
+}
+
 // way: how the matches are to be found; nullptr: in any.
 void expect_join(const Side &left, const Side &right, uint32_t kind, const char *way = nullptr) {
   tsr_error error = {};
@@ -178,7 +185,7 @@ void expect_join(const Side &left, const Side &right, uint32_t kind, const char 
   if (way) {
     EXPECT_STREQ(tsr_join_way(right.get()), way);
   }
-  std::vector<uint8_t> keys(8 * count + 8), left_values(8 * count + 8), right_values(8 * count + 8);
+  std::vector<uint8_t> keys(16 * count + 16), left_values(8 * count + 8), right_values(8 * count + 8);
   std::vector<uint64_t> aggregates(count + 1);
   tsr_join_rows rows = {};
   rows.room = count;
@@ -193,8 +200,9 @@ void expect_join(const Side &left, const Side &right, uint32_t kind, const char 
     EXPECT_STREQ(tsr_join_way(right.get()), way);
   }
   Rows found;
+  const std::vector<uint64_t> row_keys = keys_of(keys, count, left.key_bits);
   for (uint64_t i = 0; i < count; i++)
-    found.emplace_back(number_at(keys, i, left.table->key_bits),
+    found.emplace_back(row_keys[i],
                        is_aggregate(kind) ? aggregates[i]
                        : has_left         ? number_at(left_values, i, left.table->value_bits)
                                           : 0,
@@ -218,8 +226,9 @@ void expect_joins(const Side &left, const Side &right, const char *way = nullptr
 }
 
 TEST(Join, AgreesWithMaps) {
-  const std::tuple<Widths, Widths> widths[] = {
-      {{32, 32}, {32, 32}}, {{64, 64}, {64, 32}}, {{32, 0}, {32, 64}}, {{64, 32}, {64, 0}}, {{32, 0}, {32, 0}}};
+  const std::tuple<Widths, Widths> widths[] = {{{32, 32}, {32, 32}},  {{64, 64}, {64, 32}}, {{32, 0}, {32, 64}},
+                                               {{64, 32}, {64, 0}},   {{32, 0}, {32, 0}},   {{128, 64}, {128, 32}},
+                                               {{128, 0}, {128, 64}}, {{128, 32}, {128, 0}}};
   for (const auto &width : widths)
     for (int multi = 0; multi < 4; multi++) {
       const Side left(std::get<0>(width), multi & 1, 900, 700, 1), right(std::get<1>(width), multi & 2, 500, 600, 2);
@@ -231,7 +240,7 @@ TEST(Join, AgreesWithMaps) {
 
 // A key has its values in a list, on either side or on both.
 TEST(Join, OfListsOfValuesAgreesWithMaps) {
-  const std::tuple<Widths, Widths> widths[] = {{{32, 32}, {32, 64}}, {{64, 64}, {64, 32}}};
+  const std::tuple<Widths, Widths> widths[] = {{{32, 32}, {32, 64}}, {{64, 64}, {64, 32}}, {{128, 32}, {128, 64}}};
   for (const auto &width : widths)
     for (const Keys keys : {Keys::kSpread, Keys::kZipf, Keys::kEqual}) {
       SCOPED_TRACE(testing::Message() << static_cast<int>(keys));

@@ -154,4 +154,35 @@ TEST(JoinWork, SearchesPastEqualKeysAreSeen) {
   EXPECT_GT(work_of(5000, 1000, 1, TSR_JOIN_SEMI, true, &results), kOfEach * 6000 + 100000);
 }
 
+// Arrays of equal keys: rows of both sides are counted, those of one are written.
+TEST(JoinWork, OfArraysGrowsWithPairs) {
+  for (uint64_t n : {1000u, 10000u, 100000u, 1000000u}) {
+    SCOPED_TRACE(n);
+    tsr_table *table = table_of(1, false);
+    const std::vector<uint64_t> keys(n, 7);
+    std::vector<uint64_t> out(n), sums(n);
+    tsr_join_sides sides = {};
+    sides.left = sides.right = {n, keys.data(), nullptr, 64};
+    for (uint32_t kind :
+         {TSR_JOIN_INNER, TSR_JOIN_LEFT, TSR_JOIN_SEMI, TSR_JOIN_ANTI, TSR_JOIN_UNION, TSR_JOIN_COUNT}) {
+      const bool counts = kind == TSR_JOIN_INNER || kind == TSR_JOIN_LEFT;
+      tsr_join_rows rows = {};
+      tsr_error error = {};
+      uint64_t count = 0;
+      rows.room = counts ? 0 : n;
+      rows.keys = out.data();
+      if (kind == TSR_JOIN_COUNT) rows.aggregates = sums.data();
+      items = 0;
+      ASSERT_EQ(tsr_join_arrays(table, &sides, kind, &rows, &count, &error), TSR_OK) << error.message;
+      EXPECT_EQ(count, counts ? n * n : kind == TSR_JOIN_SEMI ? n : kind == TSR_JOIN_ANTI ? 0 : 1) << kind;
+      EXPECT_LE(items, kOfEach * n) << kind;
+      EXPECT_GE(items, n) << "not all is counted";
+      if (kind == TSR_JOIN_COUNT) {
+        EXPECT_EQ(sums[0], n);
+      }
+    }
+    tsr_table_destroy(table);
+  }
+}
+
 } // namespace

@@ -435,6 +435,216 @@ TEST(Tables, AreLinkedAgainAfterARebuild) {
   EXPECT_EQ(size, 800u);
 }
 
+// ---- Keys of 128 bits -------------------------------------------------------------------------
+
+using Wide = unsigned __int128;
+
+const char kWideText[] = R"(#include "tessera.cuh"
+TSR_TABLE_128(into, inserts)
+TSR_TABLE_128(from, finds)
+TSR_TABLE_128(out_of, erases)
+TSR_TABLE_128(over, scans)
+TSR_TABLE(narrow, inserts)
+
+TSR_KERNEL(put, (tsr_table_ref into, tsr_key128 *keys, uint64_t *values, uint8_t *results)) {
+  const uint64_t i = tsr_item();
+  const uint32_t mine = i < tsr_items();
+  tsr_key128 key = mine ? keys[i] : 0;
+  uint64_t value = mine ? values[i] : 0;
+  const uint32_t result = tsr_insert_pair(into, mine, &key, &value);
+  if (!mine) return;
+  results[i] = (uint8_t)result;
+  keys[i] = key;
+  values[i] = value;
+}
+
+/* found, then the number of pairs, then the sum of the values */
+TSR_KERNEL(get, (tsr_table_ref from, const tsr_key128 *keys, uint64_t *counts, uint64_t *sums, uint8_t *found)) {
+  const uint64_t i = tsr_item();
+  const uint32_t mine = i < tsr_items();
+  const tsr_key128 key = mine ? keys[i] : 0;
+  uint64_t value = 0, each = 0, sum = 0;
+  uint32_t is_there = 0;
+  const uint32_t is_found = tsr_find(from, mine, key, &value), is_contained = tsr_contains(from, mine, key);
+  const uint64_t count = tsr_count(from, mine, key);
+  tsr_for_each_value(from, mine, key, each, is_there) {
+    if (is_there) sum += each;
+  }
+  if (!mine) return;
+  found[i] = (uint8_t)(is_found + is_contained);
+  counts[i] = count;
+  sums[i] = sum;
+}
+
+TSR_KERNEL(take_out, (tsr_table_ref out_of, const tsr_key128 *keys, uint64_t *counts)) {
+  const uint64_t i = tsr_item();
+  const uint32_t mine = i < tsr_items();
+  const uint64_t count = tsr_erase(out_of, mine, mine ? keys[i] : 0);
+  if (mine) counts[i] = count;
+}
+
+/* The upper halves of the keys go to a table of other widths. */
+TSR_KERNEL(split, (tsr_table_ref from, tsr_table_ref narrow, const tsr_key128 *keys)) {
+  const uint64_t i = tsr_item();
+  const uint32_t mine = i < tsr_items();
+  const tsr_key128 key = mine ? keys[i] : 0;
+  const uint32_t is_there = tsr_contains(from, mine, tsr_key128_of(tsr_lower(key), tsr_upper(key)));
+  if_any(is_there) tsr_insert(narrow, is_there, tsr_upper(key), 1);
+}
+
+TSR_KERNEL(add_up, (tsr_table_ref over, uint64_t *sums)) {
+  tsr_key128 key = 0;
+  uint64_t value = 0;
+  uint32_t is_there;
+  tsr_for_each_pair(over, key, value, is_there) {
+    if (!is_there) continue;
+    tsr_add(&sums[0], tsr_lower(key));
+    tsr_add(&sums[1], tsr_upper(key));
+    tsr_add(&sums[2], value);
+  }
+}
+)";
+
+const Shape kWideShapes[] = {
+    {"wide_set", "layout=packed\nprobing=cuckoo\n", 128, 0, "first"},
+    {"wide_add", "layout=soa\nprobing=double_hashing\nduplicates=add\n", 128, 64, "add"},
+    {"wide_multimap", "layout=soa\nprobing=double_hashing\n", 128, 32, "keep"},
+    {"wide_counter", "layout=soa\nprobing=linear\n", 128, 32, "count"},
+    {"wide_slab", "layout=slab\nprobing=slab_list\nallocator=slab_light\n", 128, 0, "first"},
+};
+
+class WideCalls : public testing::TestWithParam<Shape> {};
+
+// Many keys differ in one half alone, and the markers are among them. A third of the keys come again.
+std::vector<Wide> wide_keys(size_t count) {
+  std::vector<Wide> keys(count);
+  for (size_t i = 0; i < count; i++) {
+    const size_t which = i % (count * 2 / 3);
+    keys[i] = which % 2 ? (Wide)which << 64 | 5 : (Wide)7 << 64 | which * 0x9E3779B97F4A7C15u;
+  }
+  for (size_t i = 0; i < 3; i++) keys[count / 2 + i] = ~(Wide)i;
+  return keys;
+}
+
+TEST_P(WideCalls, DoWhatTheOracleDoes) {
+  const Shape &shape = GetParam();
+  const std::string policy = shape.duplicates;
+  Table table(shape, 2 * kPairs), upper(kShapes[9], 2 * kPairs);
+  std::map<Wide, std::pair<uint64_t, uint64_t>> expected; // count, sum
+  const std::vector<Wide> all = wide_keys(kPairs);
+  Array<Wide> keys(all);
+  Array<uint64_t> values(kPairs), counts(kPairs), sums(kPairs), totals(3);
+  Array<uint8_t> results(kPairs), found(kPairs);
+  for (size_t i = 0; i < kPairs; i++) {
+    values.data[i] = i % 1000;
+    auto &[count, sum] = expected[all[i]];
+    count = policy == "keep" ? count + 1 : 1;
+    sum += shape.value_bits ? values.data[i] : 0;
+  }
+  Kernel put("put", {table.table}, {"into"}, kWideText);
+  put.launch(kPairs, {&keys.data, &values.data, &results.data});
+  size_t inserted = 0, pairs = 0;
+  for (size_t i = 0; i < kPairs; i++) {
+    ASSERT_NE(results.items[i], TSR_NOT_PLACED) << i;
+    inserted += results.items[i] == TSR_INSERTED;
+  }
+  Kernel add_up("add_up", {table.table}, {"over"}, kWideText);
+  add_up.launch(1, {&totals.data});
+  uint64_t lower = 0, higher = 0, sum = 0;
+  for (const auto &[key, held] : expected) {
+    pairs += held.first;
+    lower += (uint64_t)key * held.first;
+    higher += (uint64_t)(key >> 64) * held.first;
+    sum += held.second;
+  }
+  EXPECT_EQ(inserted, pairs);
+  EXPECT_EQ(totals.items, (std::vector<uint64_t>{lower, higher, sum}));
+
+  Kernel get("get", {table.table}, {"from"}, kWideText);
+  Array<Wide> queries(all);
+  for (size_t i = 0; i < kPairs; i += 4) queries.data[i] ^= (Wide)1 << (i % 128); // few of which are there
+  auto check = [&] {
+    get.launch(kPairs, {&queries.data, &counts.data, &sums.data, &found.data});
+    for (size_t i = 0; i < kPairs; i++) {
+      const auto held = expected.find(queries.data[i]);
+      const bool is_there = held != expected.end();
+      ASSERT_EQ(found.items[i], is_there ? 2 : 0) << i;
+      ASSERT_EQ(counts.items[i], is_there ? held->second.first : 0) << i;
+      ASSERT_EQ(sums.items[i], is_there ? held->second.second : 0) << i;
+    }
+  };
+  check();
+
+  Kernel split("split", {table.table, upper.table}, {"from", "narrow"}, kWideText);
+  split.launch(kPairs, {&queries.data});
+  std::set<uint64_t> uppers;
+  for (size_t i = 0; i < kPairs; i++)
+    if (expected.count(queries.data[i])) uppers.insert((uint64_t)(queries.data[i] >> 64));
+  uint64_t size = 0;
+  ASSERT_EQ(tsr_size(upper.table, &size, nullptr), TSR_OK);
+  EXPECT_EQ(size, uppers.size());
+
+  Kernel take_out("take_out", {table.table}, {"out_of"}, kWideText);
+  std::vector<Wide> gone;
+  for (const auto &[key, held] : expected)
+    if (gone.size() < expected.size() / 2) gone.push_back(key);
+  Array<Wide> erased(gone);
+  take_out.launch(gone.size(), {&erased.data, &counts.data});
+  for (size_t i = 0; i < gone.size(); i++) {
+    ASSERT_EQ(counts.items[i], expected[gone[i]].first) << i;
+    expected.erase(gone[i]);
+  }
+  check();
+}
+
+INSTANTIATE_TEST_SUITE_P(All, WideCalls, testing::ValuesIn(kWideShapes),
+                         [](const auto &info) { return std::string(info.param.name); });
+
+TEST(WideKeys, StatementsSeeThemWhole) {
+  unsetenv("TESSERA_CC");
+  Table table(kWideShapes[1], 3000);
+  const std::vector<Wide> keys = wide_keys(1500);
+  std::vector<uint64_t> values(1500);
+  std::map<Wide, uint64_t> expected;
+  for (size_t i = 0; i < 1500; i++) expected[keys[i]] += values[i] = i;
+  tsr_error error = {};
+  ASSERT_EQ(tsr_insert(table.table, 1500, keys.data(), values.data(), nullptr, &error), TSR_OK) << error.message;
+  uint64_t upper = 0, sum = 0, sums[2] = {};
+  for (const auto &[key, value] : expected) {
+    upper += (uint64_t)(key >> 64);
+    sum += value;
+  }
+  uint64_t *to = sums;
+  const void *arguments[] = {&to};
+  const tsr_statements all =
+      statements("tsr_add(&sums[0], tsr_upper(key)); tsr_add(&sums[1], value);", "uint64_t *sums", arguments, 1);
+  ASSERT_EQ(tsr_for_all(table.table, &all, nullptr, &error), TSR_OK) << error.message;
+  EXPECT_EQ(sums[0], upper);
+  EXPECT_EQ(sums[1], sum);
+
+  // from an address that is no multiple of 16
+  std::vector<char> bytes(1500 * sizeof(Wide) + 1);
+  memcpy(bytes.data() + 1, keys.data(), 1500 * sizeof(Wide));
+  std::vector<uint64_t> answers(1500);
+  uint64_t *at = answers.data();
+  const void *more[] = {&at};
+  const tsr_statements each = statements("answers[i] = value + tsr_lower(key);", "uint64_t *answers", more, 1);
+  ASSERT_EQ(tsr_for_each(table.table, 1500, bytes.data() + 1, &each, nullptr, &error), TSR_OK) << error.message;
+  for (size_t i = 0; i < 1500; i++) ASSERT_EQ(answers[i], expected[keys[i]] + (uint64_t)keys[i]) << i;
+}
+
+TEST(WideKeys, AreDeclaredAsWhatTheyAre) {
+  Table wide(kWideShapes[1], 100), narrow(kShapes[0], 100);
+  Kernel as_narrow("put", {wide.table}, {"into"});
+  EXPECT_EQ(as_narrow.status, TSR_UNSUPPORTED);
+  EXPECT_NE(std::string(as_narrow.error.message).find("declare it by TSR_TABLE_128(into, ..)"), std::string::npos)
+      << as_narrow.error.message;
+  Kernel as_wide("put", {narrow.table}, {"into"}, kWideText);
+  EXPECT_EQ(as_wide.status, TSR_UNSUPPORTED);
+  EXPECT_NE(std::string(as_wide.error.message).find("declare it by TSR_TABLE(into, ..)"), std::string::npos)
+      << as_wide.error.message;
+}
+
 // ---- Short functions --------------------------------------------------------------------------
 
 TEST(Functions, MeetEachPairOnce) {

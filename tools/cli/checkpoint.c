@@ -17,7 +17,7 @@
 #include "tools/cli/console.h"
 
 enum { NUMBER_DIGITS = 20, SECONDS_PER_MINUTE = 60, SECONDS_PER_HOUR = 3600 };
-static const char mark[] = ".at.";
+static const char mark[] = ".at.", unfinished[] = "tmp";
 
 static double now(void) {
   struct timespec time;
@@ -96,7 +96,7 @@ static bool look_at(tsr_checkpoint *c, const char *folder, const char *name, con
 }
 
 tsr_status tsr_checkpoint_seek(tsr_checkpoint *c, tsr_error *error) {
-  char folder[PATH_MAX] = "";
+  char folder[PATH_MAX] = "", spare[PATH_MAX];
   if (c->every == 0 && !c->resumes) return TSR_OK;
   const char *slash = strrchr(c->save, '/'), *name = slash ? slash + 1 : c->save;
   if (strlen(c->save) + sizeof mark + 2 * NUMBER_DIGITS + 1 >= sizeof folder)
@@ -107,6 +107,8 @@ tsr_status tsr_checkpoint_seek(tsr_checkpoint *c, tsr_error *error) {
   bool is_well = true;
   for (const struct dirent *file; is_well && (file = readdir(files));) is_well = look_at(c, folder, name, file->d_name);
   closedir(files);
+  snprintf(spare, sizeof spare, "%s%s%s", c->save, mark, unfinished);
+  unlink(spare); /* of a job that was killed */
   if (c->path[0] && !c->resumes)
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "--every: %s is the checkpoint of a job that was not finished: add --resume to go on from it, or "
@@ -119,25 +121,68 @@ tsr_status tsr_checkpoint_seek(tsr_checkpoint *c, tsr_error *error) {
 
 void tsr_checkpoint_begin(tsr_checkpoint *c) { c->made = now(); }
 
-void tsr_checkpoint_pass(tsr_checkpoint *c, tsr_table *table, uint64_t step, uint64_t keys) {
-  char path[PATH_MAX];
+static void name_one(const tsr_checkpoint *c, char path[PATH_MAX], uint64_t step, uint64_t keys) {
+  snprintf(path, PATH_MAX, "%s%s%" PRIu64 ".%" PRIu64, c->save, mark, step, keys);
+}
+
+/* What became of the one under way. False while it is written. */
+static bool is_over(tsr_checkpoint *c, bool waits) {
+  tsr_saved saved = {.size = sizeof saved};
   tsr_error error;
-  if (c->every == 0 || now() - c->made < c->every) return;
+  if (!c->is_under_way) return true;
+  const tsr_status status = tsr_saver_end(c->saver, waits, &saved, &error);
+  if (status == TSR_OK && !saved.is_done) return false;
+  c->is_under_way = false;
+  if (status) {
+    tsr_say("the job goes on without a checkpoint: %s", error.message);
+    return true;
+  }
+  if (c->count == 0 && c->path[0] && strcmp(c->path, saved.path) != 0) unlink(c->path); /* of the killed job */
+  snprintf(c->path, sizeof c->path, "%s", saved.path);
+  c->count++;
+  c->bytes += saved.bytes;
+  c->written_bytes += saved.written_bytes;
+  return true;
+}
+
+void tsr_checkpoint_pass(tsr_checkpoint *c, tsr_table *table, uint64_t step, uint64_t keys) {
+  char path[PATH_MAX], spare[PATH_MAX];
+  tsr_error error;
+  if (c->every == 0 || now() - c->made < c->every || !is_over(c, false)) return;
   if (step == c->step && keys == c->keys && c->path[0]) return;
-  snprintf(path, sizeof path, "%s%s%" PRIu64 ".%" PRIu64, c->save, mark, step, keys);
-  const tsr_status status = tsr_table_save(table, path, &error);
+  snprintf(spare, sizeof spare, "%s%s%s", c->save, mark, unfinished);
+  name_one(c, path, step, keys);
   c->made = now();
+  tsr_status status = c->saver ? TSR_OK : tsr_saver_create(spare, &c->saver, &error);
+  if (status == TSR_OK) status = tsr_saver_begin(c->saver, table, path, &error);
   if (status) {
     tsr_say("the job goes on without a checkpoint: %s", error.message);
     return;
   }
-  if (c->path[0]) unlink(c->path);
-  memcpy(c->path, path, sizeof path);
+  c->is_under_way = true;
   c->step = step;
   c->keys = keys;
 }
 
-void tsr_checkpoint_end(tsr_checkpoint *c) {
+void tsr_checkpoint_leave(tsr_checkpoint *c) {
+  is_over(c, true);
+  tsr_saver_destroy(c->saver);
+  c->saver = NULL;
+}
+
+void tsr_checkpoint_end(tsr_checkpoint *c, bool is_quiet) {
+  char path[PATH_MAX];
+  is_over(c, false);
+  tsr_saver_destroy(c->saver);
+  c->saver = NULL;
+  if (c->is_under_way) { /* it may be whole all the same */
+    name_one(c, path, c->step, c->keys);
+    unlink(path);
+    c->is_under_way = false;
+  }
   if (c->path[0]) unlink(c->path);
   c->path[0] = '\0';
+  if (c->count && !is_quiet)
+    tsr_say("%" PRIu64 " checkpoints, of %" PRIu64 " bytes in all: %" PRIu64 " had changed and were written", c->count,
+            c->bytes, c->written_bytes);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checkpoints of a long job: its table, saved every so often, so that a job that is killed goes on where it was. How far
- * the job was is in the file's name, FILE.at.STEP.KEYS: STEP steps are done, and KEYS keys of the next one. So table and
- * place are written in one step, and a process that is killed at any moment leaves at least one whole checkpoint. Read
+ * Checkpoints of a long job: its table, saved every so often while it goes on, so that a job that is killed can be taken up where
+ * it was. How far the job was is in the file's name, FILE.at.STEP.KEYS: STEP steps are done, and KEYS keys of the next one. So
+ * table and place become whole in one step. Two files take turns (tsr_saver), and a process that is killed at any moment leaves a
+ * whole one. What is being written is FILE.at.tmp. Read
  * next: job_run.c, ../../core/spec/file.h.
  */
 #ifndef TSR_CHECKPOINT_H
@@ -10,17 +11,20 @@
 
 #include <linux/limits.h> /* PATH_MAX */
 
-#include "core/tessera.h"
+#include "core/tessera_tools.h"
 #include "tools/cli/command.h"
 
 typedef struct tsr_checkpoint {
   const char *save; /* the name that checkpoints are called after */
-  double every;     /* seconds from the end of one to the next; 0: none are made */
+  double every;     /* seconds from the beginning of one to that of the next; 0: none are made */
   bool resumes;     /* the job goes on from one that is there */
   /* made */
-  char path[PATH_MAX]; /* of the last one; "": there is none */
+  char path[PATH_MAX]; /* of the last one that is whole; "": there is none */
   uint64_t step, keys; /* where it was made */
-  double made;         /* seconds of a monotonic clock */
+  double made;         /* when the last one was begun: seconds of a monotonic clock */
+  tsr_saver *saver;    /* NULL: none has been begun */
+  bool is_under_way;
+  uint64_t count, written_bytes, bytes; /* of those that this job has made: how many, and their bytes together */
 } tsr_checkpoint;
 
 /* Reads --every ("60s", "5m", "1h") and --resume, which need --save. */
@@ -32,11 +36,13 @@ TSR_MUST_CHECK tsr_status tsr_checkpoint_seek(tsr_checkpoint *checkpoint, tsr_er
 /* The steps begin: from now on time counts. */
 void tsr_checkpoint_begin(tsr_checkpoint *checkpoint);
 
-/* Saves the table if it is time, and then removes the former checkpoint. A job goes on without one that cannot be written,
- * and that is told. */
+/* Begins one if it is time and none is under way. A job goes on without one that cannot be written, and that is told. */
 void tsr_checkpoint_pass(tsr_checkpoint *checkpoint, tsr_table *table, uint64_t step, uint64_t keys);
 
-/* The job is done, and its table is saved: removes the last one. */
-void tsr_checkpoint_end(tsr_checkpoint *checkpoint);
+/* The job is done, and its table is saved: gives up what is under way and removes the last one. Unless it is quiet, it says how
+ * many there were, and how much of them was written. */
+void tsr_checkpoint_end(tsr_checkpoint *checkpoint, bool is_quiet);
+/* The job has failed: what is under way is finished, and the last one stays. */
+void tsr_checkpoint_leave(tsr_checkpoint *checkpoint);
 
 #endif

@@ -41,7 +41,9 @@ const tsr_command_row *tsr_command_find(const char *word) {
     if (strcmp(word, names[i]) == 0) return &tsr_commands[i];
   }
   const char *nearest = tsr_nearest(word, names, COMMANDS);
-  if (nearest)
+  if (word[0] == '-')
+    tsr_say("%s: options follow the command, as in `tessera run %s`; `tessera help` lists commands", word, word);
+  else if (nearest)
     tsr_say("there is no command %s; did you mean %s?", word, nearest);
   else
     tsr_say("there is no command %s; `tessera help` lists them", word);

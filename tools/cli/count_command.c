@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * tessera count: how often each k-mer occurs in sequence files, which a thread reads meanwhile. On a GPU, for a group of
- * processes or with a spec, a table gets the k-mers in batches; memory holds it, and in the end all pairs once more.
- * Otherwise the k-mers are counted in bins by all cores. Read next: stream.h, kmer_counter.h, pairs.h.
+ * processes or with a spec, a table gets the k-mers in batches; memory holds it, and in the end all pairs once more. A GPU
+ * makes the k-mers of letters itself. Otherwise the k-mers are counted in bins by all cores. Read next: stream.h,
+ * kmer_counter.h, kmer_kernel.h, pairs.h.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include "tools/cli/advice.h"
 #include "tools/cli/command.h"
 #include "tools/cli/kmer_counter.h"
+#include "tools/cli/kmer_kernel.h"
 #include "tools/cli/pairs.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/ranks.h"
@@ -42,6 +44,7 @@ typedef struct count_job {
   tsr_ranks ranks;
   bool has_table; /* otherwise the counter counts */
   tsr_table *table;
+  tsr_kmer_kernel *kernel;
   tsr_kmer_counter *counter;
   tsr_pairs pairs; /* in the end */
   counted counted;
@@ -64,6 +67,17 @@ static bool needs_table(const count_job *job) {
   return (backend && strcmp(backend, "cuda") == 0) || tsr_device_describe(0, &device, NULL) == TSR_OK;
 }
 
+/* The k-mers of a table are made on its GPU, if it is one GPU that holds all of it. */
+static bool needs_kernel(const count_job *job) {
+  static const char *const elsewhere[] = {"devices", "device_bytes"};
+  tsr_device_info device = {.size = sizeof device};
+  const char *backend = tsr_spec_get(job->spec, "table", "backend");
+  for (size_t i = 0; i < sizeof elsewhere / sizeof elsewhere[0]; i++)
+    if (tsr_spec_get(job->spec, "table", elsewhere[i])) return false;
+  return job->has_table && !job->ranks.group && !(backend && strcmp(backend, "cpu") == 0) &&
+         tsr_device_describe(0, &device, NULL) == TSR_OK;
+}
+
 /* Refuses a wrong spec before any file is opened. */
 static tsr_status read_spec(count_job *job, tsr_error *error) {
   char key_bits[32];
@@ -75,6 +89,15 @@ static tsr_status read_spec(count_job *job, tsr_error *error) {
   const char *kind = tsr_spec_get(job->spec, "table", "kind");
   if (status == TSR_OK && (!kind || strcmp(kind, "counter") != 0))
     status = tsr_fail(error, TSR_BAD_SPEC, "[table] kind = %s: counting needs kind = counter", kind ? kind : "");
+  return status;
+}
+
+static tsr_status make_kernel(count_job *job, tsr_error *error) {
+  const char *why;
+  const tsr_status status = tsr_kmer_kernel_new(job->table, (uint32_t)job->letters, job->options.canonical,
+                                                TSR_CHUNK_KEYS, &job->kernel, error);
+  if (status == TSR_OK && !tsr_kmer_kernel_is_on_device(job->kernel, &why) && !job->is_quiet)
+    tsr_say("one core makes the k-mers, as the GPU cannot: %s", why);
   return status;
 }
 
@@ -100,7 +123,8 @@ static tsr_status make_table(count_job *job, tsr_error *error) {
     snprintf(capacity, sizeof capacity, "table.capacity=%" PRIu64, possible);
     status = tsr_spec_set(job->spec, capacity, error);
   }
-  return status == TSR_OK ? tsr_ranks_table(&job->ranks, job->spec, &options, &job->table, error) : status;
+  if (status == TSR_OK) status = tsr_ranks_table(&job->ranks, job->spec, &options, &job->table, error);
+  return status == TSR_OK && job->options.key_bits == TSR_LETTER_BITS ? make_kernel(job, error) : status;
 }
 
 /* Of all processes together, which have inserted what each has read. */
@@ -158,7 +182,7 @@ static tsr_status open_files(count_job *job, tsr_error *error) {
   job->read = calloc(job->file_count, sizeof *job->read);
   if (!job->files || !job->read) return tsr_fail(error, TSR_NO_MEMORY, "no memory for the names of files");
   job->has_table = needs_table(job);
-  if (!job->has_table) job->options.key_bits = TSR_LETTER_BITS;
+  if (!job->has_table || needs_kernel(job)) job->options.key_bits = TSR_LETTER_BITS;
   for (size_t i = 0; i < job->file_count; i++) {
     job->files[i] = (tsr_stream_file){job->arguments->operands[i], job->options, true};
     job->files[i].options.part = tsr_ranks_part(&job->ranks, i);
@@ -173,7 +197,8 @@ static tsr_status count_chunk(count_job *job, const tsr_chunk *chunk, tsr_error 
   const bool has_turn = chunk->count || job->ranks.group; /* all have, while one reads */
   if (!has_turn) return TSR_OK;
   if (!job->has_table) return tsr_kmer_counter_add(job->counter, chunk->keys, chunk->count, error);
-  const tsr_status status = tsr_insert(job->table, chunk->count, chunk->keys, NULL, NULL, error);
+  const tsr_status status = job->kernel ? tsr_kmer_kernel_add(job->kernel, chunk->keys, chunk->count, error)
+                                        : tsr_insert(job->table, chunk->count, chunk->keys, NULL, NULL, error);
   return status == TSR_OK ? check_report(job, error) : status;
 }
 
@@ -190,7 +215,7 @@ static tsr_status count_all(count_job *job, tsr_error *error) {
   uint64_t done = 0;
   bool is_at_end = false;
   tsr_status status = TSR_OK;
-  tsr_progress_begin(&progress, "counting", job->has_table ? "k-mers" : "letters", job->is_quiet);
+  tsr_progress_begin(&progress, "counting", job->has_table && !job->kernel ? "k-mers" : "letters", job->is_quiet);
   while (status == TSR_OK && !is_at_end) {
     status = tsr_stream_next(job->stream, WAIT_MILLISECONDS, &chunk, error);
     is_at_end = chunk.file >= job->file_count;
@@ -315,6 +340,7 @@ static tsr_exit run_count(const tsr_arguments *arguments) {
   free(job.files);
   free(job.read);
   tsr_spec_free(job.spec);
+  tsr_kmer_kernel_free(job.kernel);
   tsr_table_destroy(job.table);
   tsr_kmer_counter_free(job.counter);
   tsr_pairs_free(&job.pairs);

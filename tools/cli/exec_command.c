@@ -79,7 +79,7 @@ static uint32_t bits_of(const char *type) {
   static const struct {
     const char *name;
     uint32_t bits;
-  } types[] = {{"uint8_t", 8}, {"uint16_t", 16}, {"uint32_t", 32}, {"uint64_t", 64}};
+  } types[] = {{"uint8_t", 8}, {"uint16_t", 16}, {"uint32_t", 32}, {"uint64_t", 64}, {"tsr_key128", 128}};
   for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
     if (strcmp(type, types[i].name) == 0) return types[i].bits;
   return 0;
@@ -97,6 +97,11 @@ static uint32_t array_bits(const tsr_kernel_parameter *p, bool *is_read) {
   return bits_of(type);
 }
 
+/* Of 128 bits the lower half. */
+static uint64_t number_of(const void *array, uint32_t bits, uint64_t i) {
+  return bits > 64 ? tsr_number_at(array, 64, 2 * i) : tsr_number_at(array, bits, i);
+}
+
 static uint64_t element(const exec_array *array, uint64_t i) {
   switch (array->bits) {
   case 8:
@@ -104,7 +109,7 @@ static uint64_t element(const exec_array *array, uint64_t i) {
   case 16:
     return ((const uint16_t *)array->host)[i];
   default:
-    return tsr_number_at(array->host, array->bits, i);
+    return number_of(array->host, array->bits, i);
   }
 }
 
@@ -139,7 +144,7 @@ static void say_read(const exec_job *job, const char *path, const tsr_dataset_op
   tsr_say_what_was_read(path, options, &facts, tsr_arguments_has(job->arguments, "--quiet"));
 }
 
-/* All keys of a file, as numbers of 32 or 64 bits. */
+/* All keys of a file, as numbers of 32, 64 or 128 bits. */
 static tsr_status read_numbers(const exec_job *job, const char *path, uint32_t bits, void **numbers, uint64_t *count,
                                tsr_error *error) {
   const tsr_dataset_options options = {.key_bits = bits};
@@ -177,7 +182,7 @@ static tsr_status read_array(exec_job *job, const char *name, const char *path, 
   if (bits == 0 || bits == 16)
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "--in %s: no kernel has an array parameter of this name, of uint8_t (the bytes of a file), "
-                    "uint32_t or uint64_t (its numbers)",
+                    "uint32_t, uint64_t or tsr_key128 (its numbers)",
                     name);
   if (find_array(job, name)) return tsr_fail(error, TSR_BAD_ARGUMENT, "--in %s was given twice", name);
   if (job->array_count == ARRAYS_MAX)
@@ -259,7 +264,7 @@ static tsr_status insert_file(exec_job *job, const char *word, tsr_error *error)
                                        .want_values = has_values,
                                        .value_rule = counts ? TSR_VALUE_CONSTANT : TSR_VALUE_NATURAL,
                                        .value = 1};
-  void *keys = malloc((size_t)CHUNK * 8), *values = has_values ? malloc((size_t)CHUNK * (info.value_bits / 8)) : NULL;
+  void *keys = malloc((size_t)CHUNK * 16), *values = has_values ? malloc((size_t)CHUNK * (info.value_bits / 8)) : NULL;
   tsr_status status = keys && (values || !has_values)
                           ? tsr_input_open(path, &options, &input, error)
                           : tsr_fail(error, TSR_NO_MEMORY, "%s: no memory for its pairs", path);
@@ -328,7 +333,7 @@ static tsr_status place_array(exec_job *job, const tsr_kernel_facts *kernel, con
     if (!array->host) return tsr_fail(error, TSR_NO_MEMORY, "no memory for the array %s", p->name);
   }
   if (array->bits != bits)
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: %s is an array of uint%u_t here, and of uint%u_t elsewhere",
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "%s: %s is an array of items of %u bits here, and of %u bits elsewhere",
                     kernel->name, p->name, bits, array->bits);
   array->is_written = array->is_written || !is_read;
   *place = array;
@@ -348,11 +353,12 @@ static tsr_status place_number(const exec_job *job, const tsr_kernel_facts *kern
   const char *type = strncmp(p->type, "const ", 6) == 0 ? p->type + 6 : p->type;
   const uint32_t bits = bits_of(type);
   bool is_said = strcmp(p->name, "n") == 0;
-  if (bits == 0)
-    return tsr_fail(
-        error, TSR_UNSUPPORTED,
-        "%s: %s is of type %s: exec knows uint8_t to uint64_t, and arrays of these, const where they are read",
-        kernel->name, p->name, p->type);
+  if (bits == 0 || bits > 64)
+    return tsr_fail(error, TSR_UNSUPPORTED,
+                    "%s: %s is of type %s: exec knows uint8_t to uint64_t, arrays of these and of tsr_key128, const "
+                    "where they are "
+                    "read",
+                    kernel->name, p->name, p->type);
   *number = job->items;
   for (size_t i = 0; i < job->arguments->given_count; i++) {
     char name[NAME_BYTES];
@@ -438,7 +444,7 @@ static tsr_status print_facts(const exec_job *job, tsr_error *error) {
     if (status) break;
     const bool has_numbers = pairs.value_bits && pairs.value_bits <= 64;
     for (uint64_t j = 0; j < pairs.count; j++) {
-      keys += tsr_number_at(pairs.keys, pairs.key_bits, j);
+      keys += number_of(pairs.keys, pairs.key_bits, j);
       if (has_numbers) values += tsr_number_at(pairs.values, pairs.value_bits, j);
     }
     printf("table %s: %" PRIu64 " pairs, sum of keys %" PRIu64, t->name, pairs.count, keys);
@@ -460,6 +466,11 @@ static tsr_status print_facts(const exec_job *job, tsr_error *error) {
 /* A number a line. */
 static tsr_status write_array(const exec_array *array, const char *path, tsr_error *error) {
   tsr_rows rows = {.count = array->count, .key_bits = 64};
+  if (array->bits > 64) {
+    rows.key_bits = array->bits;
+    rows.keys = array->host;
+    return tsr_rows_write(path, &rows, error);
+  }
   uint64_t *numbers = malloc((array->count + 1) * sizeof *numbers);
   if (!numbers) return tsr_fail(error, TSR_NO_MEMORY, "%s: no memory for the numbers of %s", path, array->name);
   for (uint64_t i = 0; i < array->count; i++) numbers[i] = element(array, i);

@@ -617,7 +617,7 @@ static tsr_status run(running *r, tsr_error *error) {
   if (status == TSR_OK && !job->kind.is_filter) status = find_usage(job, error);
   if (status == TSR_OK) status = tsr_report_size(job, error);
   if (status == TSR_OK) status = save(job, error);
-  if (status == TSR_OK) tsr_checkpoint_end(&job->outputs.checkpoint);
+  if (status == TSR_OK) tsr_checkpoint_end(&job->outputs.checkpoint, job->is_quiet);
   status = tsr_ranks_agree(&job->ranks, close_rows(r, status, error), NULL, error);
   return status == TSR_OK ? put_pairs(job, error) : status;
 }
@@ -634,6 +634,7 @@ tsr_exit tsr_job_run(tsr_job *job) {
   running r = {.job = job, .worker = {.job = job}};
   want_one_queue(job);
   tsr_status status = run(&r, &error);
+  tsr_checkpoint_leave(&job->outputs.checkpoint);
   const tsr_exit failed =
       status ? tsr_ranks_say_error(&job->ranks, status, &error) : TSR_EXIT_OK; /* before anything is waited for */
   end_ahead(&r);

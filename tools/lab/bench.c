@@ -17,9 +17,16 @@
 #include "tools/lab/outputs.h"
 #include "tools/lab/rivals.h"
 
+/* With --regret, ways of a batch, each by a spec of its own. */
+enum { AS_CHOSEN, AT_RANDOM, IN_ORDER, WAYS };
+static const char *const way_names[WAYS] = {"", "at random", "in order"};
+enum { WAY_NAME_BYTES = 16 };
+
 typedef struct bench {
   tsr_bench_options options;
-  tsr_spec **specs;
+  tsr_spec **specs;  /* those of the command line, then with --regret each of them in two other ways */
+  char **names;      /* of these */
+  size_t spec_count; /* of these */
   tsr_rivals rivals;
   tsr_bench_entrant *entrants; /* one for each spec, then for each rival */
   size_t entrant_count;
@@ -89,6 +96,48 @@ static void print_ratios_of_keys(const bench *b, size_t load, tsr_bench_op op) {
     }
 }
 
+/* ---- Regret ---------------------------------------------------------------------------------- */
+
+static size_t spec_in_way(const bench *b, size_t spec, size_t way) {
+  return way == AS_CHOSEN ? spec : b->options.spec_count + (WAYS - 1) * spec + way - 1;
+}
+
+/* 0: the spec has no such way, or was refused. */
+static double mops_in_way(const bench *b, size_t model, size_t load, tsr_bench_op op, size_t at) {
+  for (size_t entrant = 0; b->names[at] && entrant < b->entrant_count; entrant++)
+    if (b->entrants[entrant].name == b->names[at]) return b->mops[index_of(b, model, load, op, entrant)];
+  return 0;
+}
+
+/* By how much the fastest way is faster than the one that the spec chooses, a share; below 0: there is one way. */
+static double print_regret_of(const bench *b, size_t model, size_t load, tsr_bench_op op, size_t spec) {
+  const tsr_bench_options *o = &b->options;
+  double mops[WAYS], best = 0;
+  for (size_t way = 0; way < WAYS; way++) {
+    mops[way] = mops_in_way(b, model, load, op, spec_in_way(b, spec, way));
+    best = mops[way] > best ? mops[way] : best;
+  }
+  if (mops[AS_CHOSEN] <= 0 || (mops[AT_RANDOM] <= 0 && mops[IN_ORDER] <= 0)) return -1;
+  const double regret = best / mops[AS_CHOSEN] - 1;
+  tsr_bench_output_note(
+      b->output, "regret %s: %s at load %g with keys %s%s: %.1f %% (chosen %.0f, at random %.0f, in order %.0f)",
+      b->entrants[spec].name, tsr_bench_op_name(op), tsr_bench_load(o->loads.each[load]), o->keys.each[model].text,
+      o->codes ? " and codes" : "", 100 * regret, mops[AS_CHOSEN], mops[AT_RANDOM], mops[IN_ORDER]);
+  return regret;
+}
+
+static void print_regrets(const bench *b) {
+  const tsr_bench_options *o = &b->options;
+  double worst = -1;
+  for (size_t load = 0; o->versus.regret && load < o->loads.count; load++)
+    for (size_t op = 0; op < TSR_BENCH_TABLE_OPS; op++)
+      for (size_t at = 0; o->ops[op] && at < o->keys.count * o->spec_count; at++) {
+        const double regret = print_regret_of(b, at % o->keys.count, load, (tsr_bench_op)op, at / o->keys.count);
+        worst = regret > worst ? regret : worst;
+      }
+  if (worst >= 0) tsr_bench_output_note(b->output, "regret of all: at most %.1f %%", 100 * worst);
+}
+
 static void print_ratios(const bench *b) {
   for (size_t load = 0; load < b->options.loads.count; load++)
     for (size_t op = 0; op < TSR_BENCH_TABLE_OPS; op++) {
@@ -100,29 +149,69 @@ static void print_ratios(const bench *b) {
 
 /* ---- The whole ------------------------------------------------------------------------------- */
 
+/* A filter has an order without pages. */
+static bool has_ways(const tsr_spec *spec) {
+  const char *pages = tsr_spec_get(spec, "table", "page_bytes");
+  return (pages && strcmp(pages, "0") != 0) || !tsr_bench_fills_slots(spec);
+}
+
+/* The smallest batches that are put in order, as settings. */
+static tsr_status set_way(tsr_spec *spec, size_t way, tsr_error *error) {
+  const char *least = way == IN_ORDER ? "1" : "0";
+  char text[64];
+  tsr_status status = TSR_OK;
+  snprintf(text, sizeof text, "table.find_batch=%s", least);
+  if (way != AS_CHOSEN) status = tsr_spec_set(spec, text, error);
+  snprintf(text, sizeof text, "table.page_batch=%s", least);
+  return status || way == AS_CHOSEN || !tsr_bench_fills_slots(spec) ? status : tsr_spec_set(spec, text, error);
+}
+
+/* A spec of the command line in one way; none where it has no other one. */
+static tsr_status read_spec(bench *b, size_t spec, size_t way, tsr_error *error) {
+  const tsr_bench_options *o = &b->options;
+  const size_t at = spec_in_way(b, spec, way), bytes = strlen(o->specs[spec]) + WAY_NAME_BYTES;
+  tsr_status status = tsr_spec_read(o->specs[spec], &b->specs[at], error);
+  for (size_t i = 0; status == TSR_OK && i < o->set_count; i++) status = tsr_spec_set(b->specs[at], o->sets[i], error);
+  if (status || (way != AS_CHOSEN && !has_ways(b->specs[at]))) return status;
+  b->names[at] = malloc(bytes);
+  if (!b->names[at]) return tsr_fail(error, TSR_NO_MEMORY, "bench: no memory for a name");
+  snprintf(b->names[at], bytes, "%s%s%s", o->specs[spec], way == AS_CHOSEN ? "" : " ", way_names[way]);
+  return set_way(b->specs[at], way, error);
+}
+
+static tsr_status read_all(bench *b, tsr_error *error) {
+  const tsr_bench_options *o = &b->options;
+  tsr_status status = TSR_OK;
+  for (size_t at = 0; status == TSR_OK && at < b->spec_count; at++) {
+    const size_t other = at - o->spec_count; /* of those that come behind */
+    const bool is_first = at < o->spec_count;
+    status = read_spec(b, is_first ? at : other / (WAYS - 1), is_first ? 0 : 1 + other % (WAYS - 1), error);
+    if (status == TSR_OK && b->names[at])
+      b->entrants[b->entrant_count++] = (tsr_bench_entrant){.name = b->names[at], .spec = b->specs[at]};
+  }
+  return status;
+}
+
 static tsr_status read_specs(bench *b, tsr_error *error) {
   const tsr_bench_options *o = &b->options;
-  b->specs = calloc(o->spec_count, sizeof(tsr_spec *));
+  b->spec_count = o->spec_count * (o->versus.regret ? WAYS : 1);
+  b->specs = calloc(b->spec_count, sizeof *b->specs);
+  b->names = calloc(b->spec_count, sizeof *b->names);
   tsr_status status = tsr_rivals_open(o->versus.beside, o->versus.beside_count, &b->rivals, error);
   if (status) return status;
-  b->entrant_count = o->spec_count + b->rivals.count;
-  b->entrants = calloc(b->entrant_count, sizeof *b->entrants);
-  const size_t figures = o->keys.count * o->loads.count * b->entrant_count * TSR_BENCH_OPS;
+  const size_t most = b->spec_count + b->rivals.count;
+  b->entrants = calloc(most, sizeof *b->entrants);
+  const size_t figures = o->keys.count * o->loads.count * most * TSR_BENCH_OPS;
   b->mops = calloc(figures, sizeof *b->mops);
   b->rates = calloc(figures * o->repeat, sizeof *b->rates);
-  if (!b->specs || !b->entrants || !b->mops || !b->rates)
+  if (!b->specs || !b->names || !b->entrants || !b->mops || !b->rates)
     return tsr_fail(error, TSR_NO_MEMORY, "bench: no memory for the results of %zu specs", o->spec_count);
-  for (size_t spec = 0; status == TSR_OK && spec < o->spec_count; spec++) {
-    status = tsr_spec_read(o->specs[spec], &b->specs[spec], error);
-    for (size_t i = 0; status == TSR_OK && i < o->set_count; i++)
-      status = tsr_spec_set(b->specs[spec], o->sets[i], error);
-    b->entrants[spec] = (tsr_bench_entrant){.name = o->specs[spec], .spec = b->specs[spec]};
-  }
-  for (size_t i = 0; i < b->rivals.count; i++)
-    b->entrants[o->spec_count + i] = (tsr_bench_entrant){.name = b->rivals.each[i]->name,
-                                                         .spec = b->specs[o->versus.index],
-                                                         .rival = b->rivals.each[i],
-                                                         .file = b->rivals.files[i]};
+  status = read_all(b, error);
+  for (size_t i = 0; status == TSR_OK && i < b->rivals.count; i++)
+    b->entrants[b->entrant_count++] = (tsr_bench_entrant){.name = b->rivals.each[i]->name,
+                                                          .spec = b->specs[o->versus.index],
+                                                          .rival = b->rivals.each[i],
+                                                          .file = b->rivals.files[i]};
   return status;
 }
 
@@ -146,6 +235,7 @@ static tsr_status measure_tables(bench *b, tsr_error *error) {
   if (status == TSR_OK) {
     b->all_right = tsr_bench_session_is_right(session);
     print_ratios(b);
+    print_regrets(b);
   }
   tsr_bench_session_close(session);
   return status;
@@ -204,8 +294,12 @@ static tsr_status run(bench *b, tsr_error *error) {
 }
 
 static void clean_up(bench *b) {
-  for (size_t spec = 0; b->specs && spec < b->options.spec_count; spec++) tsr_spec_free(b->specs[spec]);
+  for (size_t spec = 0; b->specs && b->names && spec < b->spec_count; spec++) {
+    tsr_spec_free(b->specs[spec]);
+    free(b->names[spec]);
+  }
   free(b->specs);
+  free(b->names);
   tsr_rivals_free(&b->rivals);
   free(b->entrants);
   free(b->mops);

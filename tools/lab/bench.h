@@ -6,7 +6,7 @@
  *         [--batch 32Ki] [--keys distinct] [--mix 0.2,0.2,0.3,0.3]
  *         [--set section.key=value]... [--plugins DIRECTORIES] [--seed N] [--csv] [--out FILE] [--append FILE]
  *         [--json FILE] [--vs SPEC] [--devices 0,1] [--raw yes] [--compile no]
- *         [--beside RIVAL.so]...
+ *         [--beside RIVAL.so]... [--regret]
  *
  * For each load n keys go into a table that they fill to this load; then finds ask n queries in another order
  * (find50: every second of them, by a coin, for a key that is not there) and erase removes all. --keys says how often
@@ -30,6 +30,9 @@
  *   number       numbers the n keys with an index: mops are the keys of the batch
  *   unique, unique_counts, unique_inverse  the distinct keys of the batch, by tsr_unique of an index; with how often each comes;
  *                with the number of each of the n keys
+ *
+ *   hits         a cache finds or inserts the n keys, in calls of --batch: mops are the keys, and hit_rate the share of the
+ *                second half that was there. A load is the cache's slots as a share of n
  *
  * allocate, release and churn measure the allocators of the specs instead: bench_pool.h. --devices measures the specs on
  * several devices, whatever they say of them: bench_devices.h.
@@ -73,6 +76,7 @@
  *   mops_each  of each measurement, in turn, where --raw asks for them
  *   warp_probes  as probes, but the most for one of 32 keys that follow each other, on average: what a warp waits for. On the
  *              cpu backend, of insert with at most 2^14 keys and of finds
+ *   hit_rate   of hits
  * A '-' is what is not known. A spec that is refused has one row a load, with op '-' and ok refused, and its sentence on
  * standard error; so has an operation that a table refuses. The others go on.
  * Lines '# ratio' say how many times as fast the spec of --vs, else the first one, is as each other one: the median of
@@ -81,6 +85,8 @@
  * 'ratio keys' says how
  * many times as fast each further distribution is as the first; distributions are measured one after the other, so these
  * are ratios of medians, as those of the first spec's allocator to the others' and to malloc. In JSON they are notes.
+ * With --regret each spec with pages, and each filter, is also measured with no batch put in order (page_batch = 0, find_batch =
+ * 0), and with every one. Lines '# regret' say by how much the fastest of these is faster than what the spec chooses.
  * Read next: bench_session.h, bench_run.h (what is checked), distribution.h and keys.h (the keys), roofline.h (the limits).
  */
 #ifndef TSR_BENCH_H

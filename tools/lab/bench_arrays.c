@@ -20,15 +20,16 @@ static void list(tsr_bench_arrays *a, array arrays[ARRAYS]) {
   const bool *ops = a->options->ops;
   const uint64_t pairs = a->model.pairs, n = a->model.n, key = a->model.key_bits / 8, value = a->model.value_bits / 8;
   const bool counts = ops[TSR_BENCH_FIND_ALL] || ops[TSR_BENCH_COUNT_ALL] || ops[TSR_BENCH_UNIQUE_COUNTS];
-  const bool is_mixed = ops[TSR_BENCH_MIXED], is_numbered = ops[TSR_BENCH_NUMBER] || ops[TSR_BENCH_UNIQUE_INVERSE];
+  const bool is_mixed = ops[TSR_BENCH_MIXED], hits = ops[TSR_BENCH_HITS];
+  const bool is_compared = ops[TSR_BENCH_NUMBER] || ops[TSR_BENCH_UNIQUE_INVERSE] || hits;
   const uint64_t operations = ops[TSR_BENCH_APPLY] ? pairs : is_mixed ? n : 0;
   const array all[ARRAYS] = {
-      {&a->keys, is_numbered ? &a->host_batch : NULL, pairs * key, 0},
+      {&a->keys, is_compared ? &a->host_batch : NULL, pairs * key, 0},
       {&a->values, NULL, pairs * value, 0},
       {&a->queries, &a->host_queries, pairs * key, 0},
       {&a->out, &a->host_out, pairs * (a->out_bits / 8), TSR_BENCH_OUT},
       {&a->offsets, &a->host_offsets, counts ? (n + 1) * sizeof(uint64_t) : 0, TSR_BENCH_OFFSETS},
-      {&a->results, &a->host_results, a->options->codes ? pairs : operations, TSR_BENCH_RESULTS},
+      {&a->results, &a->host_results, a->options->codes || hits ? pairs : operations, TSR_BENCH_RESULTS},
       {&a->operations, NULL, operations, 0},
       {&a->operands, NULL, is_mixed ? n * value : 0, 0},
   };

@@ -27,7 +27,7 @@ typedef struct tsr_bench_arrays {
   uint64_t counts[TSR_MIXED_KINDS]; /* of the mixed batch */
   uint32_t out_bits;                /* of an answer: a value, or 8 for a set */
   void *keys, *values;              /* where the tables are; values: NULL for sets */
-  void *host_batch;                 /* the keys, if they are compared with their numbers */
+  void *host_batch;                 /* the keys, if they are compared with their numbers or values */
   uint64_t *total;                  /* on the host: rows of a join, or distinct keys */
   void *queries, *host_queries;
   void *out, *host_out;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What an operation of a benchmark consists of: bench_run.c drives it; bench_insert.c, bench_find.c,
- * bench_mixed.c, bench_join.c and bench_unique.c have them.
+ * bench_mixed.c, bench_join.c, bench_unique.c and bench_hits.c have them.
  */
 #ifndef TSR_BENCH_OPERATION_H
 #define TSR_BENCH_OPERATION_H
@@ -26,6 +26,7 @@ typedef struct tsr_bench_subject {
 typedef struct tsr_bench_result {
   double milliseconds;
   uint64_t done;       /* what the row's mops count (bench.h) */
+  double hit_rate;     /* of a cache; else 0 */
   uint64_t not_placed; /* pairs handed back by the inserts that the operation consists of, or that filled its table */
   char complaint[256]; /* what is wrong with the result; "" = it is right */
   bool is_full;        /* all that is wrong is that keys found no place */
@@ -52,6 +53,7 @@ typedef struct tsr_bench_operation {
   const char *limit; /* see tsr_bench_limit */
   bool has_rivals;   /* start goes by tsr_contender_ alone */
   bool of_index;     /* numbers keys: of kind = index, which has no other operations here */
+  bool of_cache;     /* the same of kind = cache */
   tsr_status (*prepare)(tsr_bench_arrays *arrays, tsr_error *error); /* NULL = nothing to make */
   /* All that is timed. */
   tsr_status (*start)(const tsr_bench_arrays *arrays, const tsr_contender *on, tsr_error *error);
@@ -68,6 +70,7 @@ extern const tsr_bench_operation tsr_bench_find100, tsr_bench_find50, tsr_bench_
     tsr_bench_count_all;
 extern const tsr_bench_operation tsr_bench_mixed, tsr_bench_join;
 extern const tsr_bench_operation tsr_bench_number, tsr_bench_unique, tsr_bench_unique_counts, tsr_bench_unique_inverse;
+extern const tsr_bench_operation tsr_bench_hits;
 
 /* Writes the result's complaint, if it has none yet: what went wrong first says most. */
 TSR_PRINTF(2, 3)

@@ -33,6 +33,7 @@ static const char *const op_names[TSR_BENCH_OPS] = {[TSR_BENCH_INSERT] = "insert
                                                     [TSR_BENCH_UNIQUE] = "unique",
                                                     [TSR_BENCH_UNIQUE_COUNTS] = "unique_counts",
                                                     [TSR_BENCH_UNIQUE_INVERSE] = "unique_inverse",
+                                                    [TSR_BENCH_HITS] = "hits",
                                                     [TSR_BENCH_ALLOCATE] = "allocate",
                                                     [TSR_BENCH_RELEASE] = "release",
                                                     [TSR_BENCH_CHURN] = "churn"};
@@ -257,6 +258,7 @@ enum {
   PROBES,
   RAW,
   COMPILE,
+  REGRET,
   NAMES
 };
 static const tsr_option options[NAMES + 1] = {
@@ -320,6 +322,10 @@ static const tsr_option options[NAMES + 1] = {
     {"--compile", "yes|no", false,
      "On the CPU, whether a compiler makes the code before it is timed; yes. no: function tables, as the library uses "
      "for fewer than 2^18 keys per thread."},
+    {"--regret", NULL, false,
+     "Also measures each spec whose batches can be put in order (page_bytes, and filters) without any order, and with "
+     "every "
+     "batch put in order. Lines '# regret' print by how much the faster way is faster than what the spec chooses."},
     TSR_OPTION_END};
 
 const tsr_synopsis tsr_bench_synopsis = {
@@ -375,6 +381,9 @@ static tsr_status read_option(size_t which, const char *value, tsr_bench_options
     return TSR_OK;
   case COMPILE:
     return read_compile(value, o, error);
+  case REGRET:
+    o->versus.regret = true;
+    return TSR_OK;
   case BESIDE:
     o->versus.beside[o->versus.beside_count++] = value;
     return TSR_OK;
@@ -429,6 +438,9 @@ static tsr_status check_together(const tsr_bench_options *o, tsr_error *error) {
                     "bench: --vs %s: is for tables; of allocators the first one is compared with the others and with "
                     "malloc: name it first",
                     o->versus.spec);
+  if (o->versus.regret && (o->sharing.devices || tsr_bench_wants_pools(o)))
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "bench: --regret: is for tables of one device: leave out %s",
+                    o->sharing.devices ? "--devices" : "operations of allocators");
   if (o->versus.beside_count && (o->sharing.devices || tsr_bench_wants_pools(o)))
     return tsr_fail(error, TSR_BAD_ARGUMENT, "bench: --beside %s: is for tables of one device: leave out %s",
                     o->versus.beside[0], o->sharing.devices ? "--devices" : "operations of allocators");

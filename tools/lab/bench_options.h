@@ -31,6 +31,7 @@ typedef enum tsr_bench_op {
   TSR_BENCH_UNIQUE,
   TSR_BENCH_UNIQUE_COUNTS,
   TSR_BENCH_UNIQUE_INVERSE,
+  TSR_BENCH_HITS, /* of a cache */
   TSR_BENCH_TABLE_OPS,
   TSR_BENCH_ALLOCATE = TSR_BENCH_TABLE_OPS, /* of pools from here on */
   TSR_BENCH_RELEASE,
@@ -41,8 +42,9 @@ typedef enum tsr_bench_op {
 #define TSR_BENCH_OP_LIST                                                                                              \
   "insert, incremental, rebuild, find100, find50, find0, find_all, count_all, join, erase, mixed, apply and grow; of " \
   "an "                                                                                                                \
-  "index " TSR_BENCH_INDEX_OP_LIST
+  "index " TSR_BENCH_INDEX_OP_LIST "; of a cache " TSR_BENCH_CACHE_OP_LIST
 #define TSR_BENCH_INDEX_OP_LIST "number, unique, unique_counts and unique_inverse"
+#define TSR_BENCH_CACHE_OP_LIST "hits"
 #define TSR_BENCH_POOL_OP_LIST "allocate, release and churn"
 #define TSR_BENCH_OPS_INITIAL "insert,find100,find50,find0,erase"
 const char *tsr_bench_op_name(tsr_bench_op op);
@@ -70,6 +72,7 @@ typedef struct tsr_bench_keys {
 typedef struct tsr_bench_versus {
   const char *spec; /* as written: one of the specs, or its number; NULL: the first */
   size_t index;
+  bool regret;         /* each spec is compared with itself by every order of a batch */
   const char **beside; /* beside_count files */
   size_t beside_count;
 } tsr_bench_versus;
@@ -101,7 +104,7 @@ typedef struct tsr_bench_options {
   uint64_t n, repeat; /* repeat: 0: nothing is timed, and no code made for it */
   tsr_bench_code code;
   bool n_is_given;             /* otherwise a file of keys has as many as it has */
-  uint64_t batch;              /* pairs, of incremental and rebuild */
+  uint64_t batch;              /* pairs, of incremental, rebuild and hits */
   double mix[TSR_MIXED_KINDS]; /* shares of a mixed batch */
   tsr_bench_pool_shape pools;
   bool codes; /* inserts, finds and erases write a result code for each key */

@@ -28,7 +28,7 @@
                       column(model_mops) column(version) column(parts_hash) column(composition_hash) column(seed)      \
                           column(compiler) column(threads) column(code) column(driver) column(clock_mhz)               \
                               column(memory_mhz) column(date) column(repeat) column(ratio) column(ratio_low)           \
-                                  column(ratio_high) column(mops_each) column(warp_probes)
+                                  column(ratio_high) column(mops_each) column(warp_probes) column(hit_rate)
 
 enum {
 #define NUMBER(name) COLUMN_##name,
@@ -135,6 +135,7 @@ static void fill_fields(const tsr_bench_row *row, field *f) {
   put_real(&f[COLUMN_ratio_high], 4, row->ratio_high);
   put_text(&f[COLUMN_mops_each], row->each);
   put_real(&f[COLUMN_warp_probes], 4, row->warp_probes);
+  put_real(&f[COLUMN_hit_rate], 4, row->hit_rate);
 }
 
 void tsr_bench_print_text(FILE *out, const char *text) {
@@ -159,13 +160,19 @@ static void print_csv(FILE *out, const field *f) {
   fputc('\n', out);
 }
 
-static const tsr_bench_shape shapes[COLUMN_COUNT] = {
-    [COLUMN_op] = TSR_BENCH_STAYS,         [COLUMN_load] = TSR_BENCH_STAYS,
-    [COLUMN_mops] = TSR_BENCH_STAYS,       [COLUMN_probes] = TSR_BENCH_STAYS,
-    [COLUMN_ok] = TSR_BENCH_STAYS,         [COLUMN_composition] = TSR_BENCH_ABOVE,
-    [COLUMN_code] = TSR_BENCH_ABOVE,       [COLUMN_date] = TSR_BENCH_ABOVE,
-    [COLUMN_clock_mhz] = TSR_BENCH_ABOVE,  [COLUMN_mops_each] = TSR_BENCH_ABOVE,
-    [COLUMN_parts_hash] = TSR_BENCH_ABOVE, [COLUMN_composition_hash] = TSR_BENCH_ABOVE};
+static const tsr_bench_shape shapes[COLUMN_COUNT] = {[COLUMN_op] = TSR_BENCH_STAYS,
+                                                     [COLUMN_load] = TSR_BENCH_STAYS,
+                                                     [COLUMN_hit_rate] = TSR_BENCH_STAYS,
+                                                     [COLUMN_mops] = TSR_BENCH_STAYS,
+                                                     [COLUMN_probes] = TSR_BENCH_STAYS,
+                                                     [COLUMN_ok] = TSR_BENCH_STAYS,
+                                                     [COLUMN_composition] = TSR_BENCH_ABOVE,
+                                                     [COLUMN_code] = TSR_BENCH_ABOVE,
+                                                     [COLUMN_date] = TSR_BENCH_ABOVE,
+                                                     [COLUMN_clock_mhz] = TSR_BENCH_ABOVE,
+                                                     [COLUMN_mops_each] = TSR_BENCH_ABOVE,
+                                                     [COLUMN_parts_hash] = TSR_BENCH_ABOVE,
+                                                     [COLUMN_composition_hash] = TSR_BENCH_ABOVE};
 
 static bool add_to_table(tsr_bench_table *table, const field *f) {
   const char *texts[COLUMN_COUNT];

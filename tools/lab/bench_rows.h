@@ -43,6 +43,7 @@ typedef struct tsr_bench_row {
   double ratio, ratio_low, ratio_high;
   const char *each; /* mops of each repetition, with blanks between */
   double warp_probes;
+  double hit_rate; /* of a cache; 0: unknown */
 } tsr_bench_row;
 
 /* Where rows go. All of them are kept until the end. */

@@ -39,7 +39,8 @@ static const tsr_bench_operation *const operations[TSR_BENCH_TABLE_OPS] = {
     [TSR_BENCH_NUMBER] = &tsr_bench_number,
     [TSR_BENCH_UNIQUE] = &tsr_bench_unique,
     [TSR_BENCH_UNIQUE_COUNTS] = &tsr_bench_unique_counts,
-    [TSR_BENCH_UNIQUE_INVERSE] = &tsr_bench_unique_inverse};
+    [TSR_BENCH_UNIQUE_INVERSE] = &tsr_bench_unique_inverse,
+    [TSR_BENCH_HITS] = &tsr_bench_hits};
 
 bool tsr_bench_needs_fill(tsr_bench_op op) { return operations[op]->before == TSR_BENCH_ON_FILLED; }
 const char *tsr_bench_limit(tsr_bench_op op) { return operations[op]->limit; }
@@ -86,6 +87,7 @@ bool tsr_bench_is_filter(const tsr_contender *on) { return is_kind(on, "filter")
 bool tsr_bench_has_rivals(tsr_bench_op op) { return operations[op]->has_rivals; }
 
 bool tsr_bench_is_of_index(tsr_bench_op op) { return operations[op]->of_index; }
+bool tsr_bench_is_of_cache(tsr_bench_op op) { return operations[op]->of_cache; }
 
 bool tsr_bench_merges(const tsr_bench_arrays *a, const tsr_bench_subject *subject) {
   return subject->merge != TSR_MERGE_NONE && a->model.n < a->model.pairs;

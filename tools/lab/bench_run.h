@@ -35,6 +35,8 @@ bool tsr_bench_needs_fill(tsr_bench_op op);
 bool tsr_bench_has_rivals(tsr_bench_op op);
 /* It is one of kind = index, which has no others. */
 bool tsr_bench_is_of_index(tsr_bench_op op);
+/* It is one of kind = cache, which has no others. */
+bool tsr_bench_is_of_cache(tsr_bench_op op);
 
 typedef struct tsr_bench_counts {
   double probes;      /* mean buckets looked at for a key of the operation */

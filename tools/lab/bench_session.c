@@ -26,6 +26,7 @@ typedef struct lane {
   double *rates; /* its mops, as many, in turn */
   uint64_t done; /* what its mops count */
   uint64_t not_placed;
+  double hit_rate;
   bool is_right;   /* no answer of the current operation was wrong */
   bool is_refused; /* the current operation was */
   bool is_filled;  /* with the pairs, which finds ask for */
@@ -56,18 +57,23 @@ bool tsr_bench_is_refusal(tsr_status status) {
          status == TSR_LINK_FAILED || status == TSR_NO_MEMORY;
 }
 
-bool tsr_bench_has_slots(const tsr_spec *spec) {
-  const char *kind = tsr_spec_get(spec, "table", "kind");
-  return !kind || strcmp(kind, "filter") != 0;
+static bool is_kind(const tsr_spec *spec, const char *kind) {
+  const char *its = tsr_spec_get(spec, "table", "kind");
+  return its && strcmp(its, kind) == 0;
 }
 
+bool tsr_bench_fills_slots(const tsr_spec *spec) { return !is_kind(spec, "filter") && !is_kind(spec, "cache"); }
+
 uint64_t tsr_bench_capacity(const tsr_spec *spec, const char *load, uint64_t pairs) {
-  return tsr_bench_has_slots(spec) ? pairs : (uint64_t)((double)pairs / tsr_bench_load(load));
+  const double share = tsr_bench_load(load), all = (double)pairs;
+  return is_kind(spec, "filter")  ? (uint64_t)(all / share)
+         : is_kind(spec, "cache") ? (uint64_t)(all * share) + 1
+                                  : pairs;
 }
 
 tsr_status tsr_bench_set_load(tsr_spec *spec, const char *load, tsr_error *error) {
   char assignment[64];
-  if (!tsr_bench_has_slots(spec)) return TSR_OK;
+  if (!tsr_bench_fills_slots(spec)) return TSR_OK;
   snprintf(assignment, sizeof assignment, "table.load_factor=%s", load);
   return tsr_spec_set(spec, assignment, error);
 }
@@ -78,7 +84,7 @@ static tsr_status make_spec(const tsr_spec *spec, const char *load, bool statist
   tsr_spec *copy = NULL;
   tsr_status status = tsr_spec_copy(spec, &copy, error);
   if (status == TSR_OK) status = tsr_bench_set_load(copy, load, error);
-  if (status == TSR_OK && tsr_bench_has_slots(spec) && statistics)
+  if (status == TSR_OK && tsr_bench_fills_slots(spec) && statistics)
     status = tsr_spec_set(copy, "table.statistics=yes", error);
   if (status) {
     tsr_spec_free(copy);
@@ -138,7 +144,8 @@ typedef struct size {
 static size size_of(const tsr_bench_session *s, const tsr_spec *spec) {
   const tsr_bench_options *o = s->options;
   const tsr_keys *model = &s->models[s->model];
-  const uint64_t kept = policy_of(spec).merge == TSR_MERGE_NONE ? model->pairs : model->n;
+  const bool keeps_all = policy_of(spec).merge == TSR_MERGE_NONE || is_kind(spec, "cache");
+  const uint64_t kept = keeps_all ? model->pairs : model->n;
   const double written = tsr_bench_load(o->loads.each[s->load]);
   uint64_t counts[TSR_MIXED_KINDS];
   size made = {.capacity = tsr_bench_capacity(spec, o->loads.each[s->load], kept)};
@@ -277,7 +284,7 @@ static tsr_status count_probes(tsr_bench_session *s, tsr_bench_op op, size_t whi
   const size at = size_of(s, spec);
   tsr_table *counting = NULL;
   *counts = (tsr_bench_counts){.probes = -1, .warp_probes = -1};
-  if (!s->options->code.probes || s->lanes[which].subject.on.foreign) return TSR_OK;
+  if (!s->options->code.probes || s->lanes[which].subject.on.foreign || is_kind(spec, "cache")) return TSR_OK;
   tsr_status status = create_table(s->options, spec, at.load, true, at.capacity, &counting, error);
   if (status == TSR_OK) status = tsr_bench_count(&s->arrays, counting, op, counts, error);
   tsr_table_destroy(counting);
@@ -337,6 +344,7 @@ static tsr_status finish_op(tsr_bench_session *s, tsr_bench_op op, size_t which,
                        .bytes = info.bytes,
                        .registers = cost->registers,
                        .link_ms = cost->link_ms,
+                       .hit_rate = l->hit_rate,
                        .each = each};
   put_rates(&row, l, o->repeat);
   put_ratio(s, &row, l);
@@ -363,6 +371,7 @@ static tsr_status measure_turn(tsr_bench_session *s, tsr_bench_op op, uint64_t t
   if (turn > 0) l->times[turn - 1] = result.milliseconds;
   if (turn > 0) l->rates[turn - 1] = (double)result.done / 1e3 / result.milliseconds;
   l->done = result.done;
+  l->hit_rate = result.hit_rate;
   if (turn == 0 || result.not_placed > l->not_placed) l->not_placed = result.not_placed;
   complain(s, which, tsr_bench_op_name(op), &result);
   return TSR_OK;
@@ -597,9 +606,15 @@ static tsr_status check_alike(const tsr_bench_session *s, const char *name, cons
 
 static tsr_status check_kind(const tsr_bench_session *s, const tsr_bench_entrant *entrant, tsr_error *error) {
   const char *kind = tsr_spec_get(entrant->spec, "table", "kind");
-  const bool is_index = strcmp(kind, "index") == 0;
+  const bool is_index = is_kind(entrant->spec, "index"), is_cache = is_kind(entrant->spec, "cache");
   for (size_t op = 0; op < TSR_BENCH_TABLE_OPS; op++) {
-    if (!s->options->ops[op] || tsr_bench_is_of_index((tsr_bench_op)op) == is_index) continue;
+    if (!s->options->ops[op]) continue;
+    if (tsr_bench_is_of_cache((tsr_bench_op)op) != is_cache)
+      return tsr_fail(error, TSR_BAD_ARGUMENT,
+                      is_cache ? "bench: --ops %s: %s has kind = %s: measure " TSR_BENCH_CACHE_OP_LIST
+                               : "bench: --ops %s: %s has kind = %s, and only a cache has hits: use kind = cache",
+                      tsr_bench_op_name((tsr_bench_op)op), entrant->name, kind);
+    if (tsr_bench_is_of_index((tsr_bench_op)op) == is_index) continue;
     if (is_index)
       return tsr_fail(error, TSR_BAD_ARGUMENT,
                       "bench: --ops %s: %s has kind = index: measure " TSR_BENCH_INDEX_OP_LIST

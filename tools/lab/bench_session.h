@@ -42,8 +42,8 @@ typedef struct tsr_bench_place {
 typedef void (*tsr_bench_take)(void *context, const tsr_bench_row *row, const tsr_bench_place *place);
 
 /* What a load, as written, says of a spec: how full its slots are. A filter has none, so its load is keys / capacity, and
- * for that many pairs it is made with this capacity. */
-bool tsr_bench_has_slots(const tsr_spec *spec);
+ * for that many pairs it is made with this capacity. A cache is full in the end: its load is capacity / keys. */
+bool tsr_bench_fills_slots(const tsr_spec *spec);
 TSR_MUST_CHECK tsr_status tsr_bench_set_load(tsr_spec *spec, const char *load, tsr_error *error);
 uint64_t tsr_bench_capacity(const tsr_spec *spec, const char *load, uint64_t pairs);
 

@@ -21,15 +21,13 @@
 #include "tools/lab/forecast.h"
 #include "tools/lab/sweep_run.h"
 
-enum { INSERT, FIND, FIND_ALL, FIND_ABSENT, ERASE, SHARES };
+enum { INSERT, FIND, FIND_ALL, FIND_ABSENT, ERASE, HITS, SHARES };
 static const struct {
   const char *key, *op;
   tsr_bench_op which;
-} shares[SHARES] = {{"insert", "insert", TSR_BENCH_INSERT},
-                    {"find", "find100", TSR_BENCH_FIND100},
-                    {"find_all", "find_all", TSR_BENCH_FIND_ALL},
-                    {"find_absent", "find0", TSR_BENCH_FIND0},
-                    {"erase", "erase", TSR_BENCH_ERASE}};
+} shares[SHARES] = {{"insert", "insert", TSR_BENCH_INSERT},       {"find", "find100", TSR_BENCH_FIND100},
+                    {"find_all", "find_all", TSR_BENCH_FIND_ALL}, {"find_absent", "find0", TSR_BENCH_FIND0},
+                    {"erase", "erase", TSR_BENCH_ERASE},          {"hits", "hits", TSR_BENCH_HITS}};
 
 /* The model counts probes on the processors, where nothing has to be linked; a stage between has that many pairs less. So
  * many go on. until: the share of the time after which a stage begins no further table. */
@@ -44,18 +42,24 @@ static const stage predicted = {"by predicted time", "ns", 64, 0, 2000, 1 << 13,
 static const stage stages[] = {{"by time, with a quarter of the pairs", "ns", 4, 3, 2000, UINT64_MAX, 6, .7},
                                {"by time, with all pairs", "ns", 1, 5, 1, UINT64_MAX, 1, 1}};
 enum { STAGES = sizeof stages / sizeof stages[0] };
+/* Hit rates need no model and no clock. */
+static const stage hit_stages[STAGES] = {
+    {"by hits, with a quarter of the keys", "misses", 4, 1, 2000, UINT64_MAX, 6, .7},
+    {"by hits, with all keys", "misses", 1, 1, 1, UINT64_MAX, 1, 1}};
 static const char first_words[] = "; The best table that `tessera tune` found for";
 
 typedef struct workload {
   uint64_t n, memory; /* 0: no bound */
   double share[SHARES];
   const char *keys, *loads;
+  bool by_hits; /* objective = hit_rate */
 } workload;
 
 /* A point's figures in one stage. */
 typedef struct score {
   size_t point;
-  double cost;                         /* of an operation: accesses, or nanoseconds; HUGE_VAL: none */
+  double cost; /* of an operation: accesses, or nanoseconds; HUGE_VAL: none */
+  double hit_rate;
   double mops[SHARES], probes[SHARES]; /* of an item; probes: -1: not counted; mops of the model: predicted */
   size_t turn;
 } score;
@@ -100,14 +104,19 @@ static tsr_status read_entry(tuner *t, const tsr_spec_item *item, tsr_error *err
     return tsr_parse_u64(item->value, &w->memory) && w->memory
                ? TSR_OK
                : bad(t, "memory", item->value, "a number of bytes", error);
+  if (strcmp(item->key, "objective") == 0) {
+    w->by_hits = strcmp(item->value, "hit_rate") == 0;
+    return w->by_hits || strcmp(item->value, "time") == 0 ? TSR_OK
+                                                          : bad(t, "objective", item->value, "time or hit_rate", error);
+  }
   if (strcmp(item->key, "keys") == 0)
     w->keys = item->value;
   else if (strcmp(item->key, "loads") == 0)
     w->loads = item->value;
   else
     return tsr_fail(error, TSR_BAD_SPEC,
-                    "%s: [workload] %s: is no entry: they are n, insert, find, find_all, find_absent, erase, keys, "
-                    "loads and memory",
+                    "%s: [workload] %s: is no entry: they are n, insert, find, find_all, find_absent, erase, hits, "
+                    "objective, keys, loads and memory",
                     t->options->path, item->key);
   return TSR_OK;
 }
@@ -131,9 +140,15 @@ static tsr_status read_workload(tuner *t, tsr_error *error) {
   if (!t->work.n || sum <= 0)
     return tsr_fail(error, TSR_BAD_SPEC,
                     "%s: a workload is a section [workload] with n and at least one of insert, find, find_all, "
-                    "find_absent and erase",
+                    "find_absent, erase and hits",
                     t->options->path);
   const char *kind = tsr_spec_get(t->file, "table", "kind");
+  const bool is_cache = kind && strcmp(kind, "cache") == 0, has_hits = t->work.share[HITS] > 0;
+  if (is_cache != has_hits || (has_hits && sum > t->work.share[HITS]) || (t->work.by_hits && !has_hits))
+    return tsr_fail(error, TSR_BAD_SPEC,
+                    "%s: [workload]: hits is the share of a cache, which has no other, and objective = hit_rate needs "
+                    "it: use kind = cache and hits = 1",
+                    t->options->path);
   if (t->work.share[FIND_ALL] > 0 && kind && strcmp(kind, "multimap") != 0)
     return tsr_fail(error, TSR_BAD_SPEC,
                     "%s: [workload] find_all: only a multimap has several values of a key, and this is a %s: say find",
@@ -264,11 +279,16 @@ static score score_of(const tuner *t, const tsr_point *point, const tsr_results 
         s.mops[k] = number_of(r, row, "mops");
         if (strcmp(text_of(r, row, "probes"), "-") != 0) s.probes[k] = number_of(r, row, "probes");
         warp_probes[k] = number_of(r, row, "warp_probes");
+        s.hit_rate = number_of(r, row, "hit_rate");
         if (k == FIND_ALL) s.probes[k] *= number_of(r, row, "distinct") / number_of(r, row, "n"); /* was of a key */
       }
   }
   for (size_t k = 0; k < SHARES; k++) {
     if (t->work.share[k] <= 0) continue;
+    if (t->work.by_hits) {
+      s.cost = 1.000001 - s.hit_rate; /* a point without a cost is none */
+      continue;
+    }
     if (shape ? s.probes[k] < 0 : s.mops[k] <= 0) return (score){.point = 0};
     const double cost = shape ? model_cost(t, shape, k, s.probes[k], warp_probes[k]) : 1e3 / s.mops[k];
     if (shape) s.mops[k] = t->card.count ? 1e3 / cost : 0;
@@ -359,7 +379,7 @@ static void print_spec(FILE *out, const tuner *t, const tsr_point *point) {
       if (strcmp(item.key, "capacity") == 0 || strcmp(item.key, "load_factor") == 0) continue;
       if (!is_open) fprintf(out, "[%s]\n", item.section);
       if (!is_open && s == 0) fprintf(out, "capacity = %llu\n", (unsigned long long)capacity);
-      if (!is_open && s == 0 && tsr_bench_has_slots(point->spec)) fprintf(out, "load_factor = %s\n", load);
+      if (!is_open && s == 0 && tsr_bench_fills_slots(point->spec)) fprintf(out, "load_factor = %s\n", load);
       is_open = true;
       fprintf(out, "%s = %s\n", item.key, item.value);
     }
@@ -615,7 +635,7 @@ static bool only_predicts(const tuner *t) {
   const char *backend = tsr_spec_get(t->file, "table", "backend");
   tsr_device_info info = {0};
   tsr_error why;
-  return t->options->card && !t->options->link_sm && !(backend && strcmp(backend, "cpu") == 0) &&
+  return t->options->card && !t->work.by_hits && !t->options->link_sm && !(backend && strcmp(backend, "cpu") == 0) &&
          tsr_device_describe(0, &info, &why) != TSR_OK;
 }
 
@@ -623,10 +643,11 @@ static tsr_status search(tuner *t, tsr_error *error) {
   tsr_plan plan = {0};
   t->only_predicts = only_predicts(t);
   tsr_status status = begin(t, &plan, error);
-  if (status == TSR_OK) status = pass_model(t, &plan, error);
+  if (status == TSR_OK && !t->work.by_hits) status = pass_model(t, &plan, error);
   tsr_plan_free(&plan);
   if (status == TSR_OK && t->options->link_sm) return link_kept(t, error);
-  for (size_t i = 0; status == TSR_OK && !t->only_predicts && i < STAGES; i++) status = pass(t, &stages[i], error);
+  for (size_t i = 0; status == TSR_OK && !t->only_predicts && i < STAGES; i++)
+    status = pass(t, t->work.by_hits ? &hit_stages[i] : &stages[i], error);
   if (status == TSR_OK && !t->winner && t->options->seconds > 0)
     status =
         tsr_fail(error, TSR_INCOMPATIBLE,
