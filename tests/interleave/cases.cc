@@ -25,6 +25,10 @@ Operation apply_insert(uint64_t key, uint64_t value) { return {Verb::APPLY_INSER
 Operation apply_replace(uint64_t key, uint64_t value) { return {Verb::APPLY_REPLACE, key, value}; }
 Operation apply_erase(uint64_t key) { return {Verb::APPLY_ERASE, key, 0}; }
 Operation apply_find(uint64_t key) { return {Verb::APPLY_FIND, key, 0}; }
+Operation then(Operation o) {
+  o.follows = true;
+  return o;
+}
 
 } // namespace
 
@@ -73,6 +77,11 @@ const std::vector<Scenario> &scenarios() {
       {"AFindMeetsTwoInserts", TURNS, {insert(7, 8)}, {insert(7, 1), insert(7, 2), find(7)}, true},
       {"AFindMeetsAnErase", TURNS, {insert(5, 1), insert(7, 2)}, {erase(7), find(7)}, true},
       {"AFindBehindAnErase", TURNS, {insert(5, 1), insert(7, 2)}, {erase(5), find(7)}, true},
+      {"TwoFindsInARow", TURNS, {insert(5, 16)}, {insert(7, 1), find(7), then(find(7))}, true},
+      {"AFindAfterItsInsert", TURNS, {}, {insert(7, 1), then(find(7)), insert(7, 2)}, true},
+      {"AFindAfterItsErase", TURNS, {insert(5, 4), insert(7, 8)}, {erase(7), then(find(7)), erase(5)}, true},
+      {"AnInsertAfterItsErase", MIXED, {insert(7, 8)}, {erase(7), then(insert(7, 1)), insert(7, 2)}, true},
+      {"AnInsertBehindAnErase", MIXED, {insert(5, 4), insert(7, 8)}, {erase(5), insert(7, 1), insert(7, 2)}, true},
       {"AnInsertMeetsAnErase", MIXED, {insert(7, 8)}, {insert(7, 1), erase(7)}, true},
       {"TwoInsertsMeetAnErase", MIXED, {insert(7, 8)}, {insert(7, 1), insert(7, 2), erase(7)}, true},
       {"AllThreeMeet", MIXED, {insert(5, 4), insert(7, 8)}, {insert(7, 1), erase(7), find(7)}, true},
@@ -136,7 +145,8 @@ const Word others[] = {{"", ""},
                        {"OneSlot", "layout.bucket_slots=1"},
                        {"Stash", "stash=2"},
                        {"Wide", "key_bits=64 value_bits=64"},
-                       {"SharedLocks", ""}};
+                       {"SharedLocks", ""},
+                       {"Kernel", ""}};
 
 bool is(const Word &word, const std::string &name) { return name == word.name; }
 
@@ -150,7 +160,8 @@ std::vector<Shape> find_shapes() {
             const bool shares = is(others[other], "SharedLocks"), lists = is(schemes[scheme], "SlabList");
             const bool locks = is(schemes[scheme], "Cuckoo") || is(schemes[scheme], "RobinHood") ||
                                is(schemes[scheme], "TwoChoice") || is(schemes[scheme], "Iceberg");
-            if (shares && !locks) continue;
+            const bool in_kernel = is(others[other], "Kernel"), caches = std::string(policies[policy].name).find("Cache") == 0;
+            if ((shares && !locks) || (in_kernel && (!mixed || locks || lists || caches))) continue;
             Shape s;
             std::string spec;
             for (const Word &word :
@@ -160,11 +171,12 @@ std::vector<Shape> find_shapes() {
             }
             s.spec = spec;
             s.parts = {scheme, layout, policy, mixed, other};
-            s.overlap = !mixed ? PHASED : lists ? MIXED : TURNS;
+            s.overlap = !mixed ? PHASED : lists || in_kernel ? MIXED : TURNS;
             s.once = !is(policies[policy], "Multimap") && !is(policies[policy], "Multiset") &&
                      !is(policies[policy], "Lists");
             s.unique = is(policies[policy], "Unique");
             s.shares_locks = shares;
+            s.in_kernel = in_kernel;
             if (refusal_of(spec).empty()) found.push_back(s);
           }
   return found;
@@ -238,7 +250,7 @@ bool goes_with(const Scenario &s, const Shape &shape) {
 }
 
 Case case_of(const Scenario &s, const Shape &shape, uint64_t more) {
-  Case c = {shape.spec, s.before, s.at_once, shape.shares_locks};
+  Case c = {shape.spec, s.before, s.at_once, shape.shares_locks, shape.in_kernel};
   for (Operations *operations : {&c.before, &c.at_once})
     for (Operation &o : *operations)
       if (o.key != EMPTY_KEY) o.key += more;

@@ -29,7 +29,7 @@ struct Shape {
   Overlap overlap = PHASED;
   bool once = true;    // a key has one pair
   bool unique = false; // the caller promises that no key is inserted twice
-  bool shares_locks = false;
+  bool shares_locks = false, in_kernel = false;
   std::vector<int> parts = {}; // by which a covering set is drawn
 };
 

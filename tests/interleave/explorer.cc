@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The exploration (explorer.h): memory with its history, coroutines, and the search through their orders.
+#undef _FORTIFY_SOURCE // its longjmp knows one stack only
 #include "tests/interleave/explorer.h"
 
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
 #include <sstream>
@@ -17,6 +20,9 @@ namespace {
 using word = unsigned __int128;
 
 enum { GRANULE = 4, STACK_BYTES = 1 << 18, LOCK_FAILURES = 2 };
+
+// A thread that has looked at everything: no floor.
+constexpr int64_t NO_FLOOR = -1;
 
 bool is_write(const interleave_access &a) { return a.kind != INTERLEAVE_LOAD; }
 bool acquires(int order) { return order != __ATOMIC_RELAXED && order != __ATOMIC_RELEASE; }
@@ -49,6 +55,13 @@ void make(interleave_access *a) {
   const word next = after(*a, seen);
   if (is_write(*a)) memcpy(a->address, &next, a->bytes);
   a->seen = seen;
+}
+
+// Whether an access that saw this is a write. One that tries a lock in vain is none.
+bool is_change(const interleave_access &a) {
+  if (a.kind == INTERLEAVE_COMPARE) return a.seen == a.expected;
+  if (a.kind == INTERLEAVE_OR && !releases(a.order)) return (a.seen & a.operand) != a.operand;
+  return is_write(a);
 }
 
 bool is_through_l1(const interleave_access &a, Model model) { return model == Model::L1 && a.is_cached; }
@@ -102,16 +115,19 @@ public:
     return -1;
   }
 
-  // At which times thread t may see the memory: how many writes there had been; the last one first.
-  std::vector<uint32_t> times(size_t t, const interleave_access &a, Model model) const {
+  // At which times thread t may see the memory: how many writes there had been; the last one first. Only what it may not have
+  // seen at the time `floor`.
+  std::vector<uint32_t> times(size_t t, const interleave_access &a, Model model, int64_t floor) const {
     std::vector<uint32_t> all = {(uint32_t)log_.size()};
-    if (is_write(a) || model == Model::SEQUENTIAL) return all;
+    if (is_write(a)) return all;
     const uint32_t begin = (uint32_t)place(a.address), end = begin + a.bytes;
     const View &known = is_through_l1(a, model) ? known_[t].held : known_[t].seen;
     uint32_t least = 0;
     for (uint32_t g = begin / GRANULE; g < (end + GRANULE - 1) / GRANULE; g++) least = std::max(least, known[g]);
-    for (uint32_t k = (uint32_t)log_.size(); k-- > least;)
+    for (uint32_t k = (uint32_t)log_.size(); k-- > std::max<int64_t>(least, floor);)
       if (log_[k].begin < end && begin < log_[k].end) all.push_back(k);
+    if (floor >= (int64_t)least) all.pop_back();
+    if (model == Model::SEQUENTIAL && all.size() > 1) all.resize(1);
     return all;
   }
 
@@ -132,7 +148,7 @@ public:
       join(&before, log_[k - 1].released);
     }
     const word next = after(*a, a->seen);
-    if (!is_write(*a) || (a->kind == INTERLEAVE_COMPARE && a->seen != a->expected)) return;
+    if (!is_change(*a)) return;
     memcpy(a->address, &next, a->bytes);
     changes_ += next != a->seen;
     log_.push_back({begin, end, a->seen, {}});
@@ -158,6 +174,7 @@ public:
   }
 
   uint64_t changes() const { return changes_; }
+  uint32_t now() const { return (uint32_t)log_.size(); }
 
   // The end of a phase: everybody has learnt of every write.
   void settle() {
@@ -190,14 +207,26 @@ private:
 
 // ---- Threads ------------------------------------------------------------------------------------
 
+struct Look { // of a load
+  uint64_t at = 0;
+  uint32_t bytes = 0;
+  int64_t time = NO_FLOOR;
+};
+
 struct Thread {
   const std::function<void()> *work = nullptr;
   ucontext_t context = {};
+  jmp_buf entry = {}, place = {};
   std::unique_ptr<char[]> stack;
   interleave_access *pending = nullptr; // NULL: it has ended
   uint32_t lock_failures = 0;
   uint64_t waits_for = 0; // so many changes
-  bool has_seen_old = false, sees_last = false;
+  bool sees_last = false;
+  // Since it waited last: how many changes others had made at its first access, and what it saw first, or saw too late.
+  bool has_begun = false, has_seen_old = false;
+  uint64_t begun = 0;
+  Look look;
+  Look known; // before that: the next load there sees something newer
 };
 
 struct Step { // for the story of a failure
@@ -207,9 +236,20 @@ struct Step { // for the story of a failure
   uint32_t age;
 };
 
+enum { THREADS_MAX = 4 };
+
+// What was tried before of each thread's next access, so that it need not be tried again. A load may see any write, so
+// whether it comes before or after another thread's write is all the same, but for what it sees: of a load it is what there
+// was to be seen at the time `floor`.
+struct Asleep {
+  uint32_t threads = 0; // a bit for each whose access is no such load
+  std::array<int64_t, THREADS_MAX> floor = {NO_FLOOR, NO_FLOOR, NO_FLOOR, NO_FLOOR};
+};
+
 // What there is to choose from at one point of an execution.
 struct Choice {
-  uint32_t enabled, asleep, tried; // a bit for each thread
+  uint32_t enabled, tried; // a bit for each thread; enabled: and not asleep
+  Asleep asleep;
   uint32_t thread, time_index, times;
 };
 
@@ -222,13 +262,13 @@ public:
       : memory_(shared), model_(model), limits_(limits), threads_(work.size()) {
     for (size_t t = 0; t < work.size(); t++) {
       threads_[t].work = &work[t];
-      threads_[t].stack.reset(new char[STACK_BYTES]);
     }
   }
 
   Outcome run(const std::function<std::string()> &judge) {
     Outcome outcome;
     running = this;
+    for (Thread &t : threads_) make_coroutine(&t);
     do {
       const bool is_new = execute(&outcome);
       if (is_new && outcome.failure.empty()) outcome.failure = judge();
@@ -247,29 +287,43 @@ public:
 
   // Called by a thread.
   void stop(interleave_access *access) {
+    Thread *t = &threads_[current_];
     if (access->kind == INTERLEAVE_FENCE) return memory_.fence(current_, access->order);
-    if (access->kind == INTERLEAVE_PAUSE) return pause(&threads_[current_]);
+    if (access->kind == INTERLEAVE_PAUSE) return pause(t);
     if (access->kind != INTERLEAVE_PHASE && memory_.place(access->address) < 0) return make(access);
-    threads_[current_].pending = access;
-    swapcontext(&threads_[current_].context, &main_);
+    t->pending = access;
+    if (!_setjmp(t->place)) _longjmp(main_, 1);
   }
 
   static Explorer *running; // NULL: nothing is explored
   bool is_in_thread() const { return in_thread_; }
 
 private:
+  // The first function of a coroutine's stack. Each execution begins again in its middle.
   static void begin(unsigned low, unsigned high) {
     Thread *t = (Thread *)((uintptr_t)high << 32 | low);
+    if (!_setjmp(t->entry)) _longjmp(running->main_, 1);
     (*t->work)();
     t->pending = nullptr;
+    _longjmp(running->main_, 1);
+  }
+
+  void make_coroutine(Thread *t) {
+    const uintptr_t self = (uintptr_t)t;
+    t->stack.reset(new char[STACK_BYTES]);
+    getcontext(&t->context);
+    t->context.uc_stack.ss_sp = t->stack.get();
+    t->context.uc_stack.ss_size = STACK_BYTES;
+    makecontext(&t->context, (void (*)())begin, 2, (unsigned)self, (unsigned)(self >> 32));
+    if (!_setjmp(main_)) setcontext(&t->context);
   }
 
   // Lets a thread go on to its next access, or its end.
-  void go_on(size_t t) {
+  void go_on(size_t t, jmp_buf *place) {
     current_ = t;
     threads_[t].pending = nullptr;
     in_thread_ = true;
-    swapcontext(&main_, &threads_[t].context);
+    if (!_setjmp(main_)) _longjmp(*place, 1);
     in_thread_ = false;
   }
 
@@ -278,23 +332,35 @@ private:
     steps_.clear();
     for (size_t i = 0; i < threads_.size(); i++) {
       Thread *t = &threads_[i];
-      const uintptr_t self = (uintptr_t)t;
       t->lock_failures = 0;
       t->waits_for = 0;
-      t->has_seen_old = t->sees_last = false;
-      getcontext(&t->context);
-      t->context.uc_stack.ss_sp = t->stack.get();
-      t->context.uc_stack.ss_size = STACK_BYTES;
-      t->context.uc_link = &main_;
-      makecontext(&t->context, (void (*)())begin, 2, (unsigned)self, (unsigned)(self >> 32));
-      go_on(i);
+      t->sees_last = t->has_begun = t->has_seen_old = false;
+      t->look = t->known = {};
+      go_on(i, &t->entry);
     }
   }
 
-  // A thread that waits has looked in vain. If what it saw was all new, it looks again when something has changed.
+  // A thread that waits has looked in vain. If what it saw was all new, it looks again when others have changed something.
+  // Then it sees something newer at the same place: a look that sees the same once more changes nothing.
   void pause(Thread *t) {
-    t->waits_for = t->has_seen_old ? 0 : memory_.changes() + 1;
-    t->has_seen_old = t->sees_last = false;
+    t->waits_for = t->has_seen_old ? 0 : (t->has_begun ? t->begun : memory_.changes()) + 1;
+    t->known = t->look;
+    t->look = {};
+    t->has_seen_old = t->sees_last = t->has_begun = false;
+  }
+
+  void note_look(Thread *t, const interleave_access &a, uint32_t time, bool is_old, uint64_t changed) {
+    if (!t->has_begun) t->begun = memory_.changes();
+    else t->begun += changed;
+    t->has_begun = true;
+    if (a.kind != INTERLEAVE_LOAD) return;
+    if (t->known.bytes && overlap(a, t->known)) t->known = {};
+    if (t->look.bytes == 0 || (is_old && !t->has_seen_old)) t->look = {(uint64_t)a.address, a.bytes, time};
+    t->has_seen_old |= is_old;
+  }
+
+  static bool overlap(const interleave_access &a, const Look &look) {
+    return (uint64_t)a.address < look.at + look.bytes && look.at < (uint64_t)a.address + a.bytes;
   }
 
   bool is_at_end_of_phase(const Thread &t) const { return t.pending && t.pending->kind == INTERLEAVE_PHASE; }
@@ -327,41 +393,104 @@ private:
       if (!is_at_end_of_phase(threads_[t])) continue;
       threads_[t].waits_for = 0;
       any = true;
-      go_on(t);
+      go_on(t, &threads_[t].place);
     }
     return any;
   }
 
-  bool are_independent(const interleave_access &a, const interleave_access &b) const {
-    const char *x = (const char *)a.address, *y = (const char *)b.address;
-    return x + a.bytes <= y || y + b.bytes <= x || (!is_write(a) && !is_write(b));
+  // ---- What need not be tried
+
+  bool has_to_see_last(const Thread &t) const {
+    return model_ == Model::SEQUENTIAL || t.sees_last || t.waits_for > memory_.changes();
   }
 
-  // Threads that are asleep after the step of `c`: what they would do was tried before, and the step changes nothing for it.
-  uint32_t asleep_after(const Choice &c, const interleave_access &done) const {
-    uint32_t asleep = 0;
+  // A load that may see any write: it comes before or after another thread's write, as far as it does not see it.
+  bool is_free(const Thread &t) const { return t.pending->kind == INTERLEAVE_LOAD && !has_to_see_last(t); }
+
+  // Which times thread t may see that were not tried.
+  std::vector<uint32_t> times(size_t t, const Asleep &asleep) const {
+    const Thread &thread = threads_[t];
+    const interleave_access &a = *thread.pending;
+    const Model model = has_to_see_last(thread) ? Model::SEQUENTIAL : model_;
+    const int64_t floor = asleep.floor[t], newer = thread.known.bytes && overlap(a, thread.known) ? thread.known.time : -1;
+    std::vector<uint32_t> all = memory_.times(t, a, model, std::max(floor, newer));
+    if (all.empty() && newer > floor) all = memory_.times(t, a, model, floor);
+    return all;
+  }
+
+  uint32_t awake(uint32_t ready, const Asleep &asleep) const {
+    uint32_t left = ready & ~asleep.threads;
     for (size_t t = 0; t < threads_.size(); t++)
-      if (((c.asleep | c.tried) >> t & 1u) && threads_[t].pending && are_independent(*threads_[t].pending, done))
-        asleep |= 1u << t;
+      if ((left >> t & 1u) && asleep.floor[t] != NO_FLOOR && times(t, asleep).empty()) left &= ~(1u << t);
+    return left;
+  }
+
+  bool would_change(interleave_access a) const {
+    a.seen = 0;
+    memcpy(&a.seen, a.address, a.bytes);
+    return is_change(a);
+  }
+
+  // Whether `next` of another thread does the same before and after `done`. Who takes or gives back a lock learns nothing of
+  // the other bits of its word.
+  bool are_independent(const interleave_access &next, const interleave_access &done, bool is_free) const {
+    const char *x = (const char *)next.address, *y = (const char *)done.address;
+    if (x + next.bytes <= y || y + done.bytes <= x || is_free) return true;
+    if (!is_change(done)) return !would_change(next);
+    if (next.kind != done.kind) return false;
+    if (next.kind == INTERLEAVE_OR) return !(next.operand & done.operand);
+    return next.kind == INTERLEAVE_AND && !((uint32_t)~next.operand & (uint32_t)~done.operand);
+  }
+
+  // What is asleep after the step of `c`, before which there were `now` writes.
+  Asleep asleep_after(const Choice &c, const interleave_access &done, bool is_free_load, uint32_t now) const {
+    Asleep asleep;
+    for (size_t t = 0; t < threads_.size(); t++) {
+      const Thread &thread = threads_[t];
+      const bool was_tried = c.tried >> t & 1u;
+      if (t == c.thread || !thread.pending || is_at_end_of_phase(thread)) continue;
+      if (is_free(thread))
+        asleep.floor[t] = was_tried ? now : c.asleep.floor[t];
+      else if ((was_tried || (c.asleep.threads >> t & 1u)) && are_independent(*thread.pending, done, is_free_load))
+        asleep.threads |= 1u << t;
+    }
     return asleep;
   }
 
+  // ---- Executions
+
   void choose(Choice *c) const {
-    const uint32_t left = c->enabled & ~c->asleep & ~c->tried;
-    c->thread = (uint32_t)__builtin_ctz(left);
+    c->thread = (uint32_t)__builtin_ctz(c->enabled & ~c->tried);
     c->time_index = 0;
     c->times = 0; // not known before that thread's turn comes
   }
 
+  void take(Choice *c, Asleep *asleep) {
+    Thread *t = &threads_[c->thread];
+    interleave_access *a = t->pending;
+    const bool is_free_load = is_free(*t);
+    const std::vector<uint32_t> all = times(c->thread, c->asleep);
+    const uint32_t now = memory_.now(), time = all[c->time_index];
+    if (t->waits_for > memory_.changes()) t->sees_last = true; // nobody else can go on
+    c->times = (uint32_t)all.size();
+    const uint64_t before = memory_.changes();
+    memory_.access(c->thread, a, time, model_);
+    note_look(t, *a, time, c->time_index > 0, memory_.changes() - before);
+    if (a->kind == INTERLEAVE_OR && (a->seen & a->operand)) t->lock_failures++;
+    steps_.push_back({c->thread, *a, memory_.place(a->address), c->time_index});
+    go_on(c->thread, &t->place);
+    if (limits_.reduces) *asleep = asleep_after(*c, steps_.back().access, is_free_load, now);
+  }
+
   // False: the execution was cut.
   bool execute(Outcome *outcome) {
-    uint32_t asleep = 0;
+    Asleep asleep;
     start();
     for (size_t depth = 0;; depth++) {
       const uint32_t ready = enabled();
       if (!ready) {
         if (!begin_phase()) break;
-        asleep = 0;
+        asleep = {};
         depth--;
         continue;
       }
@@ -370,22 +499,12 @@ private:
         return true;
       }
       if (depth == choices_.size()) {
-        if (!(ready & ~asleep)) return false;
-        choices_.push_back({ready, asleep, 0, 0, 0, 0});
+        const uint32_t left = awake(ready, asleep);
+        if (!left) return false;
+        choices_.push_back({left, 0, asleep, 0, 0, 0});
         choose(&choices_.back());
       }
-      Choice *c = &choices_[depth];
-      Thread *t = &threads_[c->thread];
-      interleave_access *a = t->pending;
-      if (t->waits_for > memory_.changes()) t->sees_last = true; // nobody else can go on
-      const std::vector<uint32_t> times = memory_.times(c->thread, *a, t->sees_last ? Model::SEQUENTIAL : model_);
-      c->times = (uint32_t)times.size();
-      t->has_seen_old |= c->time_index > 0;
-      memory_.access(c->thread, a, times[c->time_index], model_);
-      if (a->kind == INTERLEAVE_OR && (a->seen & a->operand)) t->lock_failures++;
-      steps_.push_back({c->thread, *a, memory_.place(a->address), c->time_index});
-      asleep = asleep_after(*c, steps_.back().access);
-      go_on(c->thread);
+      take(&choices_[depth], &asleep);
     }
     outcome->steps_max = std::max(outcome->steps_max, (uint32_t)steps_.size());
     return true;
@@ -397,7 +516,7 @@ private:
       Choice *c = &choices_.back();
       if (++c->time_index < c->times) return true;
       c->tried |= 1u << c->thread;
-      if (c->enabled & ~c->asleep & ~c->tried) {
+      if (c->enabled & ~c->tried) {
         choose(c);
         return true;
       }
@@ -428,7 +547,7 @@ private:
   std::vector<Thread> threads_;
   std::vector<Choice> choices_;
   std::vector<Step> steps_;
-  ucontext_t main_ = {};
+  jmp_buf main_ = {};
   size_t current_ = 0;
   bool in_thread_ = false;
 };

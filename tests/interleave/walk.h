@@ -25,6 +25,7 @@ enum class Way { CPU, GPU };
 struct Operation {
   Verb verb;
   uint64_t key, value;
+  bool follows = false; // by the same thread as the one before it
 };
 
 struct Answer {
@@ -49,6 +50,7 @@ struct Case {
   std::vector<Operation> before; // one after the other, by the library
   std::vector<Operation> at_once;
   bool shares_locks = false; // there are two locks for all keys
+  bool in_kernel = false;    // as in a kernel of a user's that inserts and erases at once
 };
 
 // Replaces every place of `from`; false: there is none.
