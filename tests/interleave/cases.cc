@@ -37,6 +37,7 @@ const std::vector<Scenario> &scenarios() {
       {"OneKeyTwice", PHASED, {}, {insert(7, 1), insert(7, 2)}},
       {"OneKeyThrice", PHASED, {}, {insert(7, 1), insert(7, 2), insert(7, 4)}},
       {"APresentKeyTwice", PHASED, {insert(7, 16)}, {insert(7, 1), insert(7, 2)}},
+      {"SumsThatOverflow", PHASED, {insert(7, ~1ull)}, {insert(7, 1), insert(7, 2), insert(7, 4)}},
       {"AKeyOfManyPairsTwice", PHASED, {insert(7, 16), insert(7, 32), insert(7, 64)}, {insert(7, 1), insert(7, 2)}},
       {"OneKeyBesideAnother", PHASED, {insert(5, 16)}, {insert(7, 1), insert(7, 2), insert(9, 4)}},
       {"OneKeyBehindAnErasedOne", PHASED, {insert(5, 16), insert(7, 32), erase(5)}, {insert(7, 1), insert(7, 2)}},
@@ -82,6 +83,17 @@ const std::vector<Scenario> &scenarios() {
       {"AFindAfterItsErase", TURNS, {insert(5, 4), insert(7, 8)}, {erase(7), then(find(7)), erase(5)}, true},
       {"AnInsertAfterItsErase", MIXED, {insert(7, 8)}, {erase(7), then(insert(7, 1)), insert(7, 2)}, true},
       {"AnInsertBehindAnErase", MIXED, {insert(5, 4), insert(7, 8)}, {erase(5), insert(7, 1), insert(7, 2)}, true},
+      {"TwoInsertsBesideAnErase", MIXED, {insert(5, 4)}, {erase(5), insert(7, 1), insert(7, 2)}, true},
+      {"TwoInsertsOfFewBesideAnErase",
+       MIXED,
+       {insert(1, 1), insert(2, 2), insert(3, 3), insert(4, 4), insert(5, 5)},
+       {erase(1), insert(7, 1), insert(7, 2)},
+       true},
+      {"TwoInsertsOfFewBesideAnotherErase",
+       MIXED,
+       {insert(1, 1), insert(2, 2), insert(3, 3), insert(4, 4), insert(5, 5)},
+       {erase(4), insert(7, 1), insert(7, 2)},
+       true},
       {"AnInsertMeetsAnErase", MIXED, {insert(7, 8)}, {insert(7, 1), erase(7)}, true},
       {"TwoInsertsMeetAnErase", MIXED, {insert(7, 8)}, {insert(7, 1), insert(7, 2), erase(7)}, true},
       {"AllThreeMeet", MIXED, {insert(5, 4), insert(7, 8)}, {insert(7, 1), erase(7), find(7)}, true},
@@ -160,7 +172,8 @@ std::vector<Shape> find_shapes() {
             const bool shares = is(others[other], "SharedLocks"), lists = is(schemes[scheme], "SlabList");
             const bool locks = is(schemes[scheme], "Cuckoo") || is(schemes[scheme], "RobinHood") ||
                                is(schemes[scheme], "TwoChoice") || is(schemes[scheme], "Iceberg");
-            const bool in_kernel = is(others[other], "Kernel"), caches = std::string(policies[policy].name).find("Cache") == 0;
+            const bool in_kernel = is(others[other], "Kernel"),
+                       caches = std::string(policies[policy].name).find("Cache") == 0;
             if ((shares && !locks) || (in_kernel && (!mixed || locks || lists || caches))) continue;
             Shape s;
             std::string spec;

@@ -229,14 +229,21 @@ struct Thread {
   Look known; // before that: the next load there sees something newer
 };
 
-struct Step { // for the story of a failure
+enum { THREADS_MAX = 4 };
+
+// Of each thread so many steps of an execution that those of them which are its own come before.
+using After = std::array<uint32_t, THREADS_MAX>;
+
+// A step of an execution.
+struct Step {
   size_t thread;
   interleave_access access;
   int64_t place;
   uint32_t age;
+  bool is_free, changes; // a load that may see any write; a write
+  uint32_t time;         // of a load: what it saw; of a write: how many there have been with it
+  After after;
 };
-
-enum { THREADS_MAX = 4 };
 
 // What was tried before of each thread's next access, so that it need not be tried again. A load may see any write, so
 // whether it comes before or after another thread's write is all the same, but for what it sees: of a load it is what there
@@ -248,7 +255,8 @@ struct Asleep {
 
 // What there is to choose from at one point of an execution.
 struct Choice {
-  uint32_t enabled, tried; // a bit for each thread; enabled: and not asleep
+  // A bit for each thread: that can go on; that is not asleep as well; that has to be tried; that was.
+  uint32_t ready, enabled, wanted, tried;
   Asleep asleep;
   uint32_t thread, time_index, times;
 };
@@ -350,8 +358,10 @@ private:
   }
 
   void note_look(Thread *t, const interleave_access &a, uint32_t time, bool is_old, uint64_t changed) {
-    if (!t->has_begun) t->begun = memory_.changes();
-    else t->begun += changed;
+    if (!t->has_begun)
+      t->begun = memory_.changes();
+    else
+      t->begun += changed;
     t->has_begun = true;
     if (a.kind != INTERLEAVE_LOAD) return;
     if (t->known.bytes && overlap(a, t->known)) t->known = {};
@@ -412,7 +422,8 @@ private:
     const Thread &thread = threads_[t];
     const interleave_access &a = *thread.pending;
     const Model model = has_to_see_last(thread) ? Model::SEQUENTIAL : model_;
-    const int64_t floor = asleep.floor[t], newer = thread.known.bytes && overlap(a, thread.known) ? thread.known.time : -1;
+    const int64_t floor = asleep.floor[t],
+                  newer = thread.known.bytes && overlap(a, thread.known) ? thread.known.time : -1;
     std::vector<uint32_t> all = memory_.times(t, a, model, std::max(floor, newer));
     if (all.empty() && newer > floor) all = memory_.times(t, a, model, floor);
     return all;
@@ -457,10 +468,105 @@ private:
     return asleep;
   }
 
+  // ---- What has to be tried
+
+  // Whether it makes a difference that `later`, of another thread, comes after `earlier`. A free load after a write does not
+  // need it: all that it may see is tried.
+  static bool differ(const Step &earlier, const Step &later) {
+    const interleave_access &a = earlier.access, &b = later.access;
+    const char *x = (const char *)a.address, *y = (const char *)b.address;
+    if (x + a.bytes <= y || y + b.bytes <= x || later.is_free || (!earlier.changes && !later.changes)) return false;
+    if (earlier.is_free) return later.changes;
+    if (a.kind != b.kind) return true;
+    if (a.kind == INTERLEAVE_OR) return (a.operand & b.operand) != 0;
+    return a.kind != INTERLEAVE_AND || ((uint32_t)~a.operand & (uint32_t)~b.operand) != 0;
+  }
+
+  // Whether `later` sees, or changes, what `earlier` wrote.
+  static bool follows(const Step &earlier, const Step &later) {
+    if (earlier.is_free || !later.is_free) return !earlier.is_free && differ(earlier, later);
+    const char *x = (const char *)earlier.access.address, *y = (const char *)later.access.address;
+    const bool overlap = x < y + later.access.bytes && y < x + earlier.access.bytes;
+    return overlap && earlier.changes && later.time >= earlier.time;
+  }
+
+  // What has to come before the step of a thread: its own steps, and those that it follows.
+  After after_of(const Step &step, size_t depth, const After &before) const {
+    After after = before;
+    for (size_t i = phase_; i < depth; i++) {
+      if (i < after[steps_[i].thread] || !follows(steps_[i], step)) continue;
+      for (size_t t = 0; t < THREADS_MAX; t++) after[t] = std::max(after[t], steps_[i].after[t]);
+      after[steps_[i].thread] = std::max(after[steps_[i].thread], (uint32_t)i + 1);
+    }
+    return after;
+  }
+
+  // The same without the step's own.
+  After before(size_t thread) const {
+    for (size_t i = steps_.size(); i-- > phase_;) {
+      if (steps_[i].thread != thread) continue;
+      After after = steps_[i].after;
+      after[thread] = (uint32_t)i + 1;
+      return after;
+    }
+    return {};
+  }
+
+  // The threads that may begin what happened between step i and `step`, apart from what needs step i.
+  uint32_t beginners(size_t i, const Step &step) const {
+    After first;
+    uint32_t all = 0;
+    first.fill(UINT32_MAX);
+    for (size_t k = i + 1; k <= steps_.size(); k++) {
+      const Step &other = k < steps_.size() ? steps_[k] : step;
+      if (first[other.thread] != UINT32_MAX) continue;
+      if (k < steps_.size() && other.after[steps_[i].thread] > i) continue;
+      bool begins = true;
+      for (size_t t = 0; t < THREADS_MAX; t++) begins &= first[t] >= other.after[t];
+      first[other.thread] = (uint32_t)k;
+      if (begins) all |= 1u << other.thread;
+    }
+    return all;
+  }
+
+  // Where this step might have come before another thread's, somebody who leads there has to be tried first (dynamic
+  // partial-order reduction with source sets: Abdulla, Aronis, Jonsson, Sagonas 2014).
+  void want_before(const Step &step, const After &own) {
+    for (size_t i = steps_.size(); i-- > phase_;) {
+      const Step &other = steps_[i];
+      if (other.thread == step.thread || i < own[other.thread] || !differ(other, step)) continue;
+      Choice *c = &choices_[i];
+      const uint32_t begin = beginners(i, step);
+      if (begin & ~c->ready)
+        c->wanted |= c->enabled; // one that waited
+      else if (!(begin & (c->wanted | (c->ready & ~c->enabled))))
+        c->wanted |= begin & -begin;
+    }
+  }
+
+  void note_step(Step step) {
+    const After own = before(step.thread);
+    step.after = after_of(step, steps_.size(), own);
+    if (steps_.size() >= fresh_) want_before(step, own);
+    steps_.push_back(step);
+  }
+
+  // The execution is cut: what was about to be done counts as done.
+  void want_before_pending() {
+    for (size_t t = 0; t < threads_.size(); t++) {
+      if (!threads_[t].pending || is_at_end_of_phase(threads_[t])) continue;
+      const interleave_access &a = *threads_[t].pending;
+      const After own = before(t);
+      Step step = {t, a, 0, 0, is_free(threads_[t]), is_write(a), memory_.now(), {}};
+      step.after = after_of(step, steps_.size(), own);
+      want_before(step, own);
+    }
+  }
+
   // ---- Executions
 
   void choose(Choice *c) const {
-    c->thread = (uint32_t)__builtin_ctz(c->enabled & ~c->tried);
+    c->thread = (uint32_t)__builtin_ctz(c->enabled & c->wanted & ~c->tried);
     c->time_index = 0;
     c->times = 0; // not known before that thread's turn comes
   }
@@ -477,7 +583,15 @@ private:
     memory_.access(c->thread, a, time, model_);
     note_look(t, *a, time, c->time_index > 0, memory_.changes() - before);
     if (a->kind == INTERLEAVE_OR && (a->seen & a->operand)) t->lock_failures++;
-    steps_.push_back({c->thread, *a, memory_.place(a->address), c->time_index});
+    const bool is_write = is_change(*a);
+    note_step({c->thread,
+               *a,
+               memory_.place(a->address),
+               c->time_index,
+               is_free_load,
+               is_write,
+               is_write ? memory_.now() : time,
+               {}});
     go_on(c->thread, &t->place);
     if (limits_.reduces) *asleep = asleep_after(*c, steps_.back().access, is_free_load, now);
   }
@@ -485,12 +599,15 @@ private:
   // False: the execution was cut.
   bool execute(Outcome *outcome) {
     Asleep asleep;
+    phase_ = 0;
+    fresh_ = choices_.empty() ? 0 : choices_.size() - 1;
     start();
     for (size_t depth = 0;; depth++) {
       const uint32_t ready = enabled();
       if (!ready) {
         if (!begin_phase()) break;
         asleep = {};
+        phase_ = depth;
         depth--;
         continue;
       }
@@ -500,8 +617,11 @@ private:
       }
       if (depth == choices_.size()) {
         const uint32_t left = awake(ready, asleep);
-        if (!left) return false;
-        choices_.push_back({left, 0, asleep, 0, 0, 0});
+        if (!left) {
+          want_before_pending();
+          return false;
+        }
+        choices_.push_back({ready, left, limits_.reduces ? left & -left : left, 0, asleep, 0, 0, 0});
         choose(&choices_.back());
       }
       take(&choices_[depth], &asleep);
@@ -516,7 +636,7 @@ private:
       Choice *c = &choices_.back();
       if (++c->time_index < c->times) return true;
       c->tried |= 1u << c->thread;
-      if (c->enabled & ~c->tried) {
+      if (c->enabled & c->wanted & ~c->tried) {
         choose(c);
         return true;
       }
@@ -547,6 +667,8 @@ private:
   std::vector<Thread> threads_;
   std::vector<Choice> choices_;
   std::vector<Step> steps_;
+  size_t phase_ = 0; // the first step of this phase
+  size_t fresh_ = 0; // the first one that is not as in the execution before
   jmp_buf main_ = {};
   size_t current_ = 0;
   bool in_thread_ = false;

@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <set>
+#include <sstream>
 
 #include "tests/interleave/explorer.h"
 #include "tests/oracle/random.h"
@@ -55,16 +56,16 @@ std::set<Seen> outcomes_of(const Program &program, Model model, bool reduces = t
   std::set<Seen> all;
   Limits limits;
   limits.reduces = reduces;
-  const Outcome outcome = explore({{words, sizeof words}}, model, threads,
-                                  [&] {
-                                    Seen one;
-                                    for (const auto &of_thread : seen)
-                                      one.insert(one.end(), of_thread.begin(), of_thread.end());
-                                    one.insert(one.end(), words, words + 3);
-                                    all.insert(one);
-                                    return "";
-                                  },
-                                  limits);
+  const Outcome outcome = explore(
+      {{words, sizeof words}}, model, threads,
+      [&] {
+        Seen one;
+        for (const auto &of_thread : seen) one.insert(one.end(), of_thread.begin(), of_thread.end());
+        one.insert(one.end(), words, words + 3);
+        all.insert(one);
+        return "";
+      },
+      limits);
   EXPECT_TRUE(outcome.is_whole);
   EXPECT_GE(outcome.executions, all.size());
   return all;
@@ -111,8 +112,8 @@ TEST(Explorer, LoadsOfOneWordGoForwardOnlyPastL1) {
   EXPECT_FALSE(may_see({{store(0, 1)}, {load(0), load(0)}}, Model::L1, 1, 0));
   EXPECT_TRUE(may_see({{store(0, 1)}, {load(0), cached(0)}}, Model::L1, 1, 0));
   EXPECT_TRUE(may_see({{store(0, 1)}, {cached(0), load(0)}}, Model::L1, 1, 0)); // what L1 gave teaches nothing
-  EXPECT_FALSE(may_see({{store(0, 1), store(1, 1, __ATOMIC_RELEASE)}, {load(1, __ATOMIC_ACQUIRE), cached(0)}},
-                       Model::L1, 1, 0));
+  EXPECT_FALSE(
+      may_see({{store(0, 1), store(1, 1, __ATOMIC_RELEASE)}, {load(1, __ATOMIC_ACQUIRE), cached(0)}}, Model::L1, 1, 0));
   EXPECT_FALSE(may_see({{store(0, 2)}, {cached(0), store(0, 1), cached(0)}}, Model::L1, 0, 0)); // its own write is held
 }
 
@@ -194,7 +195,7 @@ TEST(Explorer, WaitingEnds) {
 // ---- What is left out shows nothing else ---------------------------------------------------------
 
 Access random_access(tessera_test::Random &random) {
-  static const interleave_kind kinds[] = {INTERLEAVE_LOAD, INTERLEAVE_LOAD,    INTERLEAVE_LOAD, INTERLEAVE_STORE,
+  static const interleave_kind kinds[] = {INTERLEAVE_LOAD,  INTERLEAVE_LOAD,    INTERLEAVE_LOAD, INTERLEAVE_STORE,
                                           INTERLEAVE_STORE, INTERLEAVE_COMPARE, INTERLEAVE_OR,   INTERLEAVE_AND,
                                           INTERLEAVE_ADD,   INTERLEAVE_FENCE};
   Access a = {kinds[random.below(10)]};
@@ -211,6 +212,18 @@ Access random_access(tessera_test::Random &random) {
   return a;
 }
 
+std::string text_of(const Program &program) {
+  static const char *const names[] = {"load", "store", "exchange", "compare", "or", "and", "add", "fence"};
+  std::ostringstream out;
+  for (const auto &thread : program) {
+    out << "\n  thread:";
+    for (const Access &a : thread)
+      out << "  " << names[a.kind] << (a.is_cached ? " cached" : "") << " [" << a.word << "] order " << a.order << " "
+          << (int)a.operand << "/" << a.expected;
+  }
+  return out.str();
+}
+
 TEST(Explorer, LeavesOutOnlyWhatIsTheSame) {
   tessera_test::Random random(1);
   for (int i = 0; i < 300; i++) {
@@ -219,7 +232,8 @@ TEST(Explorer, LeavesOutOnlyWhatIsTheSame) {
       for (size_t accesses = program.size() == 2 ? 4 : 3; accesses > 0; accesses--)
         thread.push_back(random_access(random));
     for (Model model : {Model::SEQUENTIAL, Model::C11, Model::L1})
-      ASSERT_EQ(outcomes_of(program, model), outcomes_of(program, model, false)) << "program " << i;
+      ASSERT_EQ(outcomes_of(program, model), outcomes_of(program, model, false))
+          << "program " << i << ", model " << (int)model << text_of(program);
   }
 }
 

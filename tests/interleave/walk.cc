@@ -176,7 +176,7 @@ struct Reference {
 
   Answer insert(const Operation &o, uint32_t policy) {
     const auto at = pairs.find(o.key);
-    const uint64_t offered = rules.has_values ? o.value : 0;
+    const uint64_t offered = rules.has_values ? o.value & rules.value_mask : 0;
     const bool looks = policy != TSR_DUPLICATES_KEEP && policy != TSR_DUPLICATES_PROMISE_UNIQUE;
     if (!looks || at == pairs.end()) {
       pairs.emplace(o.key, offered);
@@ -267,7 +267,8 @@ public:
     const uint32_t value_bits = has_lists ? (uint32_t)composition_->settings.value_bits : s.payload_bits;
     const uint64_t mask = value_bits == 32 ? 0xFFFFFFFFu : ~(uint64_t)0;
     const bool is_cache = composition_->settings.kind == TSR_KIND_CACHE;
-    const bool saturates = composition_->settings.policy.overflow == TSR_OVERFLOW_SATURATE;
+    const bool saturates =
+        composition_->settings.policy.overflow == TSR_OVERFLOW_SATURATE || TSR_POLICY_COUNTS(s.duplicates);
     rules_ = {has_lists ? (uint32_t)TSR_DUPLICATES_KEEP : s.duplicates,
               mask,
               0xFFFFFFF0u,
@@ -388,9 +389,9 @@ private:
   std::string what_is_left() {
     for (const char *at = (const char *)state_.locks, *end = at + (at ? composition_->lock_bytes : 0); at < end; at++)
       if (*at) return "a lock is held in the end";
-    const bool may_have_room = composition_->shape.moves_pairs || rules_.is_cache ||
-                               std::any_of(operations_.begin(), operations_.end(),
-                                           [](const Operation &o) { return erases(o.verb); });
+    const bool may_have_room =
+        composition_->shape.moves_pairs || rules_.is_cache ||
+        std::any_of(operations_.begin(), operations_.end(), [](const Operation &o) { return erases(o.verb); });
     for (const Item &item : items_) {
       if (may_have_room || item.code != TSR_NOT_PLACED) continue;
       Item again = {};
