@@ -25,6 +25,21 @@ Operation apply_insert(uint64_t key, uint64_t value) { return {Verb::APPLY_INSER
 Operation apply_replace(uint64_t key, uint64_t value) { return {Verb::APPLY_REPLACE, key, value}; }
 Operation apply_erase(uint64_t key) { return {Verb::APPLY_ERASE, key, 0}; }
 Operation apply_find(uint64_t key) { return {Verb::APPLY_FIND, key, 0}; }
+Operations keys(uint64_t first, uint64_t count) {
+  Operations all;
+  for (uint64_t key = first; key < first + count; key++) all.push_back(insert(key, key));
+  return all;
+}
+Operations repeated(uint64_t key, uint64_t count) {
+  Operations all;
+  for (uint64_t value = 1; value <= count; value++) all.push_back(insert(key, 16 * value));
+  return all;
+}
+Operations full_but(uint64_t erased) {
+  Operations all = keys(1, 24);
+  for (uint64_t key = 1; key <= erased; key++) all.push_back(erase(key));
+  return all;
+}
 Operation then(Operation o) {
   o.follows = true;
   return o;
@@ -39,6 +54,11 @@ const std::vector<Scenario> &scenarios() {
       {"APresentKeyTwice", PHASED, {insert(7, 16)}, {insert(7, 1), insert(7, 2)}},
       {"SumsThatOverflow", PHASED, {insert(7, ~1ull)}, {insert(7, 1), insert(7, 2), insert(7, 4)}},
       {"AKeyOfManyPairsTwice", PHASED, {insert(7, 16), insert(7, 32), insert(7, 64)}, {insert(7, 1), insert(7, 2)}},
+      {"AKeyOfSixPairsTwice", PHASED, repeated(7, 6), {insert(7, 1), insert(7, 2)}, MANY_PAIRS},
+      {"OneKeyWhereAListEnds", PHASED, keys(1, 15), {insert(107, 1), insert(107, 2)}, LISTS},
+      {"OneKeyWhereAShortListEnds", PHASED, keys(1, 14), {insert(107, 1), insert(107, 2)}, LISTS},
+      {"TwoKeysWhereAListEnds", PHASED, keys(1, 15), {insert(107, 1), insert(108, 2)}, LISTS},
+      {"TheLastSlotsOfErasedKeys", PHASED, full_but(5), {insert(107, 1), insert(108, 2)}},
       {"OneKeyBesideAnother", PHASED, {insert(5, 16)}, {insert(7, 1), insert(7, 2), insert(9, 4)}},
       {"OneKeyBehindAnErasedOne", PHASED, {insert(5, 16), insert(7, 32), erase(5)}, {insert(7, 1), insert(7, 2)}},
       {"OneKeyInPlaceOfErasedOnes",
@@ -71,40 +91,40 @@ const std::vector<Scenario> &scenarios() {
       {"TheKeyOfEmptySlotsTwice", PHASED, {}, {insert(EMPTY_KEY, 1), insert(EMPTY_KEY, 2)}},
       {"OneKeyErasedTwice", PHASED, {insert(7, 1), insert(5, 2)}, {erase(7), erase(7)}},
       {"TwoKeysErased", PHASED, {insert(7, 1), insert(5, 2)}, {erase(7), erase(5)}},
-      {"FoundOrInsertedTwice", PHASED, {}, {find_or_insert(7, 1), find_or_insert(7, 2)}, true},
-      {"FoundOrInsertedBesideAnInsert", PHASED, {}, {find_or_insert(7, 1), insert(7, 2)}, true},
-      {"TwoFinds", PHASED, {insert(7, 1), insert(5, 2)}, {find(7), find(5)}, true},
-      {"AFindMeetsAnInsert", TURNS, {}, {insert(7, 1), find(7)}, true},
-      {"AFindMeetsTwoInserts", TURNS, {insert(7, 8)}, {insert(7, 1), insert(7, 2), find(7)}, true},
-      {"AFindMeetsAnErase", TURNS, {insert(5, 1), insert(7, 2)}, {erase(7), find(7)}, true},
-      {"AFindBehindAnErase", TURNS, {insert(5, 1), insert(7, 2)}, {erase(5), find(7)}, true},
-      {"TwoFindsInARow", TURNS, {insert(5, 16)}, {insert(7, 1), find(7), then(find(7))}, true},
-      {"AFindAfterItsInsert", TURNS, {}, {insert(7, 1), then(find(7)), insert(7, 2)}, true},
-      {"AFindAfterItsErase", TURNS, {insert(5, 4), insert(7, 8)}, {erase(7), then(find(7)), erase(5)}, true},
-      {"AnInsertAfterItsErase", MIXED, {insert(7, 8)}, {erase(7), then(insert(7, 1)), insert(7, 2)}, true},
-      {"AnInsertBehindAnErase", MIXED, {insert(5, 4), insert(7, 8)}, {erase(5), insert(7, 1), insert(7, 2)}, true},
-      {"TwoInsertsBesideAnErase", MIXED, {insert(5, 4)}, {erase(5), insert(7, 1), insert(7, 2)}, true},
+      {"FoundOrInsertedTwice", PHASED, {}, {find_or_insert(7, 1), find_or_insert(7, 2)}, ONE_PAIR},
+      {"FoundOrInsertedBesideAnInsert", PHASED, {}, {find_or_insert(7, 1), insert(7, 2)}, ONE_PAIR},
+      {"TwoFinds", PHASED, {insert(7, 1), insert(5, 2)}, {find(7), find(5)}, ONE_PAIR},
+      {"AFindMeetsAnInsert", TURNS, {}, {insert(7, 1), find(7)}, ONE_PAIR},
+      {"AFindMeetsTwoInserts", TURNS, {insert(7, 8)}, {insert(7, 1), insert(7, 2), find(7)}, ONE_PAIR},
+      {"AFindMeetsAnErase", TURNS, {insert(5, 1), insert(7, 2)}, {erase(7), find(7)}, ONE_PAIR},
+      {"AFindBehindAnErase", TURNS, {insert(5, 1), insert(7, 2)}, {erase(5), find(7)}, ONE_PAIR},
+      {"TwoFindsInARow", TURNS, {insert(5, 16)}, {insert(7, 1), find(7), then(find(7))}, ONE_PAIR},
+      {"AFindAfterItsInsert", TURNS, {}, {insert(7, 1), then(find(7)), insert(7, 2)}, ONE_PAIR},
+      {"AFindAfterItsErase", TURNS, {insert(5, 4), insert(7, 8)}, {erase(7), then(find(7)), erase(5)}, ONE_PAIR},
+      {"AnInsertAfterItsErase", MIXED, {insert(7, 8)}, {erase(7), then(insert(7, 1)), insert(7, 2)}, ONE_PAIR},
+      {"AnInsertBehindAnErase", MIXED, {insert(5, 4), insert(7, 8)}, {erase(5), insert(7, 1), insert(7, 2)}, ONE_PAIR},
+      {"TwoInsertsBesideAnErase", MIXED, {insert(5, 4)}, {erase(5), insert(7, 1), insert(7, 2)}, ONE_PAIR},
       {"TwoInsertsOfFewBesideAnErase",
        MIXED,
        {insert(1, 1), insert(2, 2), insert(3, 3), insert(4, 4), insert(5, 5)},
        {erase(1), insert(7, 1), insert(7, 2)},
-       true},
+       ONE_PAIR},
       {"TwoInsertsOfFewBesideAnotherErase",
        MIXED,
        {insert(1, 1), insert(2, 2), insert(3, 3), insert(4, 4), insert(5, 5)},
        {erase(4), insert(7, 1), insert(7, 2)},
-       true},
-      {"AnInsertMeetsAnErase", MIXED, {insert(7, 8)}, {insert(7, 1), erase(7)}, true},
-      {"TwoInsertsMeetAnErase", MIXED, {insert(7, 8)}, {insert(7, 1), insert(7, 2), erase(7)}, true},
-      {"AllThreeMeet", MIXED, {insert(5, 4), insert(7, 8)}, {insert(7, 1), erase(7), find(7)}, true},
-      {"ABatchInsertsAndErases", TURNS, {insert(7, 8)}, {apply_insert(7, 1), apply_erase(7)}, true},
-      {"ABatchReplacesAndFinds", TURNS, {insert(7, 8)}, {apply_replace(7, 1), apply_find(7)}, true},
+       ONE_PAIR},
+      {"AnInsertMeetsAnErase", MIXED, {insert(7, 8)}, {insert(7, 1), erase(7)}, ONE_PAIR},
+      {"TwoInsertsMeetAnErase", MIXED, {insert(7, 8)}, {insert(7, 1), insert(7, 2), erase(7)}, ONE_PAIR},
+      {"AllThreeMeet", MIXED, {insert(5, 4), insert(7, 8)}, {insert(7, 1), erase(7), find(7)}, ONE_PAIR},
+      {"ABatchInsertsAndErases", TURNS, {insert(7, 8)}, {apply_insert(7, 1), apply_erase(7)}, ONE_PAIR},
+      {"ABatchReplacesAndFinds", TURNS, {insert(7, 8)}, {apply_replace(7, 1), apply_find(7)}, ONE_PAIR},
       {"ABatchInsertsTwiceAndErases",
        TURNS,
        {insert(5, 4), insert(7, 8)},
        {apply_insert(7, 1), apply_insert(7, 2), apply_erase(5)},
-       true},
-      {"ABatchMeetsAFind", TURNS, {insert(7, 8)}, {apply_insert(7, 1), apply_erase(7), find(7)}, true},
+       ONE_PAIR},
+      {"ABatchMeetsAFind", TURNS, {insert(7, 8)}, {apply_insert(7, 1), apply_erase(7), find(7)}, ONE_PAIR},
   };
   return all;
 }
@@ -136,20 +156,21 @@ const Word layouts[] = {{"Packed", TWO " layout=packed"},
                         {"Quotient", TWO " layout=quotient hasher=mueller page_bytes=auto"},
                         {"Slab", "capacity=4 layout=slab"}};
 
-const Word policies[] = {{"First", ""},
-                         {"Replace", "duplicates=replace"},
-                         {"Add", "duplicates=add"},
-                         {"Saturating", "duplicates=add overflow=saturate"},
-                         {"Min", "duplicates=min"},
-                         {"Max", "duplicates=max"},
-                         {"Unique", "duplicates=promise_unique"},
-                         {"Counter", "kind=counter"},
-                         {"Set", "kind=set value_bits="},
-                         {"Multimap", "kind=multimap"},
-                         {"Multiset", "kind=multiset value_bits="},
-                         {"Cache", "kind=cache eviction=lru"},
-                         {"CacheReplace", "kind=cache eviction=lfu duplicates=replace"},
-                         {"Lists", "kind=multimap values=buckets values.first=1 values.per_key=2 allocator=bump"}};
+const Word policies[] = {
+    {"First", ""},
+    {"Replace", "duplicates=replace"},
+    {"Add", "duplicates=add"},
+    {"Saturating", "duplicates=add overflow=saturate"},
+    {"Min", "duplicates=min"},
+    {"Max", "duplicates=max"},
+    {"Unique", "duplicates=promise_unique"},
+    {"Counter", "kind=counter"},
+    {"Set", "kind=set value_bits="},
+    {"Multimap", "kind=multimap"},
+    {"Multiset", "kind=multiset value_bits="},
+    {"Cache", "kind=cache eviction=lru"},
+    {"CacheReplace", "kind=cache eviction=lfu duplicates=replace"},
+    {"Lists", "kind=multimap values=buckets values.first=1 values.per_key=2 allocator=bump allocator.unit_bytes=16"}};
 
 const Word concurrencies[] = {{"", ""}, {"Mixed", "concurrency=mixed"}};
 
@@ -189,6 +210,8 @@ std::vector<Shape> find_shapes() {
                      !is(policies[policy], "Lists");
             s.unique = is(policies[policy], "Unique");
             s.shares_locks = shares;
+            s.has_links = lists;
+            s.has_large_buckets = is(layouts[layout], "Tagged");
             s.in_kernel = in_kernel;
             if (refusal_of(spec).empty()) found.push_back(s);
           }
@@ -258,8 +281,13 @@ bool keeps_promise(const Scenario &s) {
 
 } // namespace
 
+bool is_in(Where where, const Shape &shape) {
+  return where == ANYWHERE || (where == ONE_PAIR && shape.once) || (where == MANY_PAIRS && !shape.once) ||
+         (where == LISTS && shape.has_links);
+}
+
 bool goes_with(const Scenario &s, const Shape &shape) {
-  return s.least <= shape.overlap && (shape.once || !s.once) && (!shape.unique || keeps_promise(s));
+  return s.least <= shape.overlap && is_in(s.where, shape) && (!shape.unique || keeps_promise(s));
 }
 
 Case case_of(const Scenario &s, const Shape &shape, uint64_t more) {

@@ -14,11 +14,14 @@ namespace interleave {
 // Who may overlap: inserts each other and erases each other (PHASED), finds both as well (TURNS), all (MIXED).
 enum Overlap { PHASED, TURNS, MIXED };
 
+// In which tables: those where a key has one pair; where it may have many; where buckets are lists.
+enum Where { ANYWHERE, ONE_PAIR, MANY_PAIRS, LISTS };
+
 struct Scenario {
   const char *name;
   Overlap least;
   std::vector<Operation> before, at_once;
-  bool once = false; // only where a key has one pair
+  Where where = ANYWHERE;
 };
 
 const std::vector<Scenario> &scenarios();
@@ -27,7 +30,8 @@ const std::vector<Scenario> &scenarios();
 struct Shape {
   std::string name, spec;
   Overlap overlap = PHASED;
-  bool once = true;    // a key has one pair
+  bool once = true; // a key has one pair
+  bool has_links = false, has_large_buckets = false;
   bool unique = false; // the caller promises that no key is inserted twice
   bool shares_locks = false, in_kernel = false;
   std::vector<int> parts = {}; // by which a covering set is drawn

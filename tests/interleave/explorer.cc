@@ -231,7 +231,7 @@ struct Thread {
 
 enum { THREADS_MAX = 4 };
 
-// Of each thread so many steps of an execution that those of them which are its own come before.
+// For each thread a number of steps: its own among the first N steps of an execution come before.
 using After = std::array<uint32_t, THREADS_MAX>;
 
 // A step of an execution.
@@ -298,7 +298,11 @@ public:
     Thread *t = &threads_[current_];
     if (access->kind == INTERLEAVE_FENCE) return memory_.fence(current_, access->order);
     if (access->kind == INTERLEAVE_PAUSE) return pause(t);
-    if (access->kind != INTERLEAVE_PHASE && memory_.place(access->address) < 0) return make(access);
+    if (access->kind != INTERLEAVE_PHASE && memory_.place(access->address) < 0) {
+      if (is_own(*t, access->address)) return make(access);
+      strays_ = true;
+      _longjmp(main_, 1);
+    }
     t->pending = access;
     if (!_setjmp(t->place)) _longjmp(main_, 1);
   }
@@ -314,6 +318,16 @@ private:
     (*t->work)();
     t->pending = nullptr;
     _longjmp(running->main_, 1);
+  }
+
+  bool is_own(const Thread &t, const void *address) const {
+    const auto holds = [&](const void *at, size_t bytes) {
+      return address >= at && address < (const char *)at + bytes;
+    };
+    if (limits_.own.empty() || holds(t.stack.get(), STACK_BYTES)) return true;
+    for (const Piece &piece : limits_.own)
+      if (holds(piece.at, piece.bytes)) return true;
+    return false;
   }
 
   void make_coroutine(Thread *t) {
@@ -599,10 +613,15 @@ private:
   // False: the execution was cut.
   bool execute(Outcome *outcome) {
     Asleep asleep;
+    strays_ = false;
     phase_ = 0;
     fresh_ = choices_.empty() ? 0 : choices_.size() - 1;
     start();
     for (size_t depth = 0;; depth++) {
+      if (strays_) {
+        outcome->failure = "an access outside of the table";
+        return true;
+      }
       const uint32_t ready = enabled();
       if (!ready) {
         if (!begin_phase()) break;
@@ -672,6 +691,7 @@ private:
   jmp_buf main_ = {};
   size_t current_ = 0;
   bool in_thread_ = false;
+  bool strays_ = false; // a thread has left the memory that it may touch
 };
 
 Explorer *Explorer::running;

@@ -35,6 +35,7 @@ struct Limits {
   uint64_t executions = 2000000; // more: the exploration is not whole
   uint32_t steps = 3000;         // of one execution; more: a loop without bound
   bool reduces = true;           // leaves out orders that differ in nothing that a thread could see
+  std::vector<Piece> own = {};   // all other memory that threads work on, but for their stacks; empty: any
 };
 
 struct Outcome {

@@ -53,7 +53,7 @@ const std::vector<Planted> &all_planted() {
       {"TheWrongLockIsGivenBack",
        {{"tsr_unlock(&unlocking, swapped ? held : wanted);", "tsr_unlock(&unlocking, wanted);"}},
        ANYTHING,
-       {"CuckooPackedFirstOneSlot", "CuckooQuotientReplace"}},
+       {"CuckooPackedFirstOneSlot", "CuckooQuotientFirstOneSlot"}},
       // HierarchicalKV 239: a key is unlocked before its value is written.
       {"TheLockIsGivenBackBeforeTheWrite",
        {{"uint32_t held = insert_held(&holding, key, payload, policy);",
@@ -92,7 +92,7 @@ const std::vector<Planted> &all_planted() {
         {"return op_guard(c, kind) == TSR_GUARD_CLAIM && !claims_meet_erases(c) && v->vacant != v->empties;",
          "return 0;"}},
        ANYTHING,
-       {"LinearPackedFirst", "DoubleHashingPackedFirst", "DoubleHashingSoaMax", "DoubleHashingTaggedFirst"}},
+       {"LinearPackedFirst", "DoubleHashingPackedFirst", "DoubleHashingSoaMax"}},
       // The same in lists, where erases overlap inserts (SlabHash).
       {"AListTakesErasedSlots",
        {{"TSR_INLINE bool claims_meet_erases(const tsr_ctx *c) { return is_mixed(c) && !TAKES_TURNS(c); }",
@@ -108,7 +108,7 @@ const std::vector<Planted> &all_planted() {
        {{"matches = layout_match(c, &b, walk_stored_key(key)), vacant = layout_vacant(c, &b);\n    uint32_t ends",
          "matches = layout_match(c, &b, walk_stored_key(key)), vacant = layout_empties(c, &b);\n    uint32_t ends"}},
        ANYTHING,
-       {"LinearPackedFirst", "DoubleHashingPackedFirst", "TwoChoicePackedFirst"}},
+       {"LinearPackedFirst", "DoubleHashingPackedFirst"}},
       // BGHT 15: a key that has the bits of an empty slot.
       {"NoKeyIsReserved",
        {{"TSR_INLINE bool walk_is_reserved(tsr_key key) { return key >= TSR_ERASED_KEY; }",
@@ -139,7 +139,7 @@ const std::vector<Planted> &all_planted() {
       {"TheEvictedPairIsGone",
        {{"  if (swapped) {\n    *key = victim;\n    *payload = victim_payload;\n  }", "  (void)victim_payload;"}},
        ANYTHING,
-       {"CuckooPackedFirstOneSlot", "CuckooQuotientReplace"}},
+       {"CuckooPackedFirstOneSlot", "CuckooQuotientFirstOneSlot"}},
       // HierarchicalKV 242: a pair counts as given up before that is known.
       {"ACacheTellsAPairThatStays",
        {{"if (!taken) return TSR_RESULT_NONE;", ""}},

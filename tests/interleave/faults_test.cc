@@ -13,7 +13,7 @@ namespace {
 
 using namespace interleave;
 
-// The first scenario of at most so many operations that fails; empty: none.
+// The first scenario that fails, among those of at most `most` operations; empty: none.
 std::string first_failure(const Shape &shape, const Planted &planted, Model model, size_t most) {
   for (const Scenario &s : scenarios())
     for (uint64_t more : all_keys) {
