@@ -15,8 +15,8 @@
  * Errors: a call that can fail returns a tsr_status, and writes one sentence to *error unless error is NULL. It writes its
  * outputs on success only. The library never prints, exits or changes signal handlers.
  * Threads: any number of threads may call functions on one tsr_table. On the CPU, tsr_find, tsr_contains, tsr_count_all and
- * tsr_find_all of several threads run at once; not in a cache or a table of several devices. Every other call has the table
- * alone, and waits until it does; waiting calls go before later finds. On CUDA the calls take turns on the host, and their
+ * tsr_find_all of several threads run at once, except on a table of several devices. Every other call has the table alone, and
+ * waits until it does; waiting calls go before later finds. On CUDA the calls take turns on the host, and their
  * work on the device overlaps as far as their streams and the table's order allow. A tsr_spec, a kernel or a group is for
  * one thread at a time. Destroy a table when no other thread uses it.
  * Streams: `stream` is a CUstream or cudaStream_t, passed as void *; NULL is the default stream. On CUDA an operation
@@ -273,7 +273,9 @@ TSR_API tsr_status tsr_count_all(tsr_table *table, uint64_t n, const void *keys,
 TSR_API tsr_status tsr_find_all(tsr_table *table, uint64_t n, const void *keys, uint64_t *offsets, uint64_t room,
                                 void *values, const tsr_call *call, tsr_error *error);
 /* Erases keys with all their pairs. Results: TSR_ERASED or TSR_MISSING. If a call has a key several times, one item gets
- * TSR_ERASED; in a multiset or multimap several may, as each may erase some of the pairs. The report counts pairs. */
+ * TSR_ERASED; in a multiset or multimap several may, as each may erase some of the pairs. The report counts pairs. Of a
+ * filter with layout = fingerprint each item takes back one insert of a key; a key that was not inserted may take that of
+ * another. */
 TSR_API tsr_status tsr_erase(tsr_table *table, uint64_t n, const void *keys, const tsr_call *call, tsr_error *error);
 /* Erases for each i one pair of keys[i] whose value is values[i]. Where values is NULL (always of a set or multiset), any
  * one pair of keys[i]. So k equal items erase k pairs, or all if there are fewer. Results: TSR_ERASED or TSR_MISSING. In

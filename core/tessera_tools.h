@@ -228,15 +228,16 @@ TSR_API bool tsr_spec_get_at(const tsr_spec *spec, size_t i, tsr_spec_item *entr
 
 typedef struct tsr_filter_info {
   size_t size;
-  uint32_t block_bytes, functions; /* functions: number of bits that a key sets in its block */
+  uint32_t block_bytes, functions; /* functions: number of bits that a key sets in its block; 0: it has fingerprints */
   uint64_t blocks;
-  double bits_per_key;     /* of its capacity */
-  double rate;             /* false-positive rate now, 0 to 1: exact for keys that hash evenly */
+  double bits_per_key; /* of its capacity */
+  double rate;         /* false-positive rate now, 0 to 1: exact for keys that hash evenly; of fingerprints a bound */
   double rate_at_capacity; /* the expected rate when it holds as many keys as its capacity */
-  double keys;             /* estimate of the distinct keys that were inserted, by the bits that are set */
+  double keys;             /* estimate of the distinct keys that were inserted, by the bits that are set; or the exact
+                              number of fingerprints */
 } tsr_filter_info;
 /* Describes a table of kind = filter (WarpCore IV-D), and how full it is. Copies all of it to the host. Waits.
- * TSR_UNSUPPORTED for another kind. */
+ * One with layout = fingerprint is counted on its device. TSR_UNSUPPORTED for another kind. */
 TSR_API tsr_status tsr_filter_describe(tsr_table *table, tsr_filter_info *info, tsr_error *error);
 /* Makes `into` the union of both filters, as if all keys had been inserted there. Both must be of kind = filter, with the
  * same capacity, [filter], hasher, seed and key_bits; otherwise TSR_BAD_ARGUMENT. They may be on different devices and
@@ -351,7 +352,8 @@ enum {
 /* key_bits: 32 or 64. detail: of those above. numbers: NULL, or where the numbers of rows are written at once. They must stay as
  * they are as long as the keys. Writes how many distinct keys there are to *distinct.
  * Takes 4 bytes per row for numbers without an array, and up to 100 bytes per distinct key: once for each thread that
- * meets the key, and once more with several threads. TSR_NO_MEMORY, TSR_UNSUPPORTED for too many rows. */
+ * meets the key, and once more with several threads; 4 MB for each of these if that is more. TSR_NO_MEMORY, TSR_UNSUPPORTED for
+ * too many rows. */
 TSR_API tsr_status tsr_key_column_create(uint32_t key_bits, uint32_t detail, uint64_t n, const void *keys,
                                          int64_t *numbers, tsr_key_column **column, uint64_t *distinct,
                                          tsr_error *error);
@@ -381,6 +383,7 @@ typedef struct tsr_key_column_pairs {
   uint32_t keeps_all;     /* 1: a left row with number -1 makes a pair as well, whose right row is -1 */
   uint64_t room;          /* of the next two; 0: pairs are only counted */
   int64_t *left_rows, *right_rows;
+  uint32_t keeps_others; /* 1: as keeps_all, for rows of the column that no left row matches; they come last */
 } tsr_key_column_pairs;
 /* Writes how many pairs there are to *count. TSR_BAD_ARGUMENT if the room is too small; then only *count is written. */
 TSR_API tsr_status tsr_key_column_pair(tsr_key_column *column, const tsr_key_column_pairs *pairs, uint64_t *count,

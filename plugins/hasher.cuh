@@ -35,6 +35,24 @@ typedef struct tsr_hasher_functions {
 } tsr_hasher_functions;
 #endif
 TSR_HASHER_FUNCTIONS(TSR_ENTRY_F, TSR_ENTRY_O)
+
+/* Where a layout keeps fingerprints in place of keys (fact fingerprint_bits): the lowest bits of the first hash, but for
+ * two values, which mark empty and erased slots. */
+enum { TSR_FINGERPRINT_EMPTY, TSR_FINGERPRINT_ERASED, TSR_FINGERPRINT_FIRST };
+TSR_INLINE uint32_t tsr_fingerprint(const tsr_ctx *c, tsr_key key) {
+  if (key >= TSR_ERASED_KEY) return key == TSR_EMPTY_KEY ? TSR_FINGERPRINT_EMPTY : TSR_FINGERPRINT_ERASED;
+  const uint32_t part = (uint32_t)hasher_hash(c, key, 0) & (0xFFFFFFFFu >> (32u - TSR_FACT(c, fingerprint_bits)));
+  return part < TSR_FINGERPRINT_FIRST ? part + TSR_FINGERPRINT_FIRST : part;
+}
+/* A key that has it: one whose other bits of the hash are 0, or if that is a marker, nearly 0. */
+TSR_INLINE tsr_key tsr_key_of_fingerprint(const tsr_ctx *c, uint32_t fingerprint) {
+  if (fingerprint < TSR_FINGERPRINT_FIRST) return fingerprint == TSR_FINGERPRINT_EMPTY ? TSR_EMPTY_KEY : TSR_ERASED_KEY;
+  tsr_key key = hasher_unhash(c, fingerprint);
+  TSR_NO_UNROLL
+  for (tsr_hash i = 1; key >= TSR_ERASED_KEY && i < 3; i++) /* there are two markers */
+    key = hasher_unhash(c, (tsr_hash)(i << (TSR_FACT(c, fingerprint_bits) - 1u) << 1) | fingerprint);
+  return key;
+}
 #endif
 
 #endif

@@ -43,6 +43,9 @@
  *                                      bucket may have no flag: then `raise` does nothing, and `flag` is 1 if no slot is
  *                                      empty.
  *
+ * With the fact fingerprint_bits a slot holds tsr_fingerprint(c, key) (hasher.cuh) in place of the key. Then `match` is
+ * the slots that hold the fingerprint of the key, and `key` returns tsr_key_of_fingerprint of what the slot holds.
+ *
  * Laws: an occupied slot never becomes empty before clear: erase leaves a tombstone, so a find of an absent key may stop at
  * an empty slot. What load returns for one slot existed in memory at one moment: a pair is never torn, or payload is read
  * separately and the fact whole_pairs is 0.

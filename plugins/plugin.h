@@ -37,7 +37,8 @@ extern "C" {
   F(uint32_t, whole_pairs)   /* 1: key and value become visible together, so a find may overlap an insert */           \
   F(uint32_t, has_link)      /* 1: the place after the last slot holds a link to a unit of the allocator */            \
   F(uint32_t, has_flag)      /* 1: each bucket has an overflow flag: a pair whose walk passed it is further on */      \
-  F(uint32_t, short_keys)    /* 1: a slot holds the part of its key's hash that the page number does not imply */
+  F(uint32_t, short_keys)    /* 1: a slot holds the part of its key's hash that the page number does not imply */      \
+  F(uint32_t, fingerprint_bits) /* 0, or a slot holds only this many bits of its key's hash, which other keys share */
 
 #define TSR_ALLOCATOR_FACTS(F)                                                                                         \
   F(uint64_t, units)         /* >= units_min, below 2^32 */                                                            \
@@ -57,23 +58,26 @@ extern "C" {
  * these had no empty slot. With choices the core keeps it: it tries these buckets in turn, and the choices are those after
  * them.
  * walk_max: 0, or the most buckets that the walk of a key has.
+ * by_fingerprint: a promise: two keys of one fingerprint that share a bucket share all buckets of their walks, so that either
+ * one's fingerprint may be taken for the other's. after() knows the key in hand by its fingerprint alone.
  * counts_slots: a promise: a new pair may go into any bucket of its walk with room, if those before have none. place() is
  * then called only for pairs that find none. */
 #define TSR_PROBING_FACTS(F)                                                                                           \
-  F(uint64_t, buckets)       /* of a page if there are pages, otherwise of the table; >= buckets_min, its preset */    \
-  F(uint32_t, ends_at_empty) /* 1: an empty slot in a bucket proves that the key is in no later bucket of its walk */  \
-  F(uint32_t, moves_pairs)   /* 1: an insert may move other keys' pairs */                                             \
-  F(uint32_t, one_bucket)    /* 1: a key's walk is one bucket and the linked list that begins there */                 \
-  F(uint32_t, holds_many)    /* 1: a walk visits every bucket once, or grows: a key may have many pairs */             \
-  F(uint32_t, first_slots)   /* see above */                                                                           \
-  F(uint64_t, lists)         /* see above */                                                                           \
-  F(uint32_t, sorts_lists)   /* 1: lists are made from a batch in their order; 0: by random access, in two passes */   \
-  F(uint32_t, counts_slots)  /* see above */                                                                           \
-  F(uint32_t, asks_for_room) /* 1: place() uses nothing of a bucket but has_room */                                    \
-  F(uint32_t, choices)       /* see above */                                                                           \
-  F(uint32_t, ordered)       /* see above */                                                                           \
-  F(uint64_t, walk_max)      /* see above */                                                                           \
-  F(uint32_t, has_notes)     /* 1: next() reads notes (tsr_note) */
+  F(uint64_t, buckets)        /* of a page if there are pages, otherwise of the table; >= buckets_min, its preset */   \
+  F(uint32_t, ends_at_empty)  /* 1: an empty slot in a bucket proves that the key is in no later bucket of its walk */ \
+  F(uint32_t, moves_pairs)    /* 1: an insert may move other keys' pairs */                                            \
+  F(uint32_t, one_bucket)     /* 1: a key's walk is one bucket and the linked list that begins there */                \
+  F(uint32_t, holds_many)     /* 1: a walk visits every bucket once, or grows: a key may have many pairs */            \
+  F(uint32_t, first_slots)    /* see above */                                                                          \
+  F(uint64_t, lists)          /* see above */                                                                          \
+  F(uint32_t, sorts_lists)    /* 1: lists are made from a batch in their order; 0: by random access, in two passes */  \
+  F(uint32_t, counts_slots)   /* see above */                                                                          \
+  F(uint32_t, asks_for_room)  /* 1: place() uses nothing of a bucket but has_room */                                   \
+  F(uint32_t, choices)        /* see above */                                                                          \
+  F(uint32_t, ordered)        /* see above */                                                                          \
+  F(uint64_t, walk_max)       /* see above */                                                                          \
+  F(uint32_t, has_notes)      /* 1: next() reads notes (tsr_note) */                                                   \
+  F(uint32_t, by_fingerprint) /* see above */
 
 /* weighs_new: a new pair that would be worth less than every candidate is not taken, and is handed back itself. */
 #define TSR_EVICTION_FACTS(F)                                                                                          \

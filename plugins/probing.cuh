@@ -28,7 +28,7 @@
  *                           evicted from bucket `ref` or has passed it.
  *
  * Facts that plan() writes: buckets, ends_at_empty, moves_pairs, asks_for_room, holds_many, first_slots, choices,
- * ordered, has_notes, lists, sorts_lists, counts_slots. Laws behind them:
+ * ordered, has_notes, lists, sorts_lists, counts_slots, by_fingerprint. Laws behind them:
  * ends_at_empty: a pair is put into a later bucket of its walk only while its earlier buckets have no empty slot.
  * ordered: the same for the first `ordered` buckets of a walk.
  * first_slots: the same for the first bucket and that number of its slots, and a claim takes the lowest vacant slot of a
@@ -36,6 +36,8 @@
  * holds_many: the walk of every key visits all buckets once, or grows, unless a parameter bounds it. So one key may have
  * any number of pairs, as multisets and multimaps need.
  * lists: see plugin.h. A key without a pair in its list has no bucket. Pairs of reserved keys are in no list.
+ * by_fingerprint: two keys of one fingerprint that share a bucket share all of their buckets. The layout has
+ * fingerprint_bits, and the key that after() gets is tsr_key_of_fingerprint of what a slot held.
  * has_notes: the scheme's first region holds a byte per bucket, 0 at first, which only grows. tsr_note reads it, and a choice
  * of place() may raise that of the key's first bucket, before the pair is put anywhere (tsr_with_note).
  */

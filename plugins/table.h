@@ -109,6 +109,7 @@ enum { TSR_SCORES_NONE, TSR_SCORES_CLOCK, TSR_SCORES_USES };
   F(is_paged)                                                                                                          \
   F(has_lists)                                                                                                         \
   F(in_page)                                                                                                           \
+  F(fingerprint_bits)                                                                                                  \
   F(statistics)                                                                                                        \
   F(tells_overflow)
 

@@ -249,7 +249,7 @@ extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS, 1)
 }
 
 /* Items are those of the batch, as it came. */
-extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)
+extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS, 1)
     tsr_pages_spilled_kernel(const __grid_constant__ tsr_order_step a) {
   __shared__ bulk_statistics statistics;
   tsr_scratch scratch;

@@ -30,6 +30,9 @@
   R(PAGES, FILTER, NOT_BUILT, "all blocks of a filter are one array already", "remove the line")                       \
   R(DEVICES, FILTER, NOT_BUILT, "a filter is on one device", "use device, and tsr_filter_merge")                       \
   R(DEVICE_BYTES, FILTER, NOT_BUILT, "a filter is on one device, all of it", "lower [filter] bits_per_key")            \
+  R(SLOT_KEY, SLOTS_OF_FILTER, MEANING,                                                                                \
+    "such a filter is made of kind, key_bits, capacity, load_factor, layout, probing, hasher and statistics",          \
+    "remove the line")                                                                                                 \
   R(MIXED, FILTER, MEANING, "calls on a filter may overlap anyway", "remove the line")                                 \
   R(SLOT_KEY, FILTER, MEANING, "a filter is made of kind, key_bits, capacity, hasher and [filter]", "remove the line") \
   R(BITS_PER_KEY, ONE_IN, MEANING, "both say how many bits per key there are", "remove one")                           \
@@ -95,6 +98,14 @@
   R(GROWTH_LIMIT, NO_GROWTH, MEANING, "there is nothing to limit", "add growth = double, or remove the line")
 
 #define PART_ROWS(R)                                                                                                   \
+  R(SLOTS_OF_FILTER, WHOLE_KEYS, MEANING, "with keys in its slots it would be a set, and never err",                   \
+    "use a layout of fingerprints (`tessera list layout`), or kind = set")                                             \
+  R(FINGERPRINTS, NO_FILTER, ONCE, "keys of equal fingerprints cannot be told apart", "use kind = filter")             \
+  R(ONE_WAY, FINGERPRINTS, MEANING, "fingerprints that are moved stand for keys, which are made by undoing the hash",  \
+    "use a hasher that can be undone (hashers/README.md)")                                                             \
+  R(BY_KEY, FINGERPRINTS, "a filter misses no key that it holds",                                                      \
+    "an erase could take that of a key that has other buckets",                                                        \
+    "use a scheme of fingerprints (`tessera list probing`)")                                                           \
   R(ONE_WAY, SHORT_KEYS, ONCE, "the key cannot be restored from its hash",                                             \
     "use a hasher that can be undone (hashers/README.md), or another layout")                                          \
   R(CACHE, LINKS, NOT_BUILT, "a list grows, and gives up no pair", "use a layout whose buckets do not link")           \
@@ -148,6 +159,14 @@
     "set [layout] tile_lanes = 1")
 
 #define CALL_ROWS(R)                                                                                                   \
+  R(CALL_KEYS, SLOTS_OF_FILTER, NO_KEYS, "a filter keeps no keys",                                                     \
+    "use tsr_insert, tsr_contains, tsr_count_all, tsr_erase, tsr_clear or tsr_filter_describe, or another kind")       \
+  R(CALL_ERASE, BLOOM, NO_KEYS, "a filter keeps bits and no keys, and other keys have the same bits",                  \
+    "add a layout and a scheme of fingerprints (`tessera list`), or use another kind")                                 \
+  R(CALL_MERGE, SLOTS_OF_FILTER, NOT_BUILT, "the fingerprints of both may not fit the buckets of one",                 \
+    "insert the keys of both into one")                                                                                \
+  R(CALL_KERNEL, SLOTS_OF_FILTER, NOT_BUILT, "a kernel's functions take a filter of bits",                             \
+    "use the calls of the library, or a filter without a layout")                                                      \
   R(CALL_KEYS, FILTER, NO_KEYS, "a filter keeps bits and no keys",                                                     \
     "use tsr_insert, tsr_contains, tsr_clear, tsr_filter_merge or tsr_filter_describe, or another kind")               \
   R(CALL_OF_FILTERS, NO_FILTER, MEANING, "the table has keys", "make one of kind = filter")                            \
@@ -243,12 +262,20 @@ bool tsr_incompatible_at(size_t i, tsr_incompatible *pair) {
 
 /* ---- Places ---------------------------------------------------------------------------------- */
 
-bool tsr_is_key_of_filter(const char *key) {
-  static const char *const keys[] = {"kind",       "key_bits", "key_columns", "capacity", "hasher",
-                                     "find_batch", "seed",     "backend",     "device"};
-  size_t at = 0;
-  while (at < sizeof keys / sizeof keys[0] && strcmp(key, keys[at]) != 0) at++;
-  return at < sizeof keys / sizeof keys[0];
+bool tsr_spec_has_slots(const tsr_spec *spec) {
+  return tsr_spec_find(spec, "table", "layout") || tsr_spec_find(spec, "table", "probing");
+}
+
+bool tsr_is_key_of_filter(const char *key, bool has_slots) {
+  static const char *const keys[] = {"kind", "key_bits", "key_columns", "capacity",  "hasher",
+                                     "seed", "backend",  "device",      "find_batch"};
+  static const char *const of_slots[] = {"layout", "probing", "load_factor", "statistics"};
+  const size_t count = sizeof keys / sizeof keys[0] - (has_slots ? 1 : 0); /* there are no blocks to order finds by */
+  for (size_t at = 0; at < count; at++)
+    if (strcmp(key, keys[at]) == 0) return true;
+  for (size_t at = 0; has_slots && at < sizeof of_slots / sizeof of_slots[0]; at++)
+    if (strcmp(key, of_slots[at]) == 0) return true;
+  return false;
 }
 
 /* The entry that asks for a feature; NULL: none, it is so by default. */
@@ -256,7 +283,8 @@ static const tsr_spec_entry *entry_of(const tsr_spec *spec, tsr_feature which) {
   if (which != TSR_HAS_SLOT_KEY) return tsr_spec_find(spec, features[which].section, features[which].key);
   for (size_t i = 0; i < tsr_spec_count(spec); i++) {
     const tsr_spec_entry *entry = tsr_spec_at(spec, i);
-    if (strcmp(entry->section, "table") == 0 && !tsr_is_key_of_filter(entry->key)) return entry;
+    if (strcmp(entry->section, "table") == 0 && !tsr_is_key_of_filter(entry->key, tsr_spec_has_slots(spec)))
+      return entry;
   }
   return NULL;
 }

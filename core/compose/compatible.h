@@ -22,6 +22,8 @@ extern "C" {
   F(KEEPS_ALL, "table", "kind", 0, "kind = multiset or multimap")                                                      \
   F(COUNTER, "table", "kind", 0, "kind = counter")                                                                     \
   F(FILTER, "table", "kind", 0, "kind = filter")                                                                       \
+  F(BLOOM, "table", "kind", 0, "kind = filter without a layout")                                                       \
+  F(SLOTS_OF_FILTER, "table", "layout", 1, "kind = filter with a layout")                                              \
   F(NO_FILTER, "table", "kind", 0, "any kind but filter")                                                              \
   F(INDEX, "table", "kind", 0, "kind = index")                                                                         \
   F(NO_INDEX, "table", "kind", 0, "any kind but index")                                                                \
@@ -80,6 +82,8 @@ extern "C" {
 /* Of the parts, by their facts. */
 #define TSR_PART_FEATURES(F)                                                                                           \
   F(SHORT_KEYS, "table", "layout", 1, "a layout that stores a part of the hash in place of the key")                   \
+  F(FINGERPRINTS, "table", "layout", 1, "a layout that stores fingerprints in place of keys")                          \
+  F(WHOLE_KEYS, "table", "layout", 1, "a layout that stores keys")                                                     \
   F(LINKS, "table", "layout", 1, "a layout whose buckets link")                                                        \
   F(NO_LINKS, "table", "layout", 1, "a layout whose buckets do not link")                                              \
   F(TAKES_NO_UNITS, "table", "layout", 1, "buckets that do not link, and values = inline")                             \
@@ -97,6 +101,7 @@ extern "C" {
   F(FEW_BUCKETS, "table", "probing", 1, "a scheme that gives a key few buckets, and values = inline")                  \
   F(MANY_BUCKETS, "table", "probing", 1, "a scheme that gives a key several buckets")                                  \
   F(MOVES, "table", "probing", 1, "a scheme that moves pairs")                                                         \
+  F(BY_KEY, "table", "probing", 1, "a scheme in which keys of equal fingerprints can share some of their buckets")     \
   F(LISTS, "table", "probing", 1, "a scheme that makes lists of whole batches")                                        \
   F(HOST_PAGES, "table", "device_bytes", 1, "a table in the host's memory")                                            \
   F(REPLACES_LATE, "table", "duplicates", 1, "rows replaced under a layout that shows a key before its row")
@@ -104,6 +109,8 @@ extern "C" {
 /* What a call, or a kernel of a user's own, wants of its table. */
 #define TSR_CALL_FEATURES(F)                                                                                           \
   F(CALL_KEYS, "", "", 1, "a call that reads or erases keys")                                                          \
+  F(CALL_ERASE, "", "", 0, "tsr_erase")                                                                                \
+  F(CALL_MERGE, "", "", 0, "tsr_filter_merge")                                                                         \
   F(CALL_FIND, "", "", 0, "tsr_find")                                                                                  \
   F(CALL_FIND_ALL, "", "", 0, "tsr_find_all")                                                                          \
   F(CALL_FIND_OR_INSERT, "", "", 0, "tsr_find_or_insert")                                                              \
@@ -157,8 +164,10 @@ static inline tsr_status tsr_compatible_call(const tsr_traits *traits, tsr_featu
 tsr_status tsr_compatible_refuse(tsr_feature first, tsr_feature other, const char *call, tsr_error *error)
     TSR_MUST_CHECK;
 
-/* The keys of [table] that a filter has. */
-bool tsr_is_key_of_filter(const char *key);
+/* Whether a filter's spec asks for slots: it names a layout or a scheme. */
+bool tsr_spec_has_slots(const tsr_spec *spec);
+/* The keys of [table] that a filter has, with slots or without. */
+bool tsr_is_key_of_filter(const char *key, bool has_slots);
 
 #ifdef __cplusplus
 }

@@ -89,6 +89,8 @@ static tsr_status check_layout(const tsr_layout_facts *f, const tsr_plugin *plug
   static const char range[] = "a power of two from 1 to 32";
   if (f->has_link > 1) return out_of_range(plugin, "has_link", f->has_link, "0 or 1", error);
   if (f->has_flag > 1) return out_of_range(plugin, "has_flag", f->has_flag, "0 or 1", error);
+  if (f->fingerprint_bits != 0 && f->fingerprint_bits != 8 && f->fingerprint_bits != 16 && f->fingerprint_bits != 32)
+    return out_of_range(plugin, "fingerprint_bits", f->fingerprint_bits, "0, 8, 16 or 32", error);
   if (f->short_keys > 1) return out_of_range(plugin, "short_keys", f->short_keys, "0 or 1", error);
   if (!is_power_to(f->bucket_places, 32)) return out_of_range(plugin, "bucket_places", f->bucket_places, range, error);
   if (f->bucket_slots < 1 || f->bucket_slots + f->has_link > f->bucket_places)
@@ -465,6 +467,7 @@ enum { LOAD_STEPS = 20, LOAD_MIN = 5 /* of these steps */ };
 /* The kind that parts and walk see. */
 static uint32_t seen_kind(const tsr_settings *settings) {
   if (settings->kind == TSR_KIND_CACHE && !settings->value_bits) return TSR_KIND_SET;
+  if (settings->filter.has_slots) return TSR_KIND_MULTISET; /* two keys may have one fingerprint */
   return settings->kind >= TSR_KINDS ? (uint32_t)TSR_KIND_MAP : (uint32_t)settings->kind;
 }
 
@@ -601,9 +604,9 @@ static tsr_status compose(const tsr_spec *spec, const tsr_options *options, uint
   memset(t->settings.part, 0, sizeof t->settings.part);
   if (status == TSR_OK) {
     fill_shape(t, sm);
-    status = t->settings.kind == TSR_KIND_FILTER ? plan_filter(t, spec, error) : plan_parts(t, spec, cpu_lanes, error);
+    status = tsr_is_bloom(&t->settings) ? plan_filter(t, spec, error) : plan_parts(t, spec, cpu_lanes, error);
   }
-  if (status == TSR_OK && t->settings.kind != TSR_KIND_FILTER && lower_load(t, spec)) {
+  if (status == TSR_OK && !tsr_is_bloom(&t->settings) && lower_load(t, spec)) {
     fill_shape(t, sm);
     status = plan_parts(t, spec, cpu_lanes, error);
   }

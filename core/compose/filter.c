@@ -37,6 +37,13 @@ double tsr_filter_rate(uint64_t block_bytes, uint64_t functions, double bits_per
   return rate;
 }
 
+/* An absent key meets every fingerprint of two buckets, or fewer where the first has an empty slot. Two values of a
+ * fingerprint stand for twice as many keys as the others (tsr_fingerprint). */
+double tsr_fingerprint_rate(const tsr_shape *shape, double keys) {
+  const double values = ldexp(1, (int)shape->fingerprint_bits), same = (values + 4) / values / values;
+  return -expm1(log1p(-same) * 2 * keys / (double)shape->buckets);
+}
+
 double tsr_filter_bits(const tsr_settings *s) {
   double bits = (double)s->filter.bits_per_key;
   if (!s->filter.one_in) return bits;

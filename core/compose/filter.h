@@ -17,6 +17,9 @@ enum { TSR_FILTER_BLOCK_BYTES = 32 /* of a filter before a table */ };
  * blocks, whose keys have a Poisson distribution. */
 double tsr_filter_rate(uint64_t block_bytes, uint64_t functions, double bits_per_key);
 
+/* The same of a filter that holds the fingerprints of `keys` keys; at most. */
+double tsr_fingerprint_rate(const tsr_shape *shape, double keys);
+
 /* Bits a key: what the settings say, or as many as one_in needs. */
 double tsr_filter_bits(const tsr_settings *settings);
 

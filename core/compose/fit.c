@@ -36,6 +36,8 @@ tsr_status tsr_fit_layout(tsr_composition *t, const tsr_spec *spec, tsr_error *e
   has[TSR_HAS_KEEPS_IN_PAGES] = t->settings.pages.bytes && s->duplicates == TSR_DUPLICATES_KEEP;
   has[TSR_HAS_ONE_WAY] = !hasher->unhash;
   has[TSR_HAS_SHORT_KEYS] = s->short_keys;
+  has[TSR_HAS_FINGERPRINTS] = s->fingerprint_bits != 0;
+  has[TSR_HAS_WHOLE_KEYS] = !s->fingerprint_bits;
   has[TSR_HAS_LINKS] = s->has_link;
   has[TSR_HAS_NO_LINKS] = !s->has_link;
   has[TSR_HAS_TAKES_NO_UNITS] = !s->has_link && !tsr_has_value_lists(&t->settings);
@@ -85,6 +87,7 @@ tsr_status tsr_fit_parts(tsr_composition *t, const tsr_spec *spec, tsr_error *er
   has[TSR_HAS_FEW_BUCKETS] = !s->holds_many && !tsr_has_value_lists(&t->settings);
   has[TSR_HAS_MANY_BUCKETS] = !s->one_bucket;
   has[TSR_HAS_MOVES] = s->moves_pairs;
+  has[TSR_HAS_BY_KEY] = !s->by_fingerprint && !s->one_bucket;
   has[TSR_HAS_LISTS] = s->has_lists;
   has[TSR_HAS_NOTES] = s->has_notes;
   has[TSR_HAS_LONG_WALK] = !s->walk_max || s->walk_max > TSR_CACHE_BUCKETS_MAX;

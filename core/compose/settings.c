@@ -41,7 +41,8 @@ enum { ROW_WORD_BYTES = 24 };
 #define SETTINGS(R)                                                                                                    \
   R("kind", "set | map | multiset | multimap | counter | filter | index | cache", NULL,                                \
     "What the table stores. set: keys. map: one value per key. multiset and multimap: every pair that is inserted. "   \
-    "counter: how often each key was inserted. filter: a Bloom filter, see [filter]. index: a number for each key, "   \
+    "counter: how often each key was inserted. filter: a Bloom filter, see [filter]; with a layout and a scheme of "   \
+    "fingerprints, one that keys can be erased from. index: a number for each key, "                                   \
     "from 0 on. cache: a set or map that gives up a pair for a new one when it is full.",                              \
     ROW_CHOICE, ROW(kind), 0, 0)                                                                                       \
   R("key_bits", "32 | 64 | 128", NULL,                                                                                 \
@@ -489,7 +490,7 @@ static tsr_status read_table(const tsr_spec *spec, tsr_settings *settings, tsr_e
 static tsr_status check_complete(const tsr_spec *spec, const tsr_settings *read, tsr_error *error) {
   const bool is_filter = read->kind == TSR_KIND_FILTER;
   for (size_t i = 0; i < ROWS; i++)
-    if (!shown[i].initial && (!is_filter || tsr_is_key_of_filter(shown[i].key)) &&
+    if (!shown[i].initial && (!is_filter || tsr_is_key_of_filter(shown[i].key, read->filter.has_slots)) &&
         !tsr_spec_find(spec, "table", shown[i].key) &&
         !(rows[i].offset == ROW(key_bits) && tsr_spec_find(spec, "table", "key_columns")))
       return tsr_fail(error, TSR_BAD_SPEC, "%s: [table] %s is missing: add `%s = %s`", tsr_spec_name(spec),
@@ -505,12 +506,13 @@ static bool is_replaced(const tsr_spec *spec, const char *key) {
 
 /* A section belongs to [table] or to the role of a chosen part. */
 static tsr_status check_sections(const tsr_spec *spec, const tsr_settings *settings, tsr_error *error) {
-  const bool is_wanted[OWN_SECTIONS] = {true, settings->sharing.devices.count != 0, settings->kind == TSR_KIND_FILTER,
+  const bool is_wanted[OWN_SECTIONS] = {true, settings->sharing.devices.count != 0, tsr_is_bloom(settings),
                                         settings->values.kind == TSR_VALUES_BUCKETS};
   static const char *const keys[OWN_SECTIONS] = {"kind", "devices", "kind", "values"};
-  static const char *const reasons[OWN_SECTIONS] = {"", "[table] names no devices; name them, or remove it",
-                                                    "[table] has another kind than filter; remove it",
-                                                    "[table] does not say values = buckets; add that, or remove it"};
+  static const char *const reasons[OWN_SECTIONS] = {
+      "", "[table] names no devices; name them, or remove it",
+      "[table] has another kind than filter, or it has a layout; remove it",
+      "[table] does not say values = buckets; add that, or remove it"};
   for (size_t i = 0; i < tsr_spec_section_count(spec); i++) {
     const tsr_spec_section *section = tsr_spec_section_at(spec, i);
     const size_t at = section_number(section->name);
@@ -554,6 +556,8 @@ static void find_traits_of_kind(const tsr_spec *spec, const tsr_settings *read, 
   has[TSR_HAS_COUNTER] = kind == TSR_KIND_COUNTER;
   has[TSR_HAS_NO_COUNTER] = kind != TSR_KIND_COUNTER;
   has[TSR_HAS_FILTER] = kind == TSR_KIND_FILTER;
+  has[TSR_HAS_BLOOM] = tsr_is_bloom(read);
+  has[TSR_HAS_SLOTS_OF_FILTER] = read->filter.has_slots;
   has[TSR_HAS_NO_FILTER] = kind != TSR_KIND_FILTER;
   has[TSR_HAS_INDEX] = kind == TSR_KIND_INDEX;
   has[TSR_HAS_NO_INDEX] = kind != TSR_KIND_INDEX;
@@ -569,7 +573,8 @@ static void find_traits_of_kind(const tsr_spec *spec, const tsr_settings *read, 
   has[TSR_HAS_NO_MULTIMAP] = kind != TSR_KIND_MULTIMAP;
   has[TSR_HAS_NO_MAP] = kind != TSR_KIND_MAP && kind != TSR_KIND_MULTIMAP && kind != TSR_KIND_CACHE;
   for (size_t i = 0; i < tsr_spec_count(spec); i++)
-    if (strcmp(tsr_spec_at(spec, i)->section, "table") == 0 && !tsr_is_key_of_filter(tsr_spec_at(spec, i)->key))
+    if (strcmp(tsr_spec_at(spec, i)->section, "table") == 0 &&
+        !tsr_is_key_of_filter(tsr_spec_at(spec, i)->key, read->filter.has_slots))
       has[TSR_HAS_SLOT_KEY] = true;
   has[TSR_HAS_WIDE_KEYS] = read->key_bits > 64;
   has[TSR_HAS_VALUE_BITS] = read->value_bits != 0;
@@ -600,7 +605,7 @@ static void find_traits(const tsr_spec *spec, const tsr_settings *read, tsr_trai
   has[TSR_HAS_NO_PAGES] = read->pages.bytes == 0;
   has[TSR_HAS_PAGE_BATCH] = is_written(spec, "table", "page_batch");
   has[TSR_HAS_FIND_BATCH] = is_written(spec, "table", "find_batch");
-  has[TSR_HAS_NO_ZONES] = read->pages.bytes == 0 && read->kind != TSR_KIND_FILTER;
+  has[TSR_HAS_NO_ZONES] = read->pages.bytes == 0 && !tsr_is_bloom(read);
   has[TSR_HAS_GROWTH] = read->upkeep.growth != TSR_GROWTH_NONE;
   has[TSR_HAS_NO_GROWTH] = read->upkeep.growth == TSR_GROWTH_NONE;
   has[TSR_HAS_GROWTH_LIMIT] = is_written(spec, "table", "growth_limit");
@@ -653,6 +658,7 @@ static tsr_status make_kind(const tsr_spec *spec, tsr_settings *read, tsr_error 
   if (read->kind == TSR_KIND_MULTISET || read->kind == TSR_KIND_MULTIMAP)
     /* to the walk keys with buckets of values are a set */
     read->policy.duplicates = read->values.kind == TSR_VALUES_BUCKETS ? TSR_DUPLICATES_FIRST : TSR_DUPLICATES_KEEP;
+  if (read->filter.has_slots) read->policy.duplicates = TSR_DUPLICATES_KEEP; /* two keys may have one fingerprint */
   if (counts) make_counter(read);
   if (read->kind == TSR_KIND_INDEX) make_index(read);
   if (read->kind == TSR_KIND_CACHE && !is_written(spec, "table", "load_factor"))
@@ -666,6 +672,7 @@ tsr_status tsr_settings_read(const tsr_spec *spec, const tsr_options *options, t
   tsr_settings read = {
       .load_factor = 0.8, .seed = 1, .pages = {.batch = TSR_PAGE_BATCH_AUTO, .find_batch = TSR_PAGE_BATCH_AUTO}};
   tsr_status status = read_table(spec, &read, error);
+  read.filter.has_slots = read.kind == TSR_KIND_FILTER && tsr_spec_has_slots(spec);
   if (status == TSR_OK) status = check_complete(spec, &read, error);
   if (status == TSR_OK) status = check_sections(spec, &read, error);
   if (status) return status;

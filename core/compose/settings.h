@@ -67,9 +67,11 @@ typedef struct tsr_sharing_settings {
   uint64_t split, chunk, exchange, combine;
 } tsr_sharing_settings;
 
-/* [filter]; and of the filter before the table its bits per key, 0: none */
+/* [filter]; and of the filter before the table its bits per key, 0: none. has_slots: a filter that has a layout and a scheme,
+ * which hold fingerprints; otherwise it is a Bloom filter. */
 typedef struct tsr_filter_settings {
   uint64_t block_bytes, functions, bits_per_key, one_in, before;
+  bool has_slots;
 } tsr_filter_settings;
 
 /* [table] values, [values] */
@@ -98,6 +100,8 @@ typedef struct tsr_settings {
   const char *part[TSR_ROLES]; /* plugin names, NULL = absent; point into the spec */
   tsr_traits traits;           /* of [table] and its sections; compose.h adds those of the parts */
 } tsr_settings;
+
+static inline bool tsr_is_bloom(const tsr_settings *s) { return s->kind == TSR_KIND_FILTER && !s->filter.has_slots; }
 
 /* Reads and checks [table], and refuses sections that no part has. options: as in tessera.h, never NULL. */
 tsr_status tsr_settings_read(const tsr_spec *spec, const tsr_options *options, tsr_settings *settings, tsr_error *error)

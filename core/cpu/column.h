@@ -49,8 +49,9 @@ struct tsr_key_column {
   uint32_t *firsts;  /* the first row of each key of the column */
   uint64_t size;     /* distinct keys */
   uint64_t likely;   /* about how many distinct keys a sample tells of */
-  uint64_t *begins;  /* size + 1: where the rows of a key begin in `rows`; NULL: not asked for yet */
-  uint32_t *rows;    /* the rows of each key, ascending */
+  uint32_t
+      *begins;    /* size + 1: where the rows of a key begin in `rows`; NULL: not asked for yet, or a key has one row */
+  uint32_t *rows; /* the rows of each key, ascending */
 };
 
 /* is_wide, and is_plain below, are constants where these functions are called. */
@@ -109,8 +110,10 @@ __attribute__((always_inline)) static inline uint64_t tsr_key_column_seek(const 
 /* Memory in large pages, where the system has them. */
 void *tsr_key_column_memory(uint64_t bytes);
 
-/* An empty set with room for some keys, of the base and the kind that it has been given. False: no memory. */
-bool tsr_key_column_set_make(tsr_key_column_set *set, uint64_t keys);
+/* An empty set with room for some keys, of the base and the kind that it has been given. A set that many rows are looked up in,
+ * and that a cache holds, is mostly empty: then a search ends at its first slot, and the processor foresees that.
+ * rows: about how many are looked up; 0: few. False: no memory. */
+bool tsr_key_column_set_make(tsr_key_column_set *set, uint64_t keys, uint64_t rows);
 void tsr_key_column_set_free(tsr_key_column_set *set);
 
 /* Makes the set twice as large if it is half full. */
@@ -127,6 +130,12 @@ bool tsr_key_column_set_take(tsr_key_column_set *set, const tsr_key_column_run *
 
 /* Puts the keys of the whole column into sets. */
 bool tsr_key_column_number(tsr_key_column *column);
+
+/* The number of the key of a row. Of a column with numbers. */
+static inline uint32_t tsr_key_column_number_of(const tsr_key_column *c, uint64_t row) {
+  const uint64_t id = c->ids ? c->ids[row] : (uint64_t)c->written[row];
+  return c->numbers ? c->numbers[c->bases[row / c->range] + id] : (uint32_t)id;
+}
 
 /* Writes the numbers of rows, where wanted, in two widths. */
 void tsr_key_column_write(const tsr_key_column *column, int64_t *numbers, uint32_t *short_numbers);

@@ -18,7 +18,7 @@ static uint64_t likely_distinct(const tsr_key_column *c) {
   const uint64_t size = c->n >> 7 < SAMPLE ? c->n >> 7 : SAMPLE;
   uint64_t sample[SAMPLE];
   tsr_key_column_set set = {.key_bytes = sizeof *sample, .is_plain = true};
-  if (size < 2 * REPEATED || !tsr_key_column_set_make(&set, size)) return c->n;
+  if (size < 2 * REPEATED || !tsr_key_column_set_make(&set, size, 0)) return c->n;
   for (uint64_t i = 0; i < size; i++) sample[i] = tsr_key_column_key(c->keys, i * (c->n / size), is_wide);
   set.base = sample[0];
   const bool is_made = tsr_key_column_set_take(&set, &(tsr_key_column_run){.keys = sample, .n = size});
@@ -61,7 +61,7 @@ static void number_range(void *argument, uint64_t begin, uint64_t end) {
     *set = (tsr_key_column_set){.base = tsr_key_column_key(c->keys, 0, c->key_bytes == sizeof(uint64_t)),
                                 .key_bytes = c->key_bytes,
                                 .is_plain = c->detail == TSR_KEY_COLUMN_KEYS && c->range_count == 1};
-    if (!tsr_key_column_set_make(set, c->likely < n ? c->likely : n) || !tsr_key_column_set_take(set, &run)) fail(j);
+    if (!tsr_key_column_set_make(set, c->likely < n ? c->likely : n, n) || !tsr_key_column_set_take(set, &run)) fail(j);
   }
 }
 
@@ -95,7 +95,7 @@ static void unite_parts(void *argument, uint64_t begin, uint64_t end) {
     tsr_key_column_set *set = &c->sets[part];
     *set = (tsr_key_column_set){.base = j->ranges[0].base, .key_bytes = c->key_bytes, .skip = c->parts_log2};
     /* Room for all keys of all ranges: keys come in the order of hashes, and would crowd at the start of a small set. */
-    bool is_made = tsr_key_column_set_make(set, c->bases[c->range_count] >> c->parts_log2);
+    bool is_made = tsr_key_column_set_make(set, c->bases[c->range_count] >> c->parts_log2, 0);
     for (uint32_t r = 0; r < c->range_count && is_made; r++) is_made = unite_range(j, part, r);
     if (!is_made) fail(j);
   }

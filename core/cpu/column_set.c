@@ -12,34 +12,58 @@
 /* GCC shares one copy otherwise, and asks in it what is constant where it is called. */
 #define ALWAYS_INLINE __attribute__((always_inline)) static inline
 
-enum { PAGE = 1 << 12, LARGE = 1 << 21 };
+enum { LARGE = 1 << 21, LEAST_LARGE = 1 << 19 }; /* bytes of a large page, and of a block that is worth one */
 
-/* Advice for the whole pages of a block. It may fail. */
-static void *in_large_pages(void *memory, uint64_t bytes) {
-  const uintptr_t begin = ((uintptr_t)memory + PAGE - 1) & ~(uintptr_t)(PAGE - 1), end = (uintptr_t)memory + bytes;
-  if (memory && bytes >= LARGE) madvise((void *)begin, end - begin, MADV_HUGEPAGE);
+/* The pages of a block must be large from its first byte on: a small page that is new costs as much time as a large one. */
+void *tsr_key_column_memory(uint64_t bytes) {
+  if (bytes > SIZE_MAX / 2) return NULL;
+  if (bytes < LEAST_LARGE) return malloc(bytes ? (size_t)bytes : 1);
+  const size_t whole = (size_t)(bytes + LARGE - 1) & ~(size_t)(LARGE - 1);
+  void *memory = aligned_alloc(LARGE, whole);
+  if (memory) madvise(memory, whole, MADV_HUGEPAGE); /* it may fail */
   return memory;
 }
 
-void *tsr_key_column_memory(uint64_t bytes) {
-  return bytes > SIZE_MAX / 2 ? NULL : in_large_pages(malloc(bytes ? (size_t)bytes : 1), bytes);
+static size_t slots_bytes(const tsr_key_column_set *set) { return (size_t)tsr_key_column_slot_bytes(set) << set->bits; }
+
+/* Slots are zeros. The system's new pages are, so a large block is mapped: at a multiple of a large page, and the rest is given
+ * back. */
+static void *make_slots(size_t bytes) {
+  if (bytes < LEAST_LARGE) return calloc(1, bytes);
+  const size_t mapped = bytes + LARGE;
+  char *memory = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return NULL;
+  const size_t before = -(uintptr_t)memory & (LARGE - 1);
+  if (before) munmap(memory, before);
+  if (before < LARGE) munmap(memory + before + bytes, LARGE - before);
+  madvise(memory + before, bytes, MADV_HUGEPAGE); /* it may fail */
+  return memory + before;
+}
+
+static void free_slots(void *slots, size_t bytes) {
+  if (bytes < LEAST_LARGE)
+    free(slots);
+  else if (slots)
+    munmap(slots, bytes);
 }
 
 /* How many keys a set has room for before it grows. Small slots are rather fewer than full: searches end at the first one. */
 static uint64_t room(const tsr_key_column_set *set) { return 1ull << (set->bits - (set->is_plain ? 2 : 1)); }
 
-bool tsr_key_column_set_make(tsr_key_column_set *set, uint64_t keys) {
-  enum { LEAST = 8 };
+bool tsr_key_column_set_make(tsr_key_column_set *set, uint64_t keys, uint64_t rows) {
+  enum { LEAST = 8, SPARSE = 64, SPARSE_BYTES = 1 << 22, ROWS = 4 };
+  const size_t bytes = tsr_key_column_slot_bytes(set);
+  set->size = 1;
   set->bits = LEAST;
   while (room(set) <= keys) set->bits++;
-  set->size = 1;
-  const size_t bytes = tsr_key_column_slot_bytes(set);
-  set->slots = in_large_pages(calloc((size_t)1 << set->bits, bytes), bytes << set->bits);
+  while (bytes << set->bits < SPARSE_BYTES && 1ull << set->bits < SPARSE * keys && 1ull << set->bits < rows / ROWS)
+    set->bits++;
+  set->slots = make_slots(slots_bytes(set));
   return set->slots != NULL;
 }
 
 void tsr_key_column_set_free(tsr_key_column_set *set) {
-  free(set->slots);
+  free_slots(set->slots, slots_bytes(set));
   free(set->firsts);
 }
 
@@ -66,12 +90,10 @@ ALWAYS_INLINE void move(const tsr_key_column_set *from, const tsr_key_column_set
 bool tsr_key_column_set_grow(tsr_key_column_set *set) {
   if (set->size < room(set)) return true;
   const tsr_key_column_set old = *set;
-  if (set->firsts) {
-    uint32_t *firsts = realloc(set->firsts, 2 * room(&old) * sizeof *firsts);
-    if (!firsts) return false;
-    set->firsts = firsts;
-  }
-  if (!tsr_key_column_set_make(set, room(&old))) {
+  uint32_t *firsts = set->firsts ? realloc(set->firsts, 2 * room(&old) * sizeof *firsts) : NULL;
+  if (set->firsts && !firsts) return false;
+  set->firsts = firsts;
+  if (!tsr_key_column_set_make(set, room(&old), 0)) {
     set->slots = old.slots;
     set->bits = old.bits;
     return false;
@@ -83,7 +105,7 @@ bool tsr_key_column_set_grow(tsr_key_column_set *set) {
     move(&old, set, true, true);
   else
     move(&old, set, false, true);
-  free(old.slots);
+  free_slots(old.slots, slots_bytes(&old));
   return true;
 }
 

@@ -288,7 +288,8 @@ TSR_INLINE uint32_t cache_work(const tsr_ctx *c, const tsr_cache_run *a, uint64_
 }
 
 TSR_INLINE cache_item cache_item_of(const tsr_ctx *c, const tsr_cache_run *a, uint64_t i, uint32_t mine) {
-  cache_item item = {io_key_at(a->bulk.keys, i, mine), 0, CACHE_NO_ROW, 0, (uint32_t)cache_head(c)->clock, 0};
+  cache_item item = {
+      io_key_at(a->bulk.keys, i, mine), 0, CACHE_NO_ROW, 0, (uint32_t)tsr_load64(&cache_head(c)->clock, 1), 0};
   if (a->given && mine) item.given = a->given[i];
   return item;
 }
@@ -326,7 +327,8 @@ TSR_INLINE cache_done cache_find(const tsr_ctx *c, const tsr_cache_run *a, uint6
 TSR_INLINE cache_done cache_tick(const tsr_ctx *c, const tsr_cache_run *a, uint64_t i, uint32_t mine) {
   const cache_done none = {0, 0};
   (void)i;
-  if (mine) cache_head(c)->clock = a->now ? a->now : cache_head(c)->clock + 1;
+  if (mine && a->now) tsr_store64(&cache_head(c)->clock, a->now);
+  if (mine && !a->now) tsr_add64(&cache_head(c)->clock, 1);
   return none;
 }
 

@@ -11,7 +11,7 @@
 
 /* put    inserts, and gives up a candidate of the key where there is no room
  * find   looks keys up, and may count that as a use
- * tick   one item: sets the clock
+ * tick   one item: sets the clock; finds that overlap may see each other's
  * sweep  items are buckets: counts, exports or erases the pairs with a range of scores */
 #define TSR_CACHE_STEPS(F) F(put) F(find) F(tick) F(sweep)
 #define TSR_CACHE_ENUM(step) TSR_CACHE_##step,

@@ -314,8 +314,9 @@ TSR_INLINE uint32_t erase_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, 
   return add_erased(&a->tally->hits, item.pairs);
 }
 
+/* Of a fingerprint an erase takes one: the others may be other keys'. */
 TSR_INLINE uint32_t bulk_erase(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
-  return erase_item(c, a, i, mine, OP_ERASE);
+  return erase_item(c, a, i, mine, TSR_FACT(c, fingerprint_bits) ? OP_ERASE_PAIR : OP_ERASE);
 }
 
 TSR_INLINE uint32_t bulk_erase_pair(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {

@@ -164,10 +164,12 @@ TSR_INLINE void run(const tsr_ctx *c, tsr_item *own, uint32_t mine, uint32_t kin
  * their walk. */
 TSR_INLINE void insert_unplaced(const tsr_ctx *c, tsr_item *own, uint32_t mine, uint32_t is_reserved) {
   if (TSR_FACT(c, falls_back_to_walk)) {
-    run(c, own, is_reserved || (mine && own->result == NEEDS_WALK), OP_INSERT, 1, 1);
-    return;
+    const uint32_t has_walk = !TSR_FACT(c, fingerprint_bits); /* of a fingerprint in hand nobody knows the walk */
+    run(c, own, is_reserved || (has_walk && mine && own->result == NEEDS_WALK), OP_INSERT, 1, 1);
+    if (has_walk) return;
+  } else {
+    run(c, own, is_reserved, OP_PLACE_RESERVED, 0, 0);
   }
-  run(c, own, is_reserved, OP_PLACE_RESERVED, 0, 0);
   own->result = mine && own->result == NEEDS_WALK ? (uint32_t)TSR_RESULT_NOT_PLACED : own->result;
 }
 

@@ -150,7 +150,7 @@ static void print_cleaning(FILE *out, const tsr_composition *t) {
 /* What a key with many pairs costs in a table that keeps all of them. */
 static void print_hot_keys(FILE *out, const tsr_composition *t) {
   const bool keeps_all = t->shape.kind == TSR_KIND_MULTISET || t->shape.kind == TSR_KIND_MULTIMAP;
-  if (!keeps_all) return;
+  if (!keeps_all || t->settings.filter.has_slots) return;
   if (!tsr_composition_passes_equal_keys(t))
     fprintf(out,
             "%-12s inserting r pairs of one key takes work in proportion to r; each item that counts, finds all or "
@@ -230,6 +230,15 @@ static void print_plan(FILE *out, const tsr_composition *t) {
   if (differs) print_stages(out, "a large insert with results", &answered);
 }
 
+static void print_fingerprints(FILE *out, const tsr_composition *t) {
+  const tsr_shape *s = &t->shape;
+  fprintf(out,
+          "%-12s of %u bits, %.1f bits per key; at capacity about 1 of %.0f absent keys seems present; a key fits at "
+          "most %u times\n",
+          "fingerprints", s->fingerprint_bits, 8.0 * s->bucket_bytes * (double)s->buckets / (double)s->capacity,
+          1 / tsr_fingerprint_rate(s, (double)s->capacity), 2 * s->bucket_slots);
+}
+
 static void print_memory(FILE *out, const tsr_composition *t) {
   const tsr_shape *s = &t->shape;
   if (is_filter(t))
@@ -239,6 +248,7 @@ static void print_memory(FILE *out, const tsr_composition *t) {
             (unsigned long long)s->buckets, s->bucket_slots, s->bucket_bytes,
             (unsigned long long)(s->buckets * s->bucket_slots), (unsigned long long)s->capacity,
             (unsigned long long)t->tail_buckets);
+  if (s->fingerprint_bits) print_fingerprints(out, t);
   if (s->is_paged) print_pages(out, t);
   print_zones(out, t);
   if (t->window_pages) print_windows(out, t);
@@ -275,7 +285,7 @@ static void print_load(FILE *out, const tsr_composition *t) {
 /* What the parts carry, whatever the spec asks for. */
 static const char *kinds_of(const tsr_composition *t) {
   const bool can_list_values = !t->shape.moves_pairs && !t->shape.has_link;
-  if (is_filter(t)) return "filter";
+  if (is_filter(t) || t->settings.filter.has_slots) return "filter";
   if (t->shape.has_lists) return "multiset, multimap; set and map with duplicates = promise_unique";
   if (t->shape.holds_many && can_list_values)
     return "set, map, counter, index, multiset, multimap, its values inline or in buckets";

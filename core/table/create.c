@@ -45,11 +45,7 @@ static tsr_devices devices_of(const tsr_table *t, const tsr_settings *settings) 
   return devices;
 }
 
-/* Finds of a cache are uses of its pairs, and note that. */
-static bool reads_together(const tsr_table *t) {
-  return t->backend->events->are_immediate && !t->devices.count &&
-         t->store.composition->settings.kind != TSR_KIND_CACHE;
-}
+static bool reads_together(const tsr_table *t) { return t->backend->events->are_immediate && !t->devices.count; }
 
 /* ---- Tables ---------------------------------------------------------------------------------- */
 

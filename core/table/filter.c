@@ -17,7 +17,7 @@
 
 enum { PIECE_BYTES = 1 << 20 }; /* a whole number of blocks */
 
-bool tsr_is_filter(const tsr_table *t) { return t->store.composition->shape.kind == TSR_KIND_FILTER; }
+bool tsr_is_filter(const tsr_table *t) { return t->store.composition->settings.kind == TSR_KIND_FILTER; }
 
 tsr_status tsr_table_admits(const tsr_table *t, tsr_feature feature, const char *call, tsr_error *error) {
   return t ? tsr_compatible_call(&t->store.composition->settings.traits, feature, call, error) : TSR_OK;
@@ -76,6 +76,25 @@ static tsr_status sum_up(const tsr_table *t, char *piece, sums *s, tsr_error *er
   return TSR_OK;
 }
 
+/* ---- Of fingerprints ------------------------------------------------------------------------- */
+
+static tsr_status describe_fingerprints(tsr_table *t, tsr_filter_info *info, tsr_error *error) {
+  const tsr_shape *shape = &t->store.composition->shape;
+  uint64_t held = 0;
+  const tsr_status status = t->methods->size(t, &held, error);
+  if (status) return status;
+  const tsr_filter_info ours = {
+      .block_bytes = shape->bucket_bytes,
+      .blocks = shape->buckets,
+      .bits_per_key = 8.0 * shape->bucket_bytes * (double)shape->buckets / (double)shape->capacity,
+      .rate = tsr_fingerprint_rate(shape, (double)held),
+      .rate_at_capacity = tsr_fingerprint_rate(shape, (double)shape->capacity),
+      .keys = (double)held,
+  };
+  tsr_hand_over(info, &ours, sizeof ours);
+  return TSR_OK;
+}
+
 tsr_status tsr_filter_describe(tsr_table *t, tsr_filter_info *info, tsr_error *error) {
   TSR_WRITES(t);
   if (!t || !info)
@@ -84,6 +103,7 @@ tsr_status tsr_filter_describe(tsr_table *t, tsr_filter_info *info, tsr_error *e
   if (status) return status;
   const tsr_settings *settings = &t->store.composition->settings;
   const tsr_shape *shape = &t->store.composition->shape;
+  if (settings->filter.has_slots) return describe_fingerprints(t, info, error);
   sums s = {.keys = 0};
   char *piece = malloc(PIECE_BYTES);
   if (!piece) return tsr_fail(error, TSR_NO_MEMORY, "tsr_filter_describe: no memory for a piece of the filter");
@@ -146,6 +166,8 @@ tsr_status tsr_filter_merge(tsr_table *into, tsr_table *from, tsr_error *error) 
   if (!into || !from) return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_filter_merge needs two tables");
   tsr_status status = tsr_table_admits(into, TSR_HAS_CALL_OF_FILTERS, "tsr_filter_merge", error);
   if (status == TSR_OK) status = tsr_table_admits(from, TSR_HAS_CALL_OF_FILTERS, "tsr_filter_merge", error);
+  if (status == TSR_OK) status = tsr_table_admits(into, TSR_HAS_CALL_MERGE, "tsr_filter_merge", error);
+  if (status == TSR_OK) status = tsr_table_admits(from, TSR_HAS_CALL_MERGE, "tsr_filter_merge", error);
   if (status == TSR_OK) status = check_alike(into, from, error);
   if (status || into == from) return status;
   uint64_t *pieces = calloc(2, PIECE_BYTES);

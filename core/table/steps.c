@@ -26,7 +26,7 @@ const tsr_call_row tsr_call_rows[TSR_CALL_ROWS] = {
     {"tsr_contains", TSR_PREPARE_CONTAINS, {TSR_BULK_contains}, 1, {TSR_HAS_NOTHING}},
     {"tsr_count_all", TSR_PREPARE_COUNT_ALL, {TSR_BULK_count}, 1, {TSR_HAS_NOTHING}},
     {"tsr_find_all", TSR_PREPARE_FIND_ALL, {TSR_BULK_note, TSR_BULK_retrieve}, 2, {TSR_HAS_CALL_FIND_ALL}},
-    {"tsr_erase", TSR_PREPARE_ERASE, {TSR_BULK_erase}, 1, {TSR_HAS_CALL_KEYS}},
+    {"tsr_erase", TSR_PREPARE_ERASE, {TSR_BULK_erase}, 1, {TSR_HAS_CALL_ERASE}},
     {"tsr_erase_pairs",
      TSR_PREPARE_ERASE_PAIRS,
      {TSR_BULK_erase_pair},

@@ -209,7 +209,7 @@ tsr_status tsr_find_all(tsr_table *t, uint64_t n, const void *keys, uint64_t *of
 tsr_status tsr_erase(tsr_table *t, uint64_t n, const void *keys, const tsr_call *call, tsr_error *error) {
   TSR_WRITES(t);
   tsr_call known;
-  tsr_status status = tsr_table_admits(t, TSR_HAS_CALL_KEYS, "tsr_erase", error);
+  tsr_status status = tsr_table_admits(t, TSR_HAS_CALL_ERASE, "tsr_erase", error);
   if (status == TSR_OK) status = take_asking(t, "tsr_erase", n, keys, &call, &known, error);
   if (status) return status;
   return t->methods->operate(t,

@@ -167,7 +167,7 @@ public:
     return spec;
   }
   Tessera(uint64_t capacity, uint32_t words, const char *eviction, uint32_t slots, uint32_t buckets, uint32_t lanes)
-      : name_("Tessera " + std::to_string(slots) + "x" + std::to_string(buckets)) {
+      : name_("Tessera " + std::to_string(slots) + "x" + std::to_string(buckets) + "x" + std::to_string(lanes)) {
     tsr_spec *spec = spec_of(capacity, words, eviction, slots, buckets, lanes);
     expect(tsr_table_create(spec, nullptr, &table_, &error_));
     tsr_spec_free(spec);
@@ -456,14 +456,32 @@ void hit_rates(const char *eviction, std::vector<std::unique_ptr<Cache>> tables,
 using Lru = Hierarchical<nv::merlin::EvictStrategy::kLru>;
 using Lfu = Hierarchical<nv::merlin::EvictStrategy::kLfu>;
 
-void all_rates(int repeat, uint64_t part) {
+struct Shape {
+  uint32_t slots, buckets, lanes;
+};
+std::vector<Shape> shapes = {{8, 2, 1}, {16, 1, 4}, {8, 1, 1}, {8, 1, 2}};
+
+// 8x2x1,16x1x4: slots of a bucket, buckets, lanes.
+std::vector<Shape> shapes_of(const char *text) {
+  std::vector<Shape> read;
+  Shape s;
+  for (int length = 0; sscanf(text, "%ux%ux%u%n", &s.slots, &s.buckets, &s.lanes, &length) == 3; text += length) {
+    read.push_back(s);
+    if (text[length] == ',') length++;
+  }
+  demand(*text == 0 && !read.empty(), "shapes are as 8x2x1,16x1x4");
+  return read;
+}
+
+// row_bytes: 0 means all.
+void all_rates(int repeat, uint64_t part, uint32_t row_bytes) {
   printf("op,row_bytes,capacity,load,table,gkeys_median,gkeys_mean,found,wrong\n");
   for (const uint32_t words : {2u, 8u, 32u, 64u}) {
-    const uint64_t capacity = ((words == 64 ? 64ull : 128ull) << 20) / part;
+    if (row_bytes && row_bytes != 4 * words) continue;
+    const uint64_t capacity = ((words <= 8 ? 128ull : 1024ull / words) << 20) / part; // at most 4 GB of rows
     std::vector<std::unique_ptr<Cache>> tables;
     tables.emplace_back(new Lru(capacity, words));
-    tables.emplace_back(new Tessera(capacity, words, "lru", 8, 2, 1));
-    if (words <= 8) tables.emplace_back(new Tessera(capacity, words, "lru", 16, 1, 4));
+    for (const auto &s : shapes) tables.emplace_back(new Tessera(capacity, words, "lru", s.slots, s.buckets, s.lanes));
     rates(capacity, words, std::move(tables), repeat);
   }
 }
@@ -472,10 +490,9 @@ void all_hit_rates() {
   constexpr uint32_t slots = 1 << 16;
   for (const uint64_t batch : {4096ull, 65536ull}) {
     std::vector<std::unique_ptr<Cache>> lru, lfu;
-    const uint32_t shapes[][3] = {{8, 2, 1}, {16, 1, 4}, {16, 2, 8}};
     for (const auto &s : shapes) {
-      lru.emplace_back(new Tessera(slots, 2, "lru", s[0], s[1], s[2]));
-      lfu.emplace_back(new Tessera(slots, 2, "lfu", s[0], s[1], s[2]));
+      lru.emplace_back(new Tessera(slots, 2, "lru", s.slots, s.buckets, s.lanes));
+      lfu.emplace_back(new Tessera(slots, 2, "lfu", s.slots, s.buckets, s.lanes));
     }
     lru.emplace_back(new Lru(slots, 2));
     lfu.emplace_back(new Lfu(slots, 2));
@@ -488,13 +505,12 @@ void all_hit_rates() {
 void link(uint32_t sm) {
   const uint32_t calls = TSR_PREPARE_INSERT | TSR_PREPARE_FIND | TSR_PREPARE_FIND_OR_INSERT | TSR_PREPARE_CONTAINS |
                          TSR_PREPARE_SIZE | TSR_PREPARE_EXPORT;
-  const uint32_t shapes[][3] = {{8, 2, 1}, {16, 1, 4}, {16, 2, 8}};
   for (const uint32_t words : {2u, 8u}) // rows of other lengths have the same code
     for (const auto &s : shapes)
       for (const char *eviction : {"lru", "lfu"}) {
-        tsr_spec *spec = Tessera::spec_of(1 << 20, words, eviction, s[0], s[1], s[2]);
+        tsr_spec *spec = Tessera::spec_of(1 << 20, words, eviction, s.slots, s.buckets, s.lanes);
         tsr_error error = {};
-        if (words == 2 || (s[1] * s[2] <= 4 && eviction == std::string("lru")))
+        if (words == 2 || eviction == std::string("lru"))
           demand(tsr_spec_prepare(spec, nullptr, sm, calls, nullptr, &error) == TSR_OK, error.message);
         tsr_spec_free(spec);
       }
@@ -502,11 +518,14 @@ void link(uint32_t sm) {
 
 } // namespace
 
-int main(int argc, char **argv) { // [REPEAT [PART]]: capacities divided by PART; or: link SM
+// [REPEAT [PART [ROW_BYTES [SHAPES]]]]: capacities divided by PART; with rows of that length alone (0: all), and without hit
+// rates. Or: link SM
+int main(int argc, char **argv) {
   if (argc == 3 && argv[1] == std::string("link")) return link(static_cast<uint32_t>(atoi(argv[2]))), 0;
+  if (argc > 4) shapes = shapes_of(argv[4]);
   const int repeat = argc > 1 ? atoi(argv[1]) : 15;
-  all_rates(repeat, argc > 2 ? strtoull(argv[2], nullptr, 10) : 1);
-  all_hit_rates();
+  all_rates(repeat, argc > 2 ? strtoull(argv[2], nullptr, 10) : 1, argc > 3 ? static_cast<uint32_t>(atoi(argv[3])) : 0);
+  if (argc <= 3) all_hit_rates();
   printf("# wrong words: %llu\n", (unsigned long long)wrong_in_all);
   return wrong_in_all != 0;
 }

@@ -39,6 +39,7 @@ from tessera._spec import Parameter, Plugin, Recipe, check, plugins, recipe, rec
 from tessera._table import Code, Missing, Op, Table
 from tessera._types import Cache, Choice, Counter, Filter, Index, Map, MultiMap, Set, choose
 from tessera._verbs import GroupBy, factorize, group_by, isin, merge, relabel, unique, value_counts
+from tessera._words import explain, explain_class
 
 __version__ = _version()
 
@@ -96,5 +97,10 @@ __all__ = [
 ]
 
 for _name in __all__:  # they are called by this module's name, in tracebacks too
-    if isinstance(globals()[_name], type):
-        globals()[_name].__module__ = "tessera"
+    _made = globals()[_name]
+    if isinstance(_made, type):
+        _made.__module__ = "tessera"
+        if not issubclass(_made, (Exception, tuple)):
+            explain_class(_made)
+    elif callable(_made):
+        globals()[_name] = explain(_made, _name)

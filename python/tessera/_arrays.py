@@ -99,7 +99,7 @@ def way_out(name: str, what: str, kind: str, width: int, wanted: int) -> str:
         return f"{either}: {name}.view('int{bits}') has the same bits"
     if kind in ("O", "U", "S"):
         return (
-            f"{either}: number what is no number first, as pandas.factorize does, and fill or drop nulls"
+            f'{either}: tessera.Map(key="str") has texts as keys, and tessera.factorize numbers other things'
             if what == "keys"
             else f"{either}: store the number of each row, and look it up in an array"
         )
@@ -795,12 +795,22 @@ def adapter_of(array: Any) -> Optional[Adapter]:
     return known
 
 
+def no_column(frame: Any, name: str) -> WrongType:
+    """What a frame is told where an array is expected."""
+    columns = [str(column) for column in getattr(frame, "column_names", frame.columns)]
+    one = f"pass one column, as {name}[{columns[0]!r}]" if columns else "pass one column"
+    several = ', or create the table with a type for each, as tessera.Map(key=["int64", "int64"])'
+    return WrongType(
+        f"{name}: is a {type(frame).__name__}: {one}{several if len(columns) > 1 and name == 'keys' else ''}"
+    )
+
+
 def from_numbers(numbers: Any, name: str, width: int) -> NumPyArray:
     """A NumPy array of whole numbers, from a number, a list or what else NumPy makes an array of (a Series of pandas,
     without a copy where its type is right). Whole numbers in lists may be negative or not, and must fit into the width.
     """
     if hasattr(numbers, "columns"):
-        raise WrongType(f"{name}: is a {type(numbers).__name__}: pass one column, as frame['id'].to_numpy()")
+        raise no_column(numbers, name)
     array = np.asarray(numbers)
     if isinstance(numbers, np.ndarray) or hasattr(numbers, "__array__"):
         return np.ascontiguousarray(array) if not isinstance(numbers, np.generic) else _fitting(array, name, width)
@@ -839,7 +849,7 @@ def _no_whole_number(thing: Any, alone: bool, name: str, bits: int) -> WrongType
     if isinstance(thing, (bool, np.bool_)):
         return WrongType(f"{has} bools: numpy.array({name}).astype('int{bits}') makes 0 and 1 of them")
     if isinstance(thing, (str, bytes)):
-        way = f"{name} are numbers: pandas.factorize({name}) numbers texts" if name == "keys" else "store the number of each row"
+        way = 'tessera.Map(key="str") has texts as keys' if name == "keys" else "store the number of each row"
         return WrongType(f"{has} {thing!r:.40}: {way}")
     if alone and hasattr(thing, "__iter__"):
         return WrongType(f"{has} a {type(thing).__name__}: pass list({name}), or an array")

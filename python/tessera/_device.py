@@ -516,7 +516,7 @@ class Groups:
             limit = 64 if unsigned else 63
             passed = int((abs(near - exact) > 2.0 ** (limit - 2)).sum())
             if passed:
-                warnings.warn(f"{values.name}: {sums_passed(passed, limit)}", OverflowWarning, stacklevel=6)
+                warnings.warn(f"{values.name}: {sums_passed(passed, limit)}", OverflowWarning, stacklevel=7)
         return ops.adapter.viewed(sums, "u", 8) if unsigned else sums
 
     def _extremes(self, values: Column, how: str) -> Any:

@@ -331,6 +331,7 @@ class KeyColumnPairs(Structure):
         ("room", c_uint64),
         ("left_rows", c_void_p),
         ("right_rows", c_void_p),
+        ("keeps_others", c_uint32),
     ]
 
 

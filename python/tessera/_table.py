@@ -14,6 +14,7 @@ or of NumPy's records. Results are (..., value_bytes) of uint8, which `.view` ma
 import ctypes
 import enum
 import html
+import inspect
 import math
 import os
 import struct
@@ -65,6 +66,7 @@ from tessera._columns import plain
 from tessera._group import Group
 from tessera._library import BadArgument, Busy, Closed, Error, Full, OverflowWarning, WrongType, library
 from tessera._spec import Spec, SpecSource, options
+from tessera._words import no_argument
 
 _CALL_SIZE = ctypes.sizeof(lib.Call)
 _pack_call = struct.Struct(f"{_CALL_SIZE // 8}Q").pack_into  # members set one by one take five times as long
@@ -122,6 +124,7 @@ class _Thread(threading.local):
         self.error, self.call = lib.TsrError(), lib.Call()
         self.error_at, self.call_at = byref(self.error), byref(self.call)
         self.stream = self.read = self.read_end = self.holds = 0
+        self.scores = self.peeks = 0  # of a cache: where scores are, 1 where a find is no use
         self.uses_device = self.waits = False
 
 
@@ -225,11 +228,11 @@ class Table:
     def _refuse_names(self, names: List[str]) -> NoReturn:
         """What arguments that a table does not have are told."""
         self._handle = None
-        raise WrongType(
-            f"{names[0]} = ...: is no argument: what a table is made of is its spec, as in "
-            'tessera.Table({"table": {"kind": "map", "key_bits": 64}}), or a table with dtypes, as '
-            'tessera.Map(key="int64", value="float32")'
-        )
+        kind, known = type(self), {**inspect.signature(Table.__init__).parameters}
+        if kind is not Table:  # its `options` are those of Table
+            known = {**inspect.signature(kind.__init__).parameters, **known}
+            known.pop("spec")
+        raise no_argument(kind.__name__, names[0], [name for name in known if name not in ("unknown", "options")])
 
     def _prepare(self, plugins: Any, on_busy: Literal["wait", "raise"]) -> None:
         if on_busy not in ("wait", "raise"):
@@ -246,7 +249,7 @@ class Table:
         self._sum_at_most = 0.0  # no sum of signed values is larger
         self._value_kinds: Optional[Set[str]] = set()  # what was inserted: "u", "i", "f", _ANY; None: unknown
         self._is_fresh = True  # nothing was inserted yet, so no key is repeated
-        self._use = (0, 0, 0)  # of a cache: where scores are, the clock, 1 where a find is no use
+        self._now = 0  # of a cache: the clock of the calls that follow
         self._spare: Any = None  # of an insert: for which adapter and memory, arrays for what has no room, addresses
 
     def _own(self, handle: c_void_p) -> None:
@@ -267,7 +270,7 @@ class Table:
             numbers = self._setting("devices", self._setting("device", "0"))
             self._devices = None if numbers == "all" else frozenset(map(_number, numbers.split(",")))
         self._duplicates = self._setting("duplicates", "first")
-        self._reads_together = self._devices == frozenset() and self._kind != "cache"
+        self._reads_together = self._devices == frozenset()
         self._promises = self._duplicates == "promise_unique"
         self._saturates = self._setting("overflow", "report") == "saturate"
         self._adds = self._kind == "map" and self._duplicates == "add" and not self._saturates
@@ -406,7 +409,7 @@ class Table:
             lives = self._place()
             raise BadArgument(
                 f"{name}: is on GPU {device}, and this table is on {lives}: copy the array, or create the table "
-                f"with [table] backend = cuda and device = {device}"
+                f'with settings={{"table.backend": "cuda", "table.device": {device}}}'
             )
         if not self._at.uses_device:
             self._at.uses_device = True
@@ -501,10 +504,10 @@ class Table:
             fits_all = not is_array and not (values.size and int(values.max()) >> 8 * self._value_width - 1)
             fits_all = fits_all and values.dtype.kind == "u"
         found = theirs.look(values, name, False)
-        if found.size != memory.size:
-            raise BadArgument(f"{name}: has {found.size} items, and keys {memory.size}: pass one for each key")
         if len(memory.shape) > 1 and tuple(found.shape) != tuple(memory.shape):
             raise _not_one_axis(memory.shape)
+        if found.size != memory.size:
+            raise BadArgument(f"{name}: has {found.size} items, and keys {memory.size}: pass one for each key")
         if found.width != self._value_width or found.kind not in "uif":
             self._wrong_type(found, name, "values", self._value_width)
         if found.kind == "f" and (self._kind == "counter" or self._duplicates in ("add", "min", "max")):
@@ -520,12 +523,14 @@ class Table:
         if found.kind == "i" and self._duplicates in ("min", "max"):
             raise WrongType(
                 f"{name}: is {name_of(found.kind, found.width)}, and duplicates = {self._duplicates} compares unsigned "
-                f"numbers: pass values.view of uint{8 * found.width} where none is negative"
+                f"numbers: pass values.view('uint{8 * found.width}') where none is negative, or use "
+                f"tessera.Map(value='int{8 * found.width}', duplicates={self._duplicates!r})"
             )
         if found.kind == "i" and self._saturates:
             raise WrongType(
                 f"{name}: is {name_of(found.kind, found.width)}, and overflow = saturate adds unsigned numbers: pass "
-                f"values.view of uint{8 * found.width} where none is negative, or use overflow = wrap"
+                f"values.view('uint{8 * found.width}') where none is negative, or create it with "
+                'settings={"table.overflow": "wrap"}'
             )
         self._is_signed |= found.kind == "i" and self._duplicates == "add"
         self._note(found, theirs, name)
@@ -650,7 +655,7 @@ class Table:
 
     def _set_call(self, results: int = 0, keys: int = 0, values: int = 0, missing: int = 0, present: int = 0) -> None:
         at = self._at
-        _pack_call(at.call, 0, _CALL_SIZE, at.stream, results, keys, values, missing, 0, present, *self._use)
+        _pack_call(at.call, 0, _CALL_SIZE, at.stream, results, keys, values, missing, 0, present, at.scores, self._now, at.peeks)
 
     def _finish(self) -> None:
         """Waits where the library of the arrays has no stream to order what follows."""
@@ -843,7 +848,7 @@ class Table:
         after = sums + totals  # of 64 bits
         passed = (after >= 1 << bits) | (after < -(1 << bits)) if bits < 63 else ((sums ^ after) & (totals ^ after)) < 0
         if bool(passed.any()):
-            warnings.warn(lib.sums_passed(int(passed.sum()), bits), OverflowWarning, stacklevel=4)
+            warnings.warn(lib.sums_passed(int(passed.sum()), bits), OverflowWarning, stacklevel=6 + (type(self) is not Table))
 
     def _found(self, handle: c_void_p, adapter: Adapter, keys: Any, memory: Memory, kind: str) -> Any:
         """The values of keys, as `get`, within another call; 0 for absent ones."""
@@ -907,11 +912,11 @@ class Table:
         if number:
             slots = self._info().slots
             size = slots if self._group else self._size(handle)  # which all processes would have to ask for
-            advice = "create the table with a larger capacity or growth = double, or rehash it"
+            advice = 'create the table with a larger capacity or settings={"table.growth": "double"}, or rehash it'
             if size < slots // 4:
                 advice = f"only {size} of {slots} slots hold a pair, since keys meet in few buckets; use another hasher"
                 if self._duplicates == "promise_unique":
-                    advice += ", or duplicates = first if keys repeat"
+                    advice += ', or settings={"table.duplicates": "first"} if keys repeat'
             raise Full(
                 f"{number} pair{'s' * (number > 1)} found no room: {why or advice}",
                 keys,
@@ -964,7 +969,7 @@ class Table:
 
     def _need_index(self, operation: str) -> None:
         if self._kind != "index":
-            raise lib.Unsupported(f"{operation}: a {self._kind} gives its keys no numbers: make a table of kind = index")
+            raise lib.Unsupported(f"{operation}: a {self._kind} gives its keys no numbers: tessera.Index does")
 
     @overload
     def number(self, keys: Numbers, *, wait: bool = True, missing: int = -1, out: Any = None) -> NumPyArray: ...
@@ -1231,6 +1236,8 @@ class Table:
             self._need_values("find_all")
             adapter, keys, memory = self._keys(keys)
             out_offsets, out_values = _pair(out)
+            if len(memory.shape) > 1:
+                raise BadArgument(f"keys: has shape {tuple(memory.shape)}, and offsets have one axis: pass keys.reshape(-1)")
             n, kind = memory.size, self._kind_of_values(memory)
             offsets, offsets_at, _ = self._result(out_offsets, "out[0]", adapter, keys, (n + 1,), "ui", "i", 8)
             if out_values is None:
@@ -1272,7 +1279,8 @@ class Table:
     def erase(self, keys: ArrayT, *, out: Any = None) -> ArrayT: ...
     def erase(self, keys: Any, *, out: Any = None) -> Any:
         """Removes keys, with all their pairs. mask (...) bool: whether there was something to remove; of equal keys in
-        one call one is told so, in a multiset or multimap at least one."""
+        one call one is told so, in a multiset or multimap at least one. Of a cuckoo filter each item takes back one insert
+        of its key: erase only keys that were inserted."""
         handle = self._begin()
         try:
             adapter, keys, memory = self._keys(keys)
@@ -1536,8 +1544,8 @@ class Table:
 
     def join(
         self,
-        right: "Table",
-        kind: JoinKind = "inner",
+        other: "Table",
+        how: JoinKind = "inner",
         *,
         missing: Union[int, float] = 0,
         saturate: bool = False,
@@ -1547,32 +1555,32 @@ class Table:
         """The rows of the pairs of this table and another one that have the same key, in no order: (keys, left_values,
         right_values), arrays (rows) uint; a part that there is not is None.
 
-        kind: "inner"; "left", which has also the pairs of this table whose key is absent in the other, with `missing`
+        how: "inner"; "left", which has also the pairs of this table whose key is absent in the other, with `missing`
         for the right value; "semi" and "anti", the pairs of this table whose key is present, or absent, in the other.
         Keys without values, each once: "union"; "intersect"; "difference", those of this table alone. "sum", "min", "max"
         and "count": the keys of both tables, each once, and as right_values that of all values that the other table has
         for it, of 8 bytes: counts int64; the others uint64, int64 or float64, as the values are.
 
-        dtype: of the right table's values, for "sum", "min" and "max". It is needed where values of several types were
+        dtype: of the other table's values, for "sum", "min" and "max". It is needed where values of several types were
         inserted, and after `load`, since a file has no types. Signed and float values are sorted by key and combined by
         NumPy, on the host. A sum past 2^64 - 1, or of signed values past 63 bits, is wrong, modulo 2^64, and an
         `OverflowWarning` says how many there are; with saturate = True unsigned ones stop there. like: as of `items`.
         Waits."""
-        if kind not in _JOINS:
-            outer = {"outer": "outer", "full": "outer", "right": "right"}.get(str(kind))
+        if how not in _JOINS:
+            outer = {"outer": "outer", "full": "outer", "right": "right"}.get(str(how))
             way = f': tessera.merge(left_keys, right_keys, how="{outer}") has such rows of two columns' if outer else ""
-            raise BadArgument(f"kind = {kind!r}: there are {', '.join(_JOINS)}{way}")
-        if saturate and kind != "sum":
-            raise BadArgument(f"saturate = True: only sums can overflow, and kind = {kind!r}: leave it out")
-        if not isinstance(right, Table):
-            raise WrongType(f"right: is {type(right).__name__}: pass a Table")
-        with self._with(right) as (handle, theirs):
-            combined = right._dtype_of_values(dtype) if kind in ("sum", "min", "max") else _UNSIGNED
+            raise BadArgument(f"how = {how!r}: there are {', '.join(_JOINS)}{way}")
+        if saturate and how != "sum":
+            raise BadArgument(f"saturate = True: only sums can overflow, and how = {how!r}: leave it out")
+        if not isinstance(other, Table):
+            raise WrongType(f"other: is a {type(other).__name__}: pass a Table; tessera.merge(left, right) joins columns and frames")
+        with self._with(other) as (handle, theirs):
+            combined = other._dtype_of_values(dtype) if how in ("sum", "min", "max") else _UNSIGNED
             if combined.kind == "u":
-                return self._join(handle, theirs, right, kind, missing, saturate, like)
+                return self._join(handle, theirs, other, how, missing, saturate, like)
             if saturate:
                 raise BadArgument(f"saturate = True: stops unsigned sums, and the values are {combined}: leave it out")
-            return self._combine(handle, theirs, right, kind, combined, like)
+            return self._combine(handle, theirs, other, how, combined, like)
 
     @contextmanager
     def _with(self, other: "Table") -> Iterator[Tuple[c_void_p, c_void_p]]:
@@ -1603,12 +1611,12 @@ class Table:
         kinds = self._value_kinds
         if kinds is None:
             why = "was loaded from a file, which does not have the type of its values"
-            raise BadArgument(f"right: {why}: pass dtype = {choice}")
+            raise BadArgument(f"other: {why}: pass dtype = {choice}")
         if _ANY in kinds and "f" not in kinds:
             kinds = kinds - {_ANY}
         if len(kinds) > 1:
             types = " and as ".join("int" if kind == _ANY else name_of(kind, width) for kind in sorted(kinds))
-            raise BadArgument(f"right: has values that were inserted as {types}: pass dtype = {choice}")
+            raise BadArgument(f"other: has values that were inserted as {types}: pass dtype = {choice}")
         return np.dtype(f"{next(iter(kinds), 'u')}{width}")
 
     def _combine(
@@ -1632,7 +1640,7 @@ class Table:
         if kind == "sum" and wide.kind == "i" and keys.size:
             passed = int((np.abs(np.add.reduceat(values.astype(np.float64), starts)) >= 2.0**63).sum())
             if passed:
-                warnings.warn(lib.sums_passed(passed, 63), OverflowWarning, stacklevel=3)
+                warnings.warn(lib.sums_passed(passed, 63), OverflowWarning, stacklevel=4)
         return keys[starts].view(f"{sign}{self._key_width}"), None, combined
 
     def _join(
@@ -1682,9 +1690,9 @@ class Table:
             self._fail()
         if overflowed.value and not saturate and kind_of_values == "u":
             warnings.warn(
-                lib.sums_passed(overflowed.value, 64) + ". Use saturate = True, which stops sums there",
+                lib.sums_passed(overflowed.value, 64) + ". Pass saturate=True, which stops sums there",
                 OverflowWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         if kind not in _AGGREGATES:
             right_values = other._decoded(right_values)
@@ -1730,8 +1738,9 @@ class Table:
                 self._fail()
 
     def filter_info(self) -> Dict[str, Any]:
-        """Of a filter: block_bytes, functions, blocks, bits_per_key; rate, the part of absent keys that seem present now;
-        rate_at_capacity; keys, about that many distinct ones were inserted (tsr_filter_info). Waits."""
+        """Of a filter: block_bytes, functions (0: it is a cuckoo filter), blocks, bits_per_key; rate, the part of absent keys
+        that seem present now, for a cuckoo filter at most; rate_at_capacity; keys, about that many distinct ones were
+        inserted, for a cuckoo filter the number of fingerprints (tsr_filter_info). Waits."""
         handle = self._begin()
         try:
             info = lib.FilterInfo(size=ctypes.sizeof(lib.FilterInfo))
@@ -1878,7 +1887,7 @@ class Table:
         found, ... as of tsr_report; histograms are lists. reset = True: they start from 0 afterwards. Waits."""
         handle = self._begin()
         try:
-            report = _dict(self._read_report(handle, 3))
+            report = _dict(self._read_report(handle, 4))
             if reset:
                 if library.tsr_table_report_reset(handle, self._at.error_at):
                     self._fail()
@@ -1887,7 +1896,7 @@ class Table:
         finally:
             self._end()
 
-    def _read_report(self, handle: c_void_p, level: int = 4) -> lib.Report:
+    def _read_report(self, handle: c_void_p, level: int = 6) -> lib.Report:
         """Warns of sums that overflowed since it was read last; level: of frames up to the caller's."""
         report = self._report
         report.size = ctypes.sizeof(lib.Report)
@@ -1906,12 +1915,13 @@ class Table:
         if self._kind == "counter":
             bits = int(self._setting("value_bits", "32"))
             return f"counts passed the largest that fits, 2^{bits} - 1, and stopped there" + (
-                ". Use a larger value_bits" if bits < 64 else ""
+                '. Create it with settings={"table.value_bits": 64}' if bits < 64 else ""
             )
         if self._saturates or self._is_signed:
             return ""
         return (
-            lib.sums_passed(number, 8 * self._value_width) + ". Use overflow = saturate, which stops sums there"
+            lib.sums_passed(number, 8 * self._value_width) + '. Create it with settings={"table.overflow": "saturate"}, which '
+            "stops sums there"
         )
 
 
@@ -1930,7 +1940,8 @@ def _unpickled(
 def _not_one_axis(shape: Tuple[int, ...]) -> BadArgument:
     return BadArgument(
         f"keys: has shape {tuple(shape)}, and a key is one number: pass keys of one axis (keys.reshape(-1), where each "
-        "number is a key), or values of the same shape. Two columns of 32 bits make one key by (first << 32) | second"
+        'number is a key), or values of the same shape. Tables such as tessera.Map(key=["int64", "int64"]) have keys of several '
+        "columns"
     )
 
 
@@ -1990,7 +2001,7 @@ def _dict(made: ctypes.Structure) -> Dict[str, Any]:
 # by one thread. Tables on a GPU are closed, and so is one that another thread was changing.
 _GPU_AFTER_FORK = (
     "this process is a fork of one that used a GPU, which it cannot use: start processes by "
-    'multiprocessing.set_start_method("spawn"), or use tables on the CPU (backend = cpu)'
+    'multiprocessing.set_start_method("spawn"), or use tables on the CPU (backend="cpu")'
 )
 _CLOSED_BY_FORK = (
     "{}: is closed in this process, which is a fork: {}. Start processes by "

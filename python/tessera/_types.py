@@ -6,6 +6,7 @@ compare bits, signed and float values are stored in a form whose unsigned order 
 """
 
 import ctypes
+import inspect
 import os
 from ctypes import byref, c_uint64, c_void_p
 from typing import Any, Callable, Dict, Literal, Mapping, NamedTuple, NoReturn, Optional, Tuple, Union
@@ -23,6 +24,7 @@ from tessera._arrays import (
     OtherAdapter,
     adapter_of,
     name_of,
+    way_out,
 )
 from tessera._columns import plain
 from tessera._key_columns import KeyColumns
@@ -31,6 +33,7 @@ from tessera._library import BadArgument, WrongType, library
 from tessera._spec import flat
 from tessera._table import Code, Table, _bits
 from tessera._verbs import group_by
+from tessera._words import no_argument
 
 _KEYS = ("int32", "int64", "uint32", "uint64")
 _VALUES = (*_KEYS, "float32", "float64")
@@ -68,7 +71,7 @@ _NEEDS: Dict[str, Dict[str, Tuple[str, str, Dict[str, object]]]] = {
     "counter": {"count": ("best_count", "best_count", {})},
     "index": {"number": ("index", "index", {})},
     "cache": {"find": ("cache", "cache", {})},
-    "filter": {"contains": ("filter", "filter", {})},
+    "filter": {"contains": ("filter", "filter", {}), "erase": ("cuckoo_filter", "cuckoo_filter", {})},
 }
 # What makes a cache of the recipe "wide": a key has 16 candidates, as in the recipe "cache".
 _CACHE_OF_ROWS = {
@@ -286,6 +289,10 @@ class Typed(Table):
     def load(cls, path: "Union[str, os.PathLike[str]]", *, key: Any = "int64", value: Any = None, **options: Any) -> Any:
         """The table that `save` wrote. The file has no dtypes: pass those of the table. Other arguments: as of
         `Table.load`."""
+        known = inspect.signature(Table.load).parameters
+        for name in options:
+            if name not in known:
+                raise no_argument(f"{cls.__name__}.load", name, ["key", *(["value"] if value is not None else []), *known])
         table: Any = super().load(path, **options)
         table._learn(key, value)
         table.recipe = None
@@ -342,11 +349,14 @@ class Typed(Table):
         if dtype is None or dtype == _WIDE:
             super()._wrong_type(memory, name, what, width)
         got = name_of(memory.kind, memory.width)
-        other = f", or create it with {what[:-1]}={got!r}" if got in (_KEYS if what == "keys" else _VALUES) else ""
-        raise WrongType(
-            f"{name}: is {got}, and this {type(self).__name__} has {what} of {dtype.name}: "
-            f"convert them, as by {name}.astype({dtype.name!r}){other}"
-        )
+        way = f"convert them, as by {name}.astype({dtype.name!r})"
+        if got in (_KEYS if what == "keys" else _VALUES):
+            way += f", or create it with {what[:-1]}={got!r}"
+        elif memory.kind in ("O", "U", "S", "V", "M", "m") or memory.kind.startswith("byte-swapped"):
+            way = way_out(name, what, memory.kind, memory.width, width)
+        elif memory.kind == "f" and dtype.kind != "f":
+            way += ", which cuts fractions off; nulls became NaN: fill or drop them"
+        raise WrongType(f"{name}: is {got}, and this {type(self).__name__} has {what} of {dtype.name}: {way}")
 
     def _widened(self, adapter: Adapter, array: Any, memory: Memory, name: str, what: str) -> Tuple[Any, Memory]:
         """Numbers of 8 and 16 bits, for which there are no tables."""
@@ -434,7 +444,10 @@ def _converted(numbers: Any, name: str, dtype: "np.dtype[Any]") -> Any:
     if array.size and array.dtype.kind not in ("iuf" if dtype.kind == "f" else "iu"):
         array = np.array(numbers, dtype=object)
         if not array.ndim and hasattr(numbers, "__iter__"):
-            raise WrongType(f"{name}: is a {type(numbers).__name__}: pass list({name}), or an array of {dtype.name}")
+            way = f"pass list({name}), or an array of {dtype.name}"
+            if isinstance(numbers, (str, bytes)):
+                way = f'tables with key="{type(numbers).__name__}" have such keys' if name == "keys" else f"pass {dtype.name}"
+            raise WrongType(f"{name}: is a {type(numbers).__name__}: {way}")
         for number in array.flat:
             if isinstance(number, (int, np.integer)) and not isinstance(number, bool):
                 continue
@@ -692,28 +705,29 @@ class Cache(Typed):
     @property
     def now(self) -> int:
         """The clock of the calls that follow, such as seconds with "ttl". 0: each call is one more than the one before."""
-        return self._use[1]
+        return self._now
 
     @now.setter
     def now(self, clock: int) -> None:
         if not isinstance(clock, int) or clock < 0 or clock >> 32:
             raise BadArgument(f"now = {clock!r}: is a whole number from 0 to 2^32 - 1")
-        self._use = 0, clock, 0
+        self._now = clock
 
     def put(self, keys: Any, values: Any, *, scores: Any = None) -> Tuple[Any, Any]:
         """Inserts pairs; a present key gets the new value. Returns (keys, values), the pairs that were given up for them,
         and items that the part did not take. scores: (...) uint32, for the parts that take them. Waits."""
-        use, taken = self._use, None
+        at, taken = self._at, None
         if scores is not None:
-            taken = np.ascontiguousarray(scores, np.uint32)
-            if taken.size != np.size(keys):
-                raise BadArgument(f"scores: has {taken.size} items, and keys {np.size(keys)}: pass one for each key")
-            self._use = taken.ctypes.data, use[1], 0
+            taken = np.ascontiguousarray(_converted(scores, "scores", np.dtype(np.uint32)))
+            n = self._keys_array(keys, "keys")[2].size
+            if taken.size != n:
+                raise BadArgument(f"scores: has {taken.size} items, and keys {n}: pass one for each key")
+            at.scores = taken.ctypes.data
         try:
             codes, gone, lost = self.insert(keys, values, wait=False)
             self.wait()
         finally:
-            self._use = use
+            at.scores = 0
         mask = (codes == Code.EVICTED) | (codes == Code.NOT_PLACED)
         adapter = adapter_of(gone)
         assert adapter is not None
@@ -721,12 +735,12 @@ class Cache(Typed):
 
     def peek(self, keys: Any, *, missing: Union[int, float] = 0, out: Any = None) -> Tuple[Any, Any]:
         """`find` that counts no use."""
-        use = self._use
-        self._use = 0, use[1], 1
+        at = self._at
+        at.peeks = 1
         try:
             return self.find(keys, missing=missing, out=out)
         finally:
-            self._use = use
+            at.peeks = 0
 
     def erase_if(self, lowest: int = 0, highest: int = 0xFFFFFFFF) -> int:
         """Erases the pairs whose scores are in this range, and returns how many there were. With "ttl" a score is the clock
@@ -809,12 +823,16 @@ class Cache(Typed):
 
 
 class Filter(Typed):
-    """A Bloom filter of keys of a dtype: `contains` finds every key that was inserted, and few others.
+    """A filter of keys of a dtype: `contains` finds every key that was inserted, and few others.
 
-    >>> known = tessera.Filter("int64", capacity=1000, backend="cpu")
+    It is a Bloom filter. With `for_="erase"` it is a cuckoo filter, from which keys can be erased again.
+
+    >>> known = tessera.Filter("int64", capacity=1000, for_="erase", backend="cpu")
     >>> known.insert([7, -42])
+    >>> known.erase([7])
+    array([ True])
     >>> known.contains([7, -42])
-    array([ True,  True])
+    array([False,  True])
     """
 
     _table_kind = "filter"
@@ -824,8 +842,9 @@ class Filter(Typed):
         key: Any = "int64",
         *,
         capacity: int,
+        for_: Optional[Literal["contains", "erase"]] = None,
         backend: Optional[Literal["auto", "cuda", "cpu"]] = None,
         settings: Optional[Mapping[str, object]] = None,
         **options: Any,
     ) -> None:
-        super().__init__(key, None, capacity, None, None, backend, settings, **options)
+        super().__init__(key, None, capacity, for_, None, backend, settings, **options)

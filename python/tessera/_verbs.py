@@ -43,13 +43,25 @@ _KEYS, _COUNTS, _NUMBERS = range(3)  # TSR_KEY_COLUMN_KEYS and so on
 _ADDS_FLOATS_FASTER = np.lib.NumpyVersion(np.__version__) < "1.25.0"  # since then `add.at` is fast
 
 
+def _room(n: int) -> NumPyArray:
+    """An array of int64 for answers. A large one begins at a large page of memory: small pages that are new take ten times as
+    long."""
+    page = 1 << 21
+    size = -(-8 * n // page) * page
+    if size < 2 * page:
+        return np.empty(n, np.int64)
+    memory = np.empty(size + page, np.uint8)
+    first = -memory.ctypes.data % page
+    return memory[first : first + 8 * n].view(np.int64)
+
+
 class _Numbered:
     """The keys of a column, numbered in order of first appearance, by the library (tsr_key_column_create). It reads the keys until
     it is closed. detail: what can be asked of it. codes: the numbers of the rows, with _NUMBERS."""
 
     def __init__(self, keys: NumPyArray, detail: int) -> None:
         self.keys, self._handle, distinct = keys, ctypes.c_void_p(), ctypes.c_uint64()
-        self.codes = np.empty(len(keys) if detail == _NUMBERS else 0, np.int64)
+        self.codes = _room(len(keys) if detail == _NUMBERS else 0)
         numbers = self.codes.ctypes.data if detail == _NUMBERS else None
         given = 8 * keys.dtype.itemsize, detail, len(keys), keys.ctypes.data, numbers
         self._call("tsr_key_column_create", *given, byref(self._handle), byref(distinct))
@@ -91,7 +103,7 @@ class _Numbered:
 
     def find(self, keys: NumPyArray) -> NumPyArray:
         """The number of each of these keys, or -1."""
-        numbers = np.empty(len(keys), np.int64)
+        numbers = _room(len(keys))
         self._call("tsr_key_column_find", self._handle, len(keys), keys.ctypes.data, numbers.ctypes.data, None)
         return numbers
 
@@ -100,14 +112,13 @@ class _Numbered:
         self._call("tsr_key_column_find", self._handle, len(keys), keys.ctypes.data, None, present.ctypes.data)
         return present
 
-    def pairs(self, numbers: NumPyArray, keeps_all: bool) -> Tuple[NumPyArray, NumPyArray]:
-        """A row for each number of the left and each row here that has it."""
+    def pairs(self, numbers: NumPyArray, keeps_all: bool, keeps_others: bool) -> Tuple[NumPyArray, NumPyArray]:
+        """A row for each number of the left and each row here that has it; and rows of either side that match none, with -1."""
         count = ctypes.c_uint64()
-        asked = KeyColumnPairs(
-            size=sizeof(KeyColumnPairs), n=len(numbers), numbers=numbers.ctypes.data, keeps_all=int(keeps_all)
-        )
+        asked = KeyColumnPairs(size=sizeof(KeyColumnPairs), n=len(numbers), numbers=numbers.ctypes.data)
+        asked.keeps_all, asked.keeps_others = int(keeps_all), int(keeps_others)
         self._call("tsr_key_column_pair", self._handle, byref(asked), byref(count))
-        own, others = np.empty(count.value, np.int64), np.empty(count.value, np.int64)
+        own, others = _room(count.value), _room(count.value)
         asked.room, asked.left_rows, asked.right_rows = len(own), own.ctypes.data, others.ctypes.data
         self._call("tsr_key_column_pair", self._handle, byref(asked), byref(count))
         return own, others
@@ -543,6 +554,12 @@ class GroupBy(Generic[AnswerT]):
         firsts = self._groups.firsts if self._rows is None else self._rows[self._groups.firsts]
         return {name: column.pick(firsts) for name, column in self._columns.items()}
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        how = name if name in _AGGREGATES else "sum"
+        raise AttributeError(f"{name}: groups have agg and size alone: agg(total=(values, {how!r})) names what is computed")
+
     def size(self) -> AnswerT:
         """How many rows each group has, as agg(size="size")."""
         return self.agg(size="size")
@@ -651,7 +668,7 @@ class _Values:
         if how == "sum":
             sums, limit = self.sums().astype(self._sum_type()), 64 if self.values.dtype.kind == "u" else 63
             if self._passed:
-                warnings.warn(f"{self.name}: {sums_passed(self._passed, limit)}", OverflowWarning, stacklevel=4)
+                warnings.warn(f"{self.name}: {sums_passed(self._passed, limit)}", OverflowWarning, stacklevel=5)
             return sums, None
         sums = self.sums()
         if self._near is not None:
@@ -852,23 +869,21 @@ def _match(lefts: List[Column], rights: List[Column], how: str) -> Tuple[NumPyAr
         return np.flatnonzero(codes >= 0), codes
     if how == "anti":
         return np.flatnonzero(codes < 0), codes
-    if sides.column.number == sides.rows:  # every row of the right has a key of its own: the number is the row
-        if how == "inner":
-            own = np.flatnonzero(codes >= 0)
-            return own, codes if len(own) == len(codes) else codes[own]
-        own, others = np.arange(len(codes)), codes
-    else:
-        own, others = sides.column.pairs(codes, how != "inner")
-        if sides.at is not None:
-            others = np.append(sides.at, np.int64(-1))[others]
-    if how == "outer":
-        hit = np.zeros(sides.column.number + 1, bool)
-        hit[codes] = True
-        hit[-1] = False
-        alone = np.flatnonzero(~hit[sides.right()])
-        own = np.concatenate([own, np.full(len(alone), -1, np.int64)])
-        others = np.concatenate([others, alone])
+    if how == "left" and sides.column.number == sides.rows:  # every row of the right has a key of its own: the number is the row
+        return np.arange(len(codes)), codes
+    own, others = sides.column.pairs(codes, how != "inner", how == "outer")
+    if sides.at is not None:
+        others = np.append(sides.at, np.int64(-1))[others]
+        if how == "outer":  # the rows that match nothing are among those that no row matches
+            own, others = _with_alone(own, others, np.setdiff1d(np.arange(sides.rows), sides.at, assume_unique=True))
     return own, others
+
+
+def _with_alone(own: NumPyArray, others: NumPyArray, alone: NumPyArray) -> Tuple[NumPyArray, NumPyArray]:
+    """More rows of the right side that match none. These are ascending, after all others."""
+    kept = len(own) - int((own < 0).sum())
+    more = np.sort(np.concatenate([others[kept:], alone]))
+    return np.concatenate([own[:kept], np.full(len(more), -1, np.int64)]), np.concatenate([others[:kept], more])
 
 
 def _both(first: _Sides, second: _Sides) -> _Sides:

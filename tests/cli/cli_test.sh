@@ -412,8 +412,24 @@ expect_out '^  capacity +12000$'
 case_of "what a filter cannot do is refused before a file is read"
 for words in '--erase gone.tsv' '--export all.tsv' --histogram; do
   # shellcheck disable=SC2086 # two words
-  refuses "^tessera: ${words%% *}: a filter keeps bits and no keys" run "$specs/filter.ini" "${cpu[@]}" --insert absent.tsv $words
+  refuses "^tessera: ${words%% *}: a filter keeps no keys" run "$specs/filter.ini" "${cpu[@]}" --insert absent.tsv $words
 done
+
+case_of "a filter of fingerprints is erased from, and says what it lost"
+seq 1 1000 >members.txt
+seq 1 400 >gone.txt
+seq 1 1200 >many.txt
+run run "$specs/cuckoo_filter.ini" "${cpu[@]}" --set table.capacity=1000 --insert members.txt --erase gone.txt \
+  --find members.txt
+expect_status 0
+expect_out '^room .* buckets of 16 slots'
+expect_out ' 400 items: 400 erased, 0 missing$'
+expect_out ' 1000 queries: 6[0-9][0-9] found, [34][0-9][0-9] missing$'
+expect_out '^filter +about 600 keys'
+run run "$specs/cuckoo_filter.ini" "${cpu[@]}" --set table.capacity=1000 --insert many.txt --on-full report
+expect_status 3
+expect_err 'found no room in .* slots: some keys of the filter are missing now: build it anew, with a larger capacity \(now 1000\)$'
+refuses '^tessera: --unplaced: a filter keeps no keys' run "$specs/cuckoo_filter.ini" "${cpu[@]}" --insert many.txt --unplaced r.tsv
 
 case_of "run does in order what is written, and appends the rows of every find"
 run run "$specs/quickstart.ini" "${cpu[@]}" --set table.duplicates=min --insert pairs.tsv --find queries.tsv \

@@ -58,7 +58,7 @@ offers 'quickstart FILES' bench linear quick
 offers 'FILES' run x --insert ''
 offers 'layout probing hasher allocator eviction recipes' list ''
 offers '' list layout ''
-offers 'probing/cuckoo' describe probing/cuc
+offers 'probing/cuckoo probing/cuckoo_filter' describe probing/cuc
 offers 'compatible' describe comp
 offers 'probing' new pr
 offers 'S7 S7b' experiment S7
@@ -66,7 +66,7 @@ offers 'S7 S7b' experiment B1 S7
 offers 'table.load_factor=' run x --set table.load
 offers 'layout.bucket_slots=' run x --set layout.bucket_sl
 offers 'table.growth=none table.growth=double' run x --set table.growth=
-offers '--set=table.probing=cuckoo' run x --set=table.probing=cuc
+offers '--set=table.probing=cuckoo --set=table.probing=cuckoo_filter' run x --set=table.probing=cuc
 
 # ---- The shells ------------------------------------------------------------------------------------------------------
 

@@ -31,7 +31,7 @@ std::vector<choices::Choice> tables() {
   options.sms = {90};
   options.hashers = {"murmur3"};
   options.concurrencies = {"phased"};
-  options.statistics = {"no"};
+  options.statistics = {"no", "yes"};
   options.filters = {0};
   options.is_linked_only = true;
   std::vector<choices::Choice> chosen = choices::cover_pairs(options, accepts);
@@ -65,6 +65,7 @@ TEST_P(Pages, StepsLink) {
   ASSERT_EQ(status, TSR_OK) << error.message;
   expect_step_links(composed.composition, TSR_PAGES_insert);
   expect_step_links(composed.composition, TSR_PAGES_rest);
+  expect_step_links(composed.composition, TSR_PAGES_spilled);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Pages, testing::ValuesIn(tables()), name_of);

@@ -3,6 +3,7 @@
 // Level 4: every layout x probing scheme x hasher that composes, at all widths and policies, against the oracle through
 // the public API on the cpu backend. Refused combinations must be refused with a sentence. The quick level asks for random
 // operations only, with one hasher for each pair of the others. Read next: lanes_test.cc.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <set>
@@ -10,6 +11,7 @@
 
 #include "tests/conformance/lanes.h"
 #include "tests/oracle/exercise.h"
+#include "tests/oracle/filter_exercise.h"
 
 namespace tessera_test {
 namespace {
@@ -47,6 +49,16 @@ std::vector<Triple> triples() {
           result.push_back({layout, probing, hashers[i]});
       }
     }
+  for (const PluginFile &file : subjects()) { // the hashers whose turn it was may not suit a pair that is for filters
+    const std::vector<Recipe> filters = filter_recipes(file);
+    if (filters.empty()) continue;
+    const std::string *part = filters.front().part;
+    const Triple one = {part[TSR_ROLE_LAYOUT], part[TSR_ROLE_PROBING], part[TSR_ROLE_HASHER]};
+    const bool is_new = std::none_of(result.begin(), result.end(), [&one](const Triple &t) {
+      return t.layout == one.layout && t.probing == one.probing && t.hasher == one.hasher;
+    });
+    if (is_new) result.push_back(one);
+  }
   return result;
 }
 
@@ -161,6 +173,32 @@ TEST_P(OnComposition, PagesAgreeWithTheOracle) {
     else
       expect_sentence(error, "a refused table of pages");
   });
+}
+
+// Of parts that keep fingerprints. Others go into no filter, and say why.
+TEST_P(OnComposition, FiltersMissNoKey) {
+  TSR_TRACE_SEED;
+  uint64_t stream = 12000;
+  for (uint32_t key_bits : {32u, 64u})
+    for (uint64_t capacity : {40u, 1000u}) {
+      Recipe r = recipe_of(GetParam());
+      r.is_filter = true;
+      r.key_bits = key_bits;
+      r.value_bits = 0;
+      r.capacity = capacity;
+      tsr_error error = {};
+      if (!compose(r, 1, &error)) {
+        expect_sentence(error, "a refused filter");
+        continue;
+      }
+      std::ostringstream text;
+      text << r;
+      SCOPED_TRACE(text.str());
+      std::unique_ptr<Table> table = create(r);
+      ASSERT_NE(table, nullptr);
+      Random random(++stream);
+      EXPECT_EQ(FilterExercise(*table, random, capacity / 2).run(effort(80)), "");
+    }
 }
 
 class OnCompositionInFull : public OnComposition {};
@@ -297,7 +335,10 @@ TEST(Compositions, EveryPluginTakesPartInOneThatWorks) {
       tsr_error error = {};
       Recipe unseen = recipe; // some look for no key
       unseen.duplicates = TSR_DUPLICATES_PROMISE_UNIQUE;
-      const bool works = compose_with_an_allocator(&recipe, &error) || compose_with_an_allocator(&unseen, &error);
+      Recipe filter = recipe;
+      filter.is_filter = !recipe.value_bits;
+      const bool works = compose_with_an_allocator(&recipe, &error) || compose_with_an_allocator(&unseen, &error) ||
+                         (filter.is_filter && compose(filter, 1, &error));
       (works ? composed : refused)++;
       if (works) took_part.insert({"layout_" + triple.layout, "probing_" + triple.probing, "hasher_" + triple.hasher});
     }

@@ -117,8 +117,9 @@ std::ostream &operator<<(std::ostream &out, const Recipe &recipe) {
                               : recipe.duplicates == TSR_DUPLICATES_COUNT_16 ? 16
                                                                              : recipe.value_bits;
   out << "[table]\nkind = "
-      << (!recipe.part[TSR_ROLE_EVICTION].empty() ? "cache"
-          : counts                                ? "counter"
+      << (recipe.is_filter                          ? "filter"
+          : !recipe.part[TSR_ROLE_EVICTION].empty() ? "cache"
+          : counts                                  ? "counter"
                    : std::string(keeps_all ? "multi" : "") + (recipe.value_bits ? "map" : "set"))
       << "\nkey_bits = " << recipe.key_bits << "\n";
   if (recipe.value_bytes)
@@ -128,7 +129,7 @@ std::ostream &operator<<(std::ostream &out, const Recipe &recipe) {
   out << "capacity = " << recipe.capacity << "\nload_factor = " << recipe.load_factor << "\nseed = " << recipe.seed
       << "\nbackend = cpu\n";
   if (recipe.lists) out << "values = buckets\n";
-  if (!keeps_all && !counts) out << "duplicates = " << policy_words[recipe.duplicates] << "\n";
+  if (!keeps_all && !counts && !recipe.is_filter) out << "duplicates = " << policy_words[recipe.duplicates] << "\n";
   if (recipe.mixed) out << "concurrency = mixed\n";
   if (recipe.stash) out << "stash = " << recipe.stash << "\n";
   if (recipe.page_bytes) out << "page_bytes = " << recipe.page_bytes << "\npage_batch = 1\n";
@@ -166,7 +167,8 @@ CompositionPointer compose(const Recipe &recipe, uint32_t lanes, tsr_error *erro
   return CompositionPointer(composition);
 }
 
-std::vector<Recipe> working_recipes(const PluginFile &file, uint32_t sm) {
+// Those with kind = filter, or those of all other kinds.
+static std::vector<Recipe> recipes_of(const PluginFile &file, uint32_t sm, bool filters) {
   std::vector<Recipe> result;
   uint32_t own = role_of(file.role);
   std::vector<std::string> parts[TSR_ROLES];
@@ -174,10 +176,13 @@ std::vector<Recipe> working_recipes(const PluginFile &file, uint32_t sm) {
     parts[role] = role == own ? std::vector<std::string>{file.name} : plugins_of(role);
     if (role == TSR_ROLE_ALLOCATOR && role != own) parts[role].insert(parts[role].begin(), "");
   }
+  if (filters) parts[TSR_ROLE_ALLOCATOR] = {""};
   for (Widths widths : tested_widths()) {
+    if (filters && widths.value_bits) continue;
     bool works = false;
     Recipe recipe;
     if (own == TSR_ROLE_EVICTION) recipe.part[TSR_ROLE_EVICTION] = file.name;
+    recipe.is_filter = filters;
     recipe.key_bits = widths.key_bits;
     recipe.value_bits = widths.value_bits;
     for (uint32_t duplicates : {TSR_DUPLICATES_FIRST, TSR_DUPLICATES_PROMISE_UNIQUE}) // some look for no key
@@ -196,7 +201,27 @@ std::vector<Recipe> working_recipes(const PluginFile &file, uint32_t sm) {
             }
     if (works) result.push_back(recipe);
   }
-  EXPECT_FALSE(result.empty()) << file << " works with its default parameters in no composition at all";
+  return result;
+}
+
+static bool is_bucketed(const PluginFile &file) {
+  return file.role == tsr_role_names[TSR_ROLE_LAYOUT] || file.role == tsr_role_names[TSR_ROLE_PROBING];
+}
+
+std::vector<Recipe> working_recipes(const PluginFile &file, uint32_t sm) {
+  std::vector<Recipe> result = recipes_of(file, sm, false);
+  EXPECT_FALSE(result.empty() && filter_recipes(file, sm).empty())
+      << file << " works with its default parameters in no composition at all";
+  return result;
+}
+
+std::vector<Recipe> filter_recipes(const PluginFile &file, uint32_t sm) {
+  return is_bucketed(file) ? recipes_of(file, sm, true) : std::vector<Recipe>();
+}
+
+std::vector<Recipe> all_recipes(const PluginFile &file, uint32_t sm) {
+  std::vector<Recipe> result = working_recipes(file, sm);
+  for (const Recipe &recipe : filter_recipes(file, sm)) result.push_back(recipe);
   return result;
 }
 

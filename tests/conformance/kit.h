@@ -62,7 +62,8 @@ struct Recipe {
   uint32_t value_bytes = 0; // in place of value_bits, which then says how wide the numbers are that stand for values
   uint32_t duplicates = TSR_DUPLICATES_FIRST;
   bool mixed = false, statistics = false;
-  bool lists = false; // values = buckets
+  bool lists = false;     // values = buckets
+  bool is_filter = false; // kind = filter, of a layout that keeps fingerprints
   uint64_t capacity = 200, seed = 1, stash = 0, filter = 0;
   uint64_t page_bytes = 0; // batches go page by page where they can
   std::string load_factor = "0.8";
@@ -79,8 +80,12 @@ SpecPointer spec_of(const Recipe &recipe);
 CompositionPointer compose(const Recipe &recipe, uint32_t lanes, tsr_error *error, uint32_t sm = 0);
 
 // Recipes in which this plugin works with its default parameters and companions with theirs: one for each admissible
-// pair of widths (and one set of companions each), on the cpu backend or a GPU. Fails the test if there is none.
+// pair of widths (and one set of companions each), on the cpu backend or a GPU. Fails the test if there is none and the part
+// is none of filters.
 std::vector<Recipe> working_recipes(const PluginFile &file, uint32_t sm = 0);
+// The same with kind = filter: of a part of filters alone, which keeps no keys. And both.
+std::vector<Recipe> filter_recipes(const PluginFile &file, uint32_t sm = 0);
+std::vector<Recipe> all_recipes(const PluginFile &file, uint32_t sm = 0);
 
 // A refusal must tell its reader what to do: one sentence without a newline.
 void expect_sentence(const tsr_error &error, const std::string &about);

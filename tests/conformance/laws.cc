@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <set>
 #include <thread>
 
@@ -140,12 +141,27 @@ private:
            (!has_short_keys() || is_tail(ref) || tsr_page_of(c_, key) == tsr_page_of_bucket(c_, ref));
   }
 
+  // A key of the same fingerprint, where slots hold no more of a key; it is told for all of them.
+  tsr_key kept(tsr_key key) const {
+    return TSR_FACT(c_, fingerprint_bits) ? tsr_key_of_fingerprint(c_, tsr_fingerprint(c_, key)) : key;
+  }
+  // Whether the key was used before; fingerprints are few, so those of another bucket may come again.
+  bool is_used(uint64_t ref, tsr_key key) {
+    if (!TSR_FACT(c_, fingerprint_bits)) return used_.count(key) != 0;
+    for (uint32_t slot = 0; slot < slots_; slot++)
+      if (at(ref, slot).key == kept(key)) return true;
+    return false;
+  }
+
   tsr_key new_key(uint64_t ref) {
     // keys one bit away from the markers, and the markers' substitute, are ordinary keys
     const tsr_key awkward[] = {0, 1, (tsr_key)(TSR_ERASED_KEY - 1), (tsr_key)(TSR_EMPTY_KEY >> 1)};
     for (;;) {
-      tsr_key key = random_.chance(4) ? awkward[random_.below(4)] : random_key(random_);
-      if (fits(ref, key) && used_.insert(key).second) return key;
+      tsr_key key = kept(random_.chance(4) ? awkward[random_.below(4)] : random_key(random_));
+      if (fits(ref, key) && !is_used(ref, key)) {
+        used_.insert(key);
+        return key;
+      }
       if (key < 2 || used_.size() > 1000000) continue;
     }
   }
@@ -231,7 +247,7 @@ private:
   tsr_key absent_key(uint64_t ref) {
     for (;;) {
       tsr_key key = random_key(random_);
-      if (fits(ref, key) && !used_.count(key)) return key;
+      if (fits(ref, key) && !is_used(ref, key)) return key;
     }
   }
 
@@ -659,7 +675,32 @@ void list_laws(const tsr_ctx *c, uint64_t keys, Findings *findings) {
   }
 }
 
+// Two keys of one fingerprint that share a bucket share all of them, and after() leads from each to another of them, given
+// any key of the fingerprint.
+void fingerprint_laws(const tsr_ctx *c, uint64_t keys, Findings *findings) {
+  std::map<std::pair<uint32_t, uint64_t>, std::set<uint64_t>> walks;
+  Random random(keys);
+  for (uint64_t k = 0; k < std::min<uint64_t>(100 * keys, 20000); k++) {
+    const tsr_key key = random_key(random);
+    if (key >= TSR_ERASED_KEY) continue;
+    const uint32_t fingerprint = tsr_fingerprint(c, key);
+    const tsr_key known = tsr_key_of_fingerprint(c, fingerprint);
+    const std::vector<uint64_t> walk = walk_of(c, key, 4 * c->t->buckets + 256);
+    const std::set<uint64_t> refs(walk.begin(), walk.end());
+    for (uint64_t ref : refs) {
+      tsr_placing placing = {};
+      const uint64_t next = probing_after(c, known, ref, &placing);
+      findings->expect(refs.count(next) != 0, "after bucket ", ref, " a fingerprint of key ", key, " goes to bucket ",
+                       next, ", where the key is not looked for");
+      const std::set<uint64_t> &others = walks.insert({{fingerprint, ref}, refs}).first->second;
+      findings->expect(others == refs, "key ", key, " shares bucket ", ref, " with a key of fingerprint ", fingerprint,
+                       ", and not all of its buckets");
+    }
+  }
+}
+
 void walk_laws(const tsr_ctx *c, uint64_t keys, Findings *findings) {
+  if (c->cpu->shape->by_fingerprint) fingerprint_laws(c, keys, findings);
   if (TSR_FACT(c, has_lists)) {
     list_laws(c, keys, findings);
     return;

@@ -39,7 +39,7 @@ TEST_P(OnLinks, P22_P26_NoStackAndNoFunctionBesideTheKernels) {
   tsr_options options = {};
   options.plugins = directories.c_str();
   for (uint32_t sm : {80u, 90u}) {
-    std::vector<Recipe> recipes = working_recipes(GetParam(), sm);
+    std::vector<Recipe> recipes = all_recipes(GetParam(), sm);
     if (level() == "quick" && recipes.size() > 2) recipes = {recipes.front(), recipes.back()};
     for (const Recipe &recipe : recipes) {
       std::ostringstream text;

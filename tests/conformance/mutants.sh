@@ -19,6 +19,8 @@ keys=layout:plugins/template/layout/template
 linear=probing:plugins/template/probing/template
 evicting=probing:plugins/template/evicting/template
 cuckoo=probing:probing/cuckoo
+fingerprints=layout:layouts/fingerprint
+moving=probing:probing/cuckoo_filter
 mixer=hasher:plugins/template/hasher/template
 units=allocator:allocators/slab_light
 forgetting=eviction:plugins/template/eviction/template
@@ -69,10 +71,11 @@ make_mutant() {
 }
 
 # breaks RULE WHAT ROLE:SOURCE [c|cuh SCRIPT]...: the kit's tests of this rule must fail. with: further options. It is built and
-# tested at one pair of widths; `at` names all, or more payloads to build it for.
+# tested at one pair of widths; `at` names all, or the payloads to build it for, of which the last is tested.
 with=()
 breaks() {
   local rule=$1 number=${1/-/} key_widths=32 payload_widths=${at:-32} TSR_CONFORM_WIDTHS=32:32
+  [[ ! ${at:-} ]] || TSR_CONFORM_WIDTHS=32:${at##* }
   export TSR_CONFORM_WIDTHS
   [[ ${at:-} != all ]] || key_widths='32 64' payload_widths='0 32 64' TSR_CONFORM_WIDTHS=
   case_of "$rule: $2"

@@ -145,6 +145,11 @@ breaks P-33 "a tag is not stored with its pair" layout:layouts/tagged \
   cuh 's/^  if \(swapped \&\& tagged_has_tags\(c\)\) tsr_store8.*$//'
 breaks P-33 "a column of payloads that holds keys" "$packed" \
   c 's/slot_bytes \/ 2/0/'
+at=0 breaks P-33 "a part of a fingerprint does not count" "$fingerprints" cuh 's/\(held \| but\) == wanted/(held | but | 1u) == (wanted | 1u)/'
+at=0 breaks P-30 "an erased fingerprint leaves an empty slot" "$fingerprints" \
+  cuh 's/fingerprint_try\(c, b, slot, TSR_FINGERPRINT_ERASED\)/fingerprint_try(c, b, slot, TSR_FINGERPRINT_EMPTY)/'
+at=0 breaks P-32 "a neighbour in its word does not count" "$fingerprints" \
+  cuh 's/before, \(before & ~bits\) \| desired << shift/before, desired << shift/'
 breaks P-34 "a tail bucket is the first bucket" "$columns" \
   cuh 's/tsr_slot_index\(c, ref, slot,/tsr_slot_index(c, ref < c->t->buckets ? ref : 0, slot,/'
 breaks P-35 "erase leaves the value where the next one is combined into it" "$columns" \
@@ -189,6 +194,10 @@ passes='s/^  if \(seen->has_room\) return tsr_claim\(\);/  if (placing->passed =
 breaks P-42 "it starts at the second bucket of a walk" "$cuckoo" cuh "$passes"
 breaks P-43 "it puts an evicted pair next door" "$cuckoo" \
   cuh 's/bucket = cuckoo_bucket\(c, key, next\);/bucket = (cuckoo_bucket(c, key, next) + 1) % c->t->buckets;/'
+at=0 breaks P-43 "the second bucket is the key's and not the fingerprint's" "$moving" \
+  cuh 's/cuckoo_filter_other\(c, key, probe->ref\)/tsr_bucket_of(c, key, 2)/'
+at=0 breaks P-43 "a fingerprint goes on and does not come back" "$moving" \
+  cuh 's/return sum >= ref \? sum - ref : sum \+ c->t->buckets - ref;/return (ref + sum) % c->t->buckets;/'
 breaks P-44 "it forgets to say that it moves pairs" "$cuckoo" c '/^  plan->probing.moves_pairs = 1;/d'
 breaks P-44 "it looks at residents and says that it does not" probing:probing/robin_hood \
   c 's/^  plan->probing.moves_pairs = 1;/&\n  plan->probing.asks_for_room = 1;/'

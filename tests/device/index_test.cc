@@ -5,6 +5,7 @@
 // cpu backend.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -535,6 +536,10 @@ TEST_P(Index, GivesUpWhatTheModelSays) {
       const std::vector<uint64_t> keys = some_keys(GetParam(), capacity, capacity, round * capacity / 3, &random);
       const std::map<uint32_t, uint64_t> gone = model.evict_for(keys);
       const std::vector<uint64_t> numbers = number(t, keys);
+      tsr_report report;
+      ASSERT_EQ(tsr_table_report(t, &report, &error), TSR_OK) << error.message;
+      ASSERT_EQ(std::count(numbers.begin(), numbers.end(), none), 0)
+          << "keys without a number; " << report.not_placed << " found no place, cleanings: " << report.cleanings;
       ASSERT_EQ(model.number(keys, std::vector<uint32_t>(numbers.begin(), numbers.end())), "");
       device::Array gone_keys(t, GetParam().key_bits, capacity), gone_numbers(t, 32, capacity);
       uint64_t count = 0;

@@ -7,6 +7,7 @@
 #
 #   run_all.sh [--all] [GTEST ARG...]          --all: every case, and not only a covering set (tests/oracle/draw.h)
 #   run_all.sh --sanitize [GTEST ARG...]       the cases Small* under each tool of compute-sanitizer
+#   run_all.sh --link SM [GTEST ARG...]        only links, for sm_SM, into the folder cubins next to it; this needs no GPU
 #
 # SUITES         these tests. SUITES="group whole parts fold shards" are the tables of several devices.
 # LIMIT_S        the whole run ends after that many seconds (570). Cases that have not ended by then are counted.
@@ -21,9 +22,13 @@
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")"
-sanitize='' draw=${TSR_TEST_DRAW-1}
-while [[ ${1:-} == --all || ${1:-} == --sanitize ]]; do
-  [[ $1 == --all ]] && draw='' || sanitize=1
+sanitize='' draw=${TSR_TEST_DRAW-1} link_sm=''
+while [[ ${1:-} == --all || ${1:-} == --sanitize || ${1:-} == --link ]]; do
+  case $1 in
+    --all) draw='' ;;
+    --sanitize) sanitize=1 ;;
+    --link) link_sm=${2:?--link needs a number, as 90} && shift ;;
+  esac
   shift
 done
 export TSR_TEST_DRAW=$draw NCCL_NVLS_ENABLE=${NCCL_NVLS_ENABLE:-0}
@@ -35,8 +40,9 @@ export results
 mkdir "$results/lib" "$results/files"
 trap 'rm -rf "$results"' EXIT
 export XDG_CACHE_HOME=$results/cache TESSERA_CACHE_MB=4096
+[[ ! $link_sm ]] || XDG_CACHE_HOME=$PWD/cubins
 mkdir -p "$XDG_CACHE_HOME"
-[[ ! -d cubins ]] || cp -r cubins/. "$XDG_CACHE_HOME" # what was linked before (stage.sh)
+[[ $link_sm || ! -d cubins ]] || cp -r cubins/. "$XDG_CACHE_HOME" # what was linked before
 unset TESSERA_PLUGINS
 
 # Only the libraries that this machine lacks.
@@ -45,15 +51,18 @@ while read -r missing; do
 done < <(ldd ./*_test ./*/*.so 2>/dev/null | sed -n 's/^[[:space:]]*\([^ ]*\) => not found.*/\1/p' | sort -u)
 export LD_LIBRARY_PATH=$results/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 
-gpus=1 sm=90
-if [[ $backend != cpu ]]; then
+gpus=1 sm=${link_sm:-90}
+if [[ $backend != cpu && ! $link_sm ]]; then
   gpus=$(nvidia-smi -L | wc -l)
   sm=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1 | tr -d .)
 fi
 cores=$(nproc)
 processes=${PROCESSES:-}
-limit_s=${LIMIT_S:-570} end_s=$((SECONDS + ${LIMIT_S:-570}))
+limit_s=${LIMIT_S:-570}
+[[ ! $link_sm ]] || limit_s=${LIMIT_S:-86400}
+end_s=$((SECONDS + limit_s))
 link_s=$((limit_s * ${LINK_SHARE:-50} / 100))
+[[ ! $link_sm ]] || link_s=$limit_s
 suites=${SUITES-endurance endurance_without_guard races races_without_guard repeats histories index fold rows wide_keys device}
 [[ ! $sanitize ]] || suites=${SUITES-races device}
 [[ $devices_suites == *" ${suites%% *} "* ]] && processes=${processes:-8}
@@ -124,6 +133,7 @@ if ((link_s > 0)); then
 fi
 linked=$(count_cubins)
 echo "linked $linked cubins in $((SECONDS - started)) s on $cores cores$is_late"
+[[ ! $link_sm ]] || exit $((linked == 0 || ${#is_late} > 0))
 
 # ---- Running -------------------------------------------------------------------------------------
 

@@ -7,9 +7,8 @@
 #   tests/device/stage.sh DIR [BAZEL_BIN]     BAZEL_BIN: the folder of Bazel's outputs, else bazel-bin
 #   (carry DIR there)  DIR/run_all.sh
 #
-# Linking takes longer than the tests: it can be done here, and go along as DIR/cubins. In DIR, TEST one of the tests,
-#
-#   TSR_TEST_BACKEND=cpu TSR_TEST_LINK_SM=90 XDG_CACHE_HOME=$PWD/cubins ./TEST
+# Linking takes longer than the tests. LINK_SM=90 does it here, on all cores, and what it makes goes along as DIR/cubins. SUITES
+# are those of run_all.sh.
 #
 # Read next: run_all.sh.
 
@@ -71,6 +70,8 @@ ldd "$target"/*_test "$target"/*/*.so 2>/dev/null | sed -n 's/^.* => \(\/[^ ]*\)
       libgomp* | libatomic* | libz* | libbz2* | liblzma* | libzstd* | libgcc_s* | libstdc++*) cp -L "$library" "$target/lib/" ;;
     esac
   done
+
+[[ ! ${LINK_SM:-} ]] || "$target/run_all.sh" --link "$LINK_SM"
 
 # The programs carry the same device code, so they pack to a fraction.
 megabytes=$(($(tar -C "$target" -c . | zstd -q --long=27 -c | wc -c) >> 20))

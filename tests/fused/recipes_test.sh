@@ -37,12 +37,15 @@ run_recipe() {
   [[ $kind != *set && $kind != index ]] || what=keys
   bytes=$(sed -nE 's/^value_bytes *= *([0-9]+).*/\1/p' "$2")
   [[ ! $bytes ]] || { what=rows && rows "$bytes" pairs && rows "$bytes" gone_pairs; }
-  local erase=(--erase "$work/gone_keys.tsv")
-  [[ $kind != filter ]] || what=keys erase=() # it keeps bits and no keys
+  local erase=(--erase "$work/gone_keys.tsv") unplaced=(--unplaced "$1/unplaced.tsv")
+  if [[ $kind == filter ]]; then # it keeps no keys, and without slots nothing is erased
+    what=keys unplaced=()
+    grep -q '^layout' "$2" || erase=()
+  fi
   mkdir -p "$1"
   run run "$2" --set table.backend=cpu --set table.capacity=10000 --insert "$work/$what.tsv" \
     --find "$work/queries.tsv" "${erase[@]}" --insert "$work/gone_$what.tsv" --find "$work/queries.tsv" \
-    --out "$1/answers.tsv" --save "$1/table" --unplaced "$1/unplaced.tsv"
+    --out "$1/answers.tsv" --save "$1/table" "${unplaced[@]}"
   ((status == 0 || status == 3)) || fail "tessera $command_line: $(cat "$work/err")"
   grep -v '^code ' "$work/out" | sed -E "s|$1||g; s/[0-9.]+ M op.s//; s/in [0-9.]+ ms//" >"$1/report"
 }

@@ -28,7 +28,8 @@ bool is_index(const std::string &path) { return text_of(path).find("kind = index
 // The entries that make a recipe a table of the cpu backend that takes any keys and, if it has values, adds them up.
 std::vector<std::string> words_for(const std::string &path) {
   const std::string text = text_of(path);
-  const bool is_multi = text.find("kind = multi") != std::string::npos;
+  const bool keeps_all = text.find("layout = fingerprint") != std::string::npos;
+  const bool is_multi = text.find("kind = multi") != std::string::npos || keeps_all;
   const bool is_set = text.find("kind = set") != std::string::npos;
   std::vector<std::string> words = {path,
                                     "--set",

@@ -325,12 +325,14 @@ class OperationsTest(unittest.TestCase):
             for key, value in pairs:
                 oracle[key].append(value)
             table.insert([key for key, _ in pairs], [value for _, value in pairs])
-            asked = np.arange(60, dtype=np.int64).reshape(6, 10)
+            asked = np.arange(60, dtype=np.int64)
+            with self.assertRaisesRegex(tessera.BadArgument, r"keys: has shape \(6, 10\), and offsets have one axis"):
+                table.find_all(asked.reshape(6, 10))
             offsets, values = table.find_all(asked)
             self.assertEqual((offsets.dtype, values.dtype, offsets.shape), (np.int64, np.int32, (61,)))
-            for i, key in enumerate(asked.reshape(-1).tolist()):
+            for i, key in enumerate(asked.tolist()):
                 self.assertEqual(sorted(values[offsets[i] : offsets[i + 1]].tolist()), sorted(oracle[key]))
-            self.assertEqual(table.count(asked).shape, (6, 10))
+            self.assertEqual(table.count(asked.reshape(6, 10)).shape, (6, 10))
             small = np.zeros(10, np.int32), np.empty(61, np.uint64)
             offsets, values = table.find_all(asked, out=(small[1], small[0]))
             self.assertEqual((int(offsets[-1]), values is small[0]), (300, True))
@@ -452,7 +454,7 @@ class OperationsTest(unittest.TestCase):
             np.testing.assert_array_equal(copy_of.get(np.arange(500), -1), table.get(np.arange(500), -1))
         with Table(spec(kind="set")) as table:
             for call in (lambda: table.number([1]), table.keys_by_number, table.numbers_given, lambda: table.unique([1])):
-                with self.assertRaisesRegex(tessera.Unsupported, "kind = index"):
+                with self.assertRaisesRegex(tessera.Unsupported, "tessera.Index does|make a table of kind = index"):
                     call()
 
     def test_counters(self):
@@ -494,6 +496,18 @@ class OperationsTest(unittest.TestCase):
                     call()
             with self.assertRaisesRegex(tessera.WrongType, "is this table"):
                 table.merge(table)
+        with tessera.Filter("int64", capacity=20_000, for_="erase", settings=CPU) as table:
+            self.assertEqual(table.recipe.recipe, "cuckoo_filter")
+            table.insert(keys)
+            self.assertTrue(table.contains(keys).all())
+            self.assertTrue(table.erase(keys[:10_000]).all())
+            self.assertTrue(table.contains(keys[10_000:]).all())
+            info = table.filter_info()
+            self.assertEqual((info["functions"], info["keys"]), (0, 10_000))
+            for asked in (keys[:10_000], absent):
+                self.assertLess(table.contains(asked).mean(), info["rate"] + 0.002)
+            with tessera.Filter("int64", capacity=20_000, for_="erase", settings=CPU) as other:
+                self.assertRaisesRegex(tessera.Unsupported, "insert the keys of both", table.merge, other)
         with Table(spec()) as table, Table(spec()) as other:
             with self.assertRaises(tessera.Unsupported):
                 table.filter_info()
@@ -505,7 +519,7 @@ class OperationsTest(unittest.TestCase):
         values = np.array([2**64 - 1, 5, 2**64 - 2, 1], np.uint64)
         sums = spec(key_bits=64, value_bits=64, duplicates="add")
         with Table(sums) as table:
-            with self.assertWarnsRegex(tessera.OverflowWarning, r"^1 sum passed 2\^64 - 1; .* overflow = saturate"):
+            with self.assertWarnsRegex(tessera.OverflowWarning, r"^1 sum passed 2\^64 - 1; .* settings={\"table.overflow\": \"saturate\"}"):
                 table.insert(keys, values)
             self.assertEqual((table[1], table[2], table.report()["overflows"]), (4, 2**64 - 1, 1))
             with warnings.catch_warnings():
@@ -534,7 +548,7 @@ class OperationsTest(unittest.TestCase):
                 counts.insert(keys)
             self.assertEqual(counts.report()["overflows"], 0)
             with self.assertWarnsRegex(
-                tessera.OverflowWarning, r"^counts passed the largest that fits, 2\^8 - 1, and .* larger value_bits$"
+                tessera.OverflowWarning, r"^counts passed the largest that fits, 2\^8 - 1, and .* settings={\"table.value_bits\": 64}$"
             ):
                 counts.insert(keys[:1])
             self.assertEqual((counts[7], counts.report()["overflows"]), (255, 1))
@@ -546,7 +560,7 @@ class OperationsTest(unittest.TestCase):
             with Table(spec(kind="multimap", key_bits=64, value_bits=64)) as right:
                 left.insert(keys, values)
                 right.insert(keys, values)
-                with self.assertWarnsRegex(tessera.OverflowWarning, r"^1 sum passed 2\^64 - 1; .* saturate = True"):
+                with self.assertWarnsRegex(tessera.OverflowWarning, r"^1 sum passed 2\^64 - 1; .* saturate=True"):
                     found = left.join(right, "sum")
                 self.assertEqual(dict(zip(found[0].tolist(), found[2].tolist())), {1: 4, 2: 2**64 - 1})
                 found = left.join(right, "sum", saturate=True)
@@ -798,8 +812,8 @@ class ArgumentsTest(unittest.TestCase):
         self.refused(wrong, "keys: ", find, np.array(["a"]))
         self.refused(wrong, "keys: ", find, np.array([None]))
         self.refused(wrong, r"keys: holds 1\.5: keys are whole numbers", find, [1.5])
-        self.refused(wrong, "^keys: is 'abc': keys are numbers: pandas.factorize", find, "abc")
-        self.refused(wrong, "^keys: holds 'b': keys are numbers", find, [1, "b"])
+        self.refused(wrong, "^keys: is 'abc': tessera.Map\(key=\"str\"\) has texts as keys", find, "abc")
+        self.refused(wrong, "^keys: holds 'b': tessera.Map", find, [1, "b"])
         self.refused(wrong, "^keys: is None: pass whole numbers$", find, None)
         self.refused(wrong, "^keys: holds None: pass whole numbers$", find, [1, None])
         self.refused(wrong, "^keys: holds bools: ", find, [True])
@@ -821,8 +835,8 @@ class ArgumentsTest(unittest.TestCase):
             (np.ones(3, np.float32), r"float32, .*: keys.astype\('int32'\) converts whole numbers; nulls became NaN"),
             (np.ones(3, np.complex128), r"complex128, .*: pass uint32 or int32$"),
             (np.array(["2020-01-01"], "M8[s]"), r"datetime64, .*: pass uint32 or int32$"),
-            (np.array(["a", "b"]), "str, .*: number what is no number first, as pandas.factorize"),
-            (np.array([1, None]), "object, .* fill or drop nulls"),
+            (np.array(["a", "b"]), r'str, .*: tessera.Map\(key="str"\) has texts as keys'),
+            (np.array([1, None]), "object, .* tessera.factorize numbers other things"),
             (np.zeros(2, [("id", "i4"), ("x", "f4")]), "a record, .* of a record pass one field"),
             (self.keys.astype(">u4"), "byte-swapped uint32, .*keys.dtype.newbyteorder"),
         ):
@@ -998,7 +1012,7 @@ class SilenceTest(unittest.TestCase):
             self.assertEqual(left.join(right, "sum")[2].tolist(), [])
             right.insert([1], np.array([-1.5]))
             right.insert([1], np.array([2], np.uint64))
-            with self.assertRaisesRegex(tessera.BadArgument, "right: .* as float64 and as uint64: pass dtype"):
+            with self.assertRaisesRegex(tessera.BadArgument, "other: .* as float64 and as uint64: pass dtype"):
                 left.join(right, "sum")
             self.assertEqual(left.join(right, "count")[2].tolist(), [2])
             with self.assertRaisesRegex(tessera.WrongType, "dtype = 'float32': values are of 64 bits: pass 'uint64'"):
@@ -1027,7 +1041,7 @@ class SilenceTest(unittest.TestCase):
             with tempfile.TemporaryDirectory() as folder:
                 right.save(os.path.join(folder, "right"))
                 with Table.load(os.path.join(folder, "right")) as loaded:
-                    with self.assertRaisesRegex(tessera.BadArgument, "right: was loaded from a file"):
+                    with self.assertRaisesRegex(tessera.BadArgument, "other: was loaded from a file"):
                         left.join(loaded, "sum")
                     self.assertEqual(left.join(loaded, "sum", dtype="float64")[2].tolist(), [1.5])
         with self.assertWarnsRegex(tessera.OverflowWarning, r"^1 sum passed 2\^63 - 1"):

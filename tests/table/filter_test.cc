@@ -232,7 +232,8 @@ TEST(FilterRules, SpecsAreRefusedByTheLine) {
   tsr_options options = {};
   options.plugins = plugins.c_str();
   const std::pair<const char *, const char *> cases[] = {
-      {"table.layout=packed", "a filter is made of kind, key_bits, capacity, hasher and [filter]"},
+      {"table.layout=packed", "probing is missing"},
+      {"table.stash=10", "a filter is made of kind, key_bits, capacity, hasher and [filter]"},
       {"table.growth=double", "no keys that could move"},
       {"table.value_bits=32", "a filter is made of"},
       {"filter.one_in=100", "both say how many bits per key"},

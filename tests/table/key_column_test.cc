@@ -130,30 +130,66 @@ TEST(KeyColumn, IsRightAtAnySize) {
       }
 }
 
-TEST(KeyColumn, PairsComeInOrder) {
-  const std::vector<uint64_t> right = {42, 7, 7, 5};
-  const std::vector<int64_t> left = {1, -1, 0};
-  Column c(right);
+// All pairs of rows, as two lists, of a column and the numbers of left rows.
+using Pairs = std::pair<std::vector<int64_t>, std::vector<int64_t>>;
+Pairs pairs_of(Column &c, const std::vector<int64_t> &left, bool keeps_all, bool keeps_others) {
   uint64_t count = 0;
-  for (uint32_t keeps_all : {0u, 1u}) {
-    std::vector<int64_t> own(8), others(8);
-    tsr_key_column_pairs pairs = {};
-    pairs.size = sizeof pairs;
-    pairs.n = left.size();
-    pairs.numbers = left.data();
-    pairs.keeps_all = keeps_all;
-    ASSERT_EQ(tsr_key_column_pair(c.column, &pairs, &count, &c.error), TSR_OK);
-    ASSERT_EQ(count, keeps_all ? 4u : 3u);
-    pairs.left_rows = own.data();
-    pairs.right_rows = others.data();
-    pairs.room = count - 1;
-    EXPECT_EQ(tsr_key_column_pair(c.column, &pairs, &count, &c.error), TSR_BAD_ARGUMENT);
-    pairs.room = count;
-    ASSERT_EQ(tsr_key_column_pair(c.column, &pairs, &count, &c.error), TSR_OK);
-    own.resize(count);
-    others.resize(count);
-    EXPECT_EQ(own, keeps_all ? std::vector<int64_t>({0, 0, 1, 2}) : std::vector<int64_t>({0, 0, 2}));
-    EXPECT_EQ(others, keeps_all ? std::vector<int64_t>({1, 2, -1, 0}) : std::vector<int64_t>({1, 2, 0}));
+  tsr_key_column_pairs pairs = {};
+  pairs.size = sizeof pairs;
+  pairs.n = left.size();
+  pairs.numbers = left.data();
+  pairs.keeps_all = keeps_all;
+  pairs.keeps_others = keeps_others;
+  EXPECT_EQ(tsr_key_column_pair(c.column, &pairs, &count, &c.error), TSR_OK);
+  Pairs rows = {std::vector<int64_t>(count), std::vector<int64_t>(count)};
+  pairs.left_rows = rows.first.data();
+  pairs.right_rows = rows.second.data();
+  pairs.room = count - 1;
+  EXPECT_EQ(tsr_key_column_pair(c.column, &pairs, &count, &c.error), count > 1 ? TSR_BAD_ARGUMENT : TSR_OK);
+  pairs.room = count;
+  EXPECT_EQ(tsr_key_column_pair(c.column, &pairs, &count, &c.error), TSR_OK);
+  return rows;
+}
+
+TEST(KeyColumn, PairsComeInOrder) {
+  const std::vector<int64_t> left = {1, -1, 0};
+  Column repeated(std::vector<uint64_t>{42, 7, 7, 5, 5}), distinct(std::vector<uint64_t>{42, 7, 9, 5});
+  EXPECT_EQ(pairs_of(repeated, left, false, false), Pairs({0, 0, 2}, {1, 2, 0}));
+  EXPECT_EQ(pairs_of(repeated, left, true, false), Pairs({0, 0, 1, 2}, {1, 2, -1, 0}));
+  EXPECT_EQ(pairs_of(repeated, left, false, true), Pairs({0, 0, 2, -1, -1}, {1, 2, 0, 3, 4}));
+  EXPECT_EQ(pairs_of(repeated, left, true, true), Pairs({0, 0, 1, 2, -1, -1}, {1, 2, -1, 0, 3, 4}));
+  EXPECT_EQ(pairs_of(distinct, left, false, false), Pairs({0, 2}, {1, 0}));
+  EXPECT_EQ(pairs_of(distinct, left, true, true), Pairs({0, 1, 2, -1, -1}, {1, -1, 0, 2, 3}));
+}
+
+TEST(KeyColumn, PairsOfManyRowsKeepThoseOfBothSides) {
+  for (bool is_written : {false, true}) {
+    const std::vector<uint64_t> keys = some_keys<uint64_t>(200000, 50000, false);
+    std::vector<int64_t> written(keys.size()), left;
+    Column c(keys, TSR_KEY_COLUMN_NUMBERS, is_written ? written.data() : nullptr);
+    const Expected<uint64_t> expected(keys);
+    std::vector<std::vector<int64_t>> rows(c.distinct);
+    for (size_t row = 0; row < keys.size(); row++) rows[static_cast<size_t>(expected.of_rows[row])].push_back(row);
+    std::mt19937_64 random(1);
+    for (size_t i = 0; i < 100000; i++) left.push_back(static_cast<int64_t>(random() % (c.distinct + 9)) - 9);
+    for (int64_t &number : left) number = number < 0 ? -1 : number;
+    Pairs want;
+    std::vector<bool> is_found(c.distinct);
+    for (size_t i = 0; i < left.size(); i++) {
+      const std::vector<int64_t> none = {-1};
+      const bool is_there = left[i] >= 0;
+      if (is_there) is_found[static_cast<size_t>(left[i])] = true;
+      for (int64_t row : is_there ? rows[static_cast<size_t>(left[i])] : none) {
+        want.first.push_back(static_cast<int64_t>(i));
+        want.second.push_back(row);
+      }
+    }
+    for (size_t row = 0; row < keys.size(); row++)
+      if (!is_found[static_cast<size_t>(expected.of_rows[row])]) {
+        want.first.push_back(-1);
+        want.second.push_back(static_cast<int64_t>(row));
+      }
+    EXPECT_EQ(pairs_of(c, left, true, true), want);
   }
 }
 

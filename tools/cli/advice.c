@@ -55,6 +55,10 @@ const char *tsr_advice_when_full(tsr_table *table, const char *grow, char advice
   else if (keeps_all && says(table, "page_bytes", "0"))
     snprintf(advice, TSR_FULL_ADVICE_BYTES,
              "raise page_bytes or leave it out, since all pairs of a key share one page; %s", way_out);
+  else if (kind && strcmp(kind, "filter") == 0)
+    snprintf(advice, TSR_FULL_ADVICE_BYTES,
+             "some keys of the filter are missing now: build it anew, with a larger capacity (now %" PRIu64 ")",
+             info.capacity);
   else
     snprintf(advice, TSR_FULL_ADVICE_BYTES, "raise capacity (now %" PRIu64 "), or %s", info.capacity, grow);
   return advice;

@@ -55,6 +55,7 @@ typedef struct tsr_job_kind {
   bool is_multimap;
   bool keeps_all; /* a multimap or a multiset */
   bool is_filter; /* it keeps no pairs, and has no size */
+  bool is_bloom;  /* a filter without slots, from which nothing is erased */
   bool is_index;  /* keys are inserted without values, and get numbers */
 } tsr_job_kind;
 

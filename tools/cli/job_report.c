@@ -44,7 +44,7 @@ void tsr_report_composition(const tsr_job *job) {
   for (size_t i = 0, shown = 0; i < sizeof parts / sizeof parts[0]; i++)
     if (tsr_job_setting(job, parts[i], NULL))
       fprintf(out, "%s%s = %s", shown++ ? ", " : "", parts[i], tsr_job_setting(job, parts[i], ""));
-  if (job->kind.is_filter)
+  if (job->kind.is_bloom)
     fprintf(out, "\nroom     %" PRIu64 " blocks of %u bytes, ", info.buckets, info.bucket_bytes);
   else
     fprintf(out, "\nroom     %" PRIu64 " buckets of %u slots (%u bytes, %u lane%s) = %" PRIu64 " slots, ", info.buckets,
@@ -169,7 +169,7 @@ void tsr_say_not_placed(const tsr_job *job, const tsr_job_step *step) {
                             : tsr_advice_when_full(job->table, "let the table grow: --on-full grow", advice);
   tsr_say("%s: %" PRIu64 " of %" PRIu64 " pairs found no room in the table's %" PRIu64 " slots: %s%s", step->path,
           step->report.not_placed, step->count, info.slots, way_out,
-          job->outputs.unplaced ? "" : "; --unplaced FILE lists the pairs");
+          job->outputs.unplaced || job->kind.is_filter ? "" : "; --unplaced FILE lists the pairs");
 }
 
 void tsr_say_overflows(const tsr_job *job, const tsr_job_step *step) {

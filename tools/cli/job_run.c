@@ -64,7 +64,9 @@ static tsr_status cap_capacity(tsr_job *job, tsr_error *error) {
   char text[48];
   uint64_t said;
   tsr_spec *capped = NULL;
-  const bool keeps_all = strncmp(tsr_job_setting(job, "kind", ""), "multi", 5) == 0;
+  const char *kind = tsr_job_setting(job, "kind", "");
+  const bool keeps_all =
+      strncmp(kind, "multi", 5) == 0 || (strcmp(kind, "filter") == 0 && tsr_job_setting(job, "layout", NULL));
   if (!job->reading.kmers || job->load || keeps_all || !has_capacity(job)) return TSR_OK;
   const uint64_t possible = tsr_kmers_possible(job->reading.kmers, job->reading.canonical);
   if (!tsr_parse_u64(tsr_job_setting(job, "capacity", ""), &said) || said <= possible) return TSR_OK;
@@ -87,6 +89,7 @@ static tsr_status settle_growth(tsr_job *job, tsr_error *error) {
   const bool is_asked = job->on_full != TSR_FULL_AS_SAID;
   const bool grows = job->on_full == TSR_FULL_GROW || !is_asked;
   if (!is_asked && (is_said || job->load)) return TSR_OK;
+  if (!grows && !is_said && !job->load) return TSR_OK; /* it is the default, and a filter takes no such line */
   tsr_spec *settled = NULL;
   tsr_status status = tsr_spec_copy(job->spec, &settled, error);
   if (status == TSR_OK) status = tsr_spec_set(settled, grows ? "table.growth=double" : "table.growth=none", error);
@@ -122,12 +125,13 @@ static tsr_status check_value(const tsr_job *job, tsr_error *error) {
 static tsr_status check_filter(const tsr_job *job, tsr_error *error) {
   const char *asked = job->outputs.pairs ? "--export" : job->outputs.has_histogram ? "--histogram" : NULL;
   if (!job->kind.is_filter) return TSR_OK;
-  for (size_t i = 0; !asked && i < job->step_count; i++)
+  if (!asked && !job->kind.is_bloom && job->outputs.unplaced) asked = "--unplaced";
+  for (size_t i = 0; !asked && job->kind.is_bloom && i < job->step_count; i++)
     if (job->steps[i].verb == TSR_JOB_ERASE) asked = "--erase";
   if (!asked) return TSR_OK;
   return tsr_fail(error, TSR_BAD_ARGUMENT,
-                  "%s: a filter keeps bits and no keys, so that it takes --insert, --find, --save and --load: use "
-                  "another kind",
+                  "%s: a filter keeps no keys. It takes --insert, --find, --save and --load, and with a layout of "
+                  "fingerprints (`tessera list layout`) also --erase: use that, or another kind",
                   asked);
 }
 
@@ -141,6 +145,7 @@ static tsr_status read_spec(tsr_job *job, tsr_error *error) {
   tsr_reading_use(&job->reading, &job->form);
   if (status) return status;
   job->kind.is_filter = is_setting(job, "kind", "", "filter");
+  job->kind.is_bloom = job->kind.is_filter && !tsr_spec_get(job->spec, "table", "layout");
   job->kind.is_index = is_setting(job, "kind", "", "index");
   job->kind.is_multimap = is_setting(job, "kind", "", "multimap");
   job->kind.keeps_all = job->kind.is_multimap || is_setting(job, "kind", "", "multiset");

@@ -30,6 +30,7 @@ static const kind kinds[] = {
     {"multimap", "value_bits = 32\nvalues = buckets\n", "multimap with values = buckets"},
     {"map", "value_bytes = 64\n", "map with value_bytes"},
     {"multimap", "value_bytes = 64\n", "multimap with value_bytes"},
+    {"filter", "", "filter"},
 };
 
 /* The parts that a scheme needs beside it. */
@@ -59,17 +60,27 @@ static const char *next_of(const char *role, const tsr_plugin_info *plugins, siz
   return *at < count ? plugins[(*at)++].name : NULL;
 }
 
-/* Whether any layout carries it, with any allocator or none. All hashers do. */
-static bool is_carried(const kind *k, const char *scheme, const tsr_plugin_info *plugins, size_t count,
-                       const char *folders) {
-  size_t hasher = 0, layout = 0;
-  parts p = {.scheme = scheme, .hasher = next_of("hasher", plugins, count, &hasher)};
-  while (p.hasher && (p.layout = next_of("layout", plugins, count, &layout))) {
+/* Whether any layout carries it with this hasher, with any allocator or none. */
+static bool is_carried_with(const kind *k, parts p, const tsr_plugin_info *plugins, size_t count, const char *folders) {
+  size_t layout = 0;
+  while ((p.layout = next_of("layout", plugins, count, &layout))) {
     size_t allocator = 0;
     p.allocator = NULL;
     do
       if (composes(k, p, folders)) return true;
     while ((p.allocator = next_of("allocator", plugins, count, &allocator)));
+  }
+  return false;
+}
+
+/* All hashers carry what one does, but for filters, whose fingerprints some cannot undo. */
+static bool is_carried(const kind *k, const char *scheme, const tsr_plugin_info *plugins, size_t count,
+                       const char *folders) {
+  size_t hasher = 0;
+  parts p = {.scheme = scheme};
+  while ((p.hasher = next_of("hasher", plugins, count, &hasher))) {
+    if (is_carried_with(k, p, plugins, count, folders)) return true;
+    if (strcmp(k->kind, "filter") != 0) return false;
   }
   return false;
 }

@@ -62,13 +62,13 @@ static bool is_kind(const tsr_spec *spec, const char *kind) {
   return its && strcmp(its, kind) == 0;
 }
 
-bool tsr_bench_fills_slots(const tsr_spec *spec) { return !is_kind(spec, "filter") && !is_kind(spec, "cache"); }
+static bool is_bloom(const tsr_spec *spec) { return is_kind(spec, "filter") && !tsr_spec_get(spec, "table", "layout"); }
+
+bool tsr_bench_fills_slots(const tsr_spec *spec) { return !is_bloom(spec) && !is_kind(spec, "cache"); }
 
 uint64_t tsr_bench_capacity(const tsr_spec *spec, const char *load, uint64_t pairs) {
   const double share = tsr_bench_load(load), all = (double)pairs;
-  return is_kind(spec, "filter")  ? (uint64_t)(all / share)
-         : is_kind(spec, "cache") ? (uint64_t)(all * share) + 1
-                                  : pairs;
+  return is_bloom(spec) ? (uint64_t)(all / share) : is_kind(spec, "cache") ? (uint64_t)(all * share) + 1 : pairs;
 }
 
 tsr_status tsr_bench_set_load(tsr_spec *spec, const char *load, tsr_error *error) {
@@ -123,7 +123,8 @@ static policy policy_of(const tsr_spec *spec) {
       {"replace", TSR_MERGE_ANY, TSR_REPLACED, 0}, {"add", TSR_MERGE_ADD, TSR_COMBINED, 0},
       {"min", TSR_MERGE_MIN, TSR_COMBINED, 0},     {"max", TSR_MERGE_MAX, TSR_COMBINED, 0}};
   const char *duplicates = tsr_spec_get(spec, "table", "duplicates"), *kind = tsr_spec_get(spec, "table", "kind");
-  if (kind && strncmp(kind, "multi", 5) == 0) return (policy){NULL, TSR_MERGE_NONE, TSR_PRESENT, 0};
+  const bool keeps_all = kind && (strncmp(kind, "multi", 5) == 0 || (is_kind(spec, "filter") && !is_bloom(spec)));
+  if (keeps_all) return (policy){NULL, TSR_MERGE_NONE, TSR_PRESENT, 0};
   const char *bits = tsr_spec_get(spec, "table", "value_bits");
   uint64_t count_bits;
   if (kind && strcmp(kind, "counter") == 0 && bits && tsr_parse_u64(bits, &count_bits))

@@ -87,7 +87,12 @@ tsr_status tsr_contender_join(const tsr_contender *c, uint64_t *matches, tsr_err
 
 tsr_status tsr_contender_size(const tsr_contender *c, uint64_t *size, tsr_error *error) {
   const tsr_foreign *f = c->foreign;
-  return f ? judge(f->rival->count(f->table, size, NULL), error) : tsr_size(c->table, size, error);
+  tsr_filter_info filter = {0};
+  if (f) return judge(f->rival->count(f->table, size, NULL), error);
+  const tsr_status status = tsr_size(c->table, size, error);
+  if (status != TSR_UNSUPPORTED || tsr_filter_describe(c->table, &filter, NULL)) return status;
+  *size = (uint64_t)filter.keys; /* the number of a filter's fingerprints */
+  return TSR_OK;
 }
 
 tsr_status tsr_contender_report(const tsr_contender *c, tsr_report *report, tsr_error *error) {
