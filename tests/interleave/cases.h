@@ -42,7 +42,7 @@ std::ostream &operator<<(std::ostream &out, const Shape &shape);
 // Every table of a few slots that `check` accepts.
 const std::vector<Shape> &all_shapes();
 
-// Of these so many that each layout is there with each scheme, each policy and each further setting that goes with it, and each
+// As many of these that each layout is there with each scheme, each policy and each further setting that goes with it, and each
 // scheme with each concurrency.
 std::vector<Shape> covering_shapes();
 
@@ -51,7 +51,7 @@ const Shape &shape_of(const std::string &name);
 
 bool goes_with(const Scenario &s, const Shape &shape);
 
-// The scenario on the table, with keys that are so much larger, which meet in other buckets.
+// The scenario on the table, with keys that are larger by `more`, which meet in other buckets.
 Case case_of(const Scenario &s, const Shape &shape, uint64_t more);
 const uint64_t all_keys[] = {0, 100};
 

@@ -220,7 +220,7 @@ struct Thread {
   std::unique_ptr<char[]> stack;
   interleave_access *pending = nullptr; // NULL: it has ended
   uint32_t lock_failures = 0;
-  uint64_t waits_for = 0; // so many changes
+  uint64_t waits_for = 0; // until there were that many changes
   bool sees_last = false;
   // Since it waited last: how many changes others had made at its first access, and what it saw first, or saw too late.
   bool has_begun = false, has_seen_old = false;
