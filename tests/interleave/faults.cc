@@ -32,8 +32,8 @@ const std::vector<Planted> &all_planted() {
       {"NoLock",
        {{TAKES_LOCK, "found = 0;"}},
        ANYTHING,
-       {"CuckooPackedFirst", "RobinHoodPackedFirst", "TwoChoicePackedFirst", "TwoChoicePackedAdd", "IcebergPackedFirst",
-        "CuckooPackedCacheOneSlot"}},
+       {"CuckooPackedFirst", "TwoChoicePackedFirst", "DoubleHashingPackedFirstMixedKernel", "RobinHoodPackedFirst",
+        "IcebergPackedFirst", "CuckooPackedCacheOneSlot"}},
       {"TheLockIsNotAcquired",
        {{TAKES_LOCK, "found = __atomic_fetch_or(word, bit, __ATOMIC_RELAXED);"}},
        OLD_LOADS,
@@ -173,6 +173,10 @@ const std::vector<Planted> &all_planted() {
        ANYTHING,
        {"LinearPackedLists"}},
       // ---- Loads
+      {"AMixedTableLooksThroughL1",
+       {{"return TSR_FACT(c, is_mixed) ? step | TSR_LOAD_COHERENT : step | mode;", "return step | mode;"}},
+       L1_LOADS,
+       {"DoubleHashingPackedFirstMixed"}},
       // stdgpu 25: inserts look through caches that are old.
       {"ALostClaimLooksThroughL1",
        {{LOADS_IN_MODE, "INTERLEAVE_LOAD_IN(address, 0)"},
