@@ -158,7 +158,7 @@ const std::vector<Planted> &all_planted() {
        {{"uint32_t allocates = waits && found == TSR_NO_HANDLE;",
          "uint32_t allocates = waits && (found == TSR_NO_HANDLE || found == WALK_LINK_PENDING);"}},
        ANYTHING,
-       {"SlabListSlabFirst", "SlabListSlabFirstMixed"}},
+       {"SlabListSlabFirst"}},
       {"ARunIsNotReleased",
        {{"tsr_store64_release(record + 1, told);", "tsr_store64(record + 1, told);"}},
        OLD_LOADS,
