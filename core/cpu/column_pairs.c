@@ -77,7 +77,7 @@ static void count_range(void *argument, uint64_t first, uint64_t last) {
     uint64_t sum = 0;
     for (uint64_t i = 0; i < left.n; i++) sum += pairs_of(begins, left.numbers[i], alone);
     p->places[range + 1] = sum;
-    /* Several threads may write one byte, always the same. -1 has a byte, too. */
+    /* Several threads may write one byte, always the same. -1 also has a byte. */
     for (uint64_t i = 0; i < left.n && p->is_found; i++)
       __atomic_store_n(&p->is_found[left.numbers[i] + 1], 1, __ATOMIC_RELAXED);
   }
