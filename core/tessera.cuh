@@ -61,7 +61,7 @@ typedef struct tsr_kernel_run {
 #define TSR_KERNEL_INLINE static __device__ __forceinline__ __attribute__((unused))
 
 typedef struct tsr_table_ref { /* the library's to fill: where the table is, by value */
-  uint64_t words[61];
+  uint64_t words[62];
 } tsr_table_ref;
 
 /* Blocks that a multiprocessor holds. The library compiles a text for other numbers, until it needs no stack. What nvcc
@@ -153,7 +153,9 @@ typedef struct tsr_values {
 #define TSR_TABLE_inserts(table, key_type)                                                                             \
   TSR_KERNEL_DEVICE uint32_t tsr_insert_in_##table(const void *t, uint32_t mine, key_type key, uint64_t value);        \
   TSR_KERNEL_DEVICE uint32_t tsr_insert_pair_in_##table(const void *t, uint32_t mine, key_type *key, uint64_t *value); \
-  TSR_KERNEL_DEVICE uint32_t tsr_find_or_insert_in_##table(const void *t, uint32_t mine, key_type key, uint64_t *value);
+  TSR_KERNEL_DEVICE uint32_t tsr_find_or_insert_in_##table(const void *t, uint32_t mine, key_type key,                 \
+                                                           uint64_t *value);                                           \
+  TSR_KERNEL_DEVICE uint32_t tsr_number_in_##table(const void *t, uint32_t mine, key_type key, uint64_t *number);
 #define TSR_TABLE_erases(table, key_type)                                                                              \
   TSR_KERNEL_DEVICE uint64_t tsr_erase_in_##table(const void *t, uint32_t mine, key_type key);
 #define TSR_TABLE_all(table, key_type)                                                                                 \
@@ -193,6 +195,11 @@ typedef struct tsr_values {
  * Needs a layout that stores pairs whole, and a spec that looks up keys. Not with value_bytes, as another lane's row may
  * not be written yet. */
 #define tsr_find_or_insert(table, mine, key, value) tsr_find_or_insert_in_##table(&(table), mine, key, value)
+/* inserts, of an index, which has this call alone: writes the number of the key to *number, a uint64_t, and returns
+ * TSR_WAS_FOUND. An absent key is inserted and gets a free number, with TSR_WAS_INSERTED. The lanes of all warps that pass
+ * one key get one number. With TSR_WAS_NOT_PLACED there was no room, and *number stays as it was. Needs a layout that
+ * stores pairs whole, and a scheme that moves nothing. */
+#define tsr_number(table, mine, key, number) tsr_number_in_##table(&(table), mine, key, number)
 /* erases: erases the key with all its pairs; returns the number of these pairs. */
 #define tsr_erase(table, mine, key) tsr_erase_in_##table(&(table), mine, key)
 

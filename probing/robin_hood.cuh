@@ -6,8 +6,8 @@
  * full bucket takes the place of the youngest resident, if that is younger than it, and this one goes on.
  * Laws kept: pairs leave or pass only buckets that are full, and these never regain an empty slot: a find ends at the
  * first bucket with one. A note for each home holds an age that no pair of it exceeds, raised before the pair is put
- * there: a find ends beyond it. So the order of ages is no law, only what keeps walks short: who loses a victim to
- * another thread goes on.
+ * there: a find ends beyond it. So the order of ages is no law, only what keeps walks short: who loses victims to
+ * other threads goes on.
  */
 #define TSR_PARAMETERS(P)                                                                                              \
   P(uint32_t, max_age, 255, 1, 255, "How many buckets a pair may be stored after its first one.")
@@ -15,6 +15,10 @@
 #define TSR_KEYS_128 0, 32, 64
 
 #include "plugins/probing.cuh"
+
+/* Evictions that others made impossible, after which a pair passes by. Two pairs in hand, each of which is the lock of the
+ * other's victim, would wait for each other. */
+enum { ROBIN_HOOD_LOST_MAX = 64 };
 
 enum { ROBIN_HOOD_NOTES }; /* region: for each home the highest age of its pairs */
 enum { ROBIN_HOOD_REACH }; /* state word: ages are below it */
@@ -46,7 +50,7 @@ TSR_DEVICE tsr_choice TSR_PART(place)(const tsr_ctx *c, tsr_key key, const tsr_s
   TSR_LEAST_RESIDENT(c, seen, youngest, age, resident, robin_hood_age(c, resident, seen->ref))
   if (placing->passed >= c->t->buckets || age >= TSR_WORD(c, ROBIN_HOOD_REACH)) return tsr_nowhere();
   if (seen->has_room) return tsr_with_note(tsr_claim(), age);
-  if (youngest != TSR_NO_SLOT) return tsr_with_note(tsr_evict(youngest), age);
+  if (youngest != TSR_NO_SLOT && placing->lost < ROBIN_HOOD_LOST_MAX) return tsr_with_note(tsr_evict(youngest), age);
   return tsr_pass();
 }
 

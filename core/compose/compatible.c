@@ -78,9 +78,13 @@
   R(POLICY, INDEX, MEANING, "a key that is present keeps its number", "remove the line")                               \
   R(MIXED, INDEX, NOT_BUILT, "a key gets its number after it is inserted, and a find could come between",              \
     "use phased")                                                                                                      \
-  R(DEVICES, INDEX, NOT_BUILT, "the free numbers are on one device", "use device")                                     \
-  R(DEVICE_BYTES, INDEX, NOT_BUILT, "numbers are written to slots that are on the device", "remove one")               \
-  R(PAGES, INDEX, NOT_BUILT, "its keys are inserted by random access", "remove the line")                              \
+  R(FIRST_SEEN, DEVICES, NOT_BUILT, "each device numbers the keys that come to it", "use numbering = any, or device")  \
+  R(EVICTS, DEVICES, NOT_BUILT, "scores are at numbers, and each device has a part of these", "use device")            \
+  R(REPLICATED, INDEX, NOT_BUILT, "each device gives numbers of its own", "use split = hash")                          \
+  R(DEVICE_BYTES, INDEX, NOT_BUILT, "numbers are written to slots that are on the device",                             \
+    "remove the line, or use devices for more memory")                                                                 \
+  R(PAGES, INDEX, NOT_BUILT, "its keys are inserted by random access",                                                 \
+    "remove the line, or use devices for more memory")                                                                 \
   R(PAGES, WIDE_KEYS, NOT_BUILT, "batches are put in order by keys of at most 64 bits", "remove the line")             \
   R(DEVICES, WIDE_KEYS, NOT_BUILT, "keys of at most 64 bits are dealt to several devices", "use device")               \
   R(DEVICE, DEVICES, MEANING, "both say where the table is", "remove one")                                             \
@@ -185,6 +189,9 @@
   R(CALL_EVICTED, CACHE, MEANING, "it hands the pairs that it gives up back at once", "use tsr_call.unplaced_keys")    \
   R(CALL_EVICTED, NO_INDEX, MEANING, "it gives up no keys", "make a table of kind = index with an eviction part")      \
   R(CALL_SCORES, NO_CACHE, MEANING, "its pairs have no scores", "make a table of kind = cache")                        \
+  R(CALL_UNIQUE, DEALT_INDEX, NOT_BUILT, "it works on one device", "use device, or tsr_number")                        \
+  R(CALL_JOIN, DEALT_INDEX, NOT_BUILT, "pairs that are dealt anew get new numbers", "use device")                      \
+  R(CALL_REHASH, DEALT_INDEX, NOT_BUILT, "pairs that are dealt anew get new numbers", "use device, or another table")  \
   R(CALL_REHASH, CACHE, NOT_BUILT, "scores stay with their slots", "export the pairs, and insert them into another")   \
   R(CALL_EVICTED, EVICTS_NOTHING, MEANING, "it gives up no keys", "add `eviction = NAME`")                             \
   R(CALL_ERASE_PAIRS, BUCKETS, NOT_BUILT, "a key's values are erased together", "use tsr_erase, or values = inline")   \
@@ -210,7 +217,8 @@
   R(CALL_CAPTURED, KEEPS_NUMBERS, NO_WAIT, "the host counts numbers that never come back", "use reuse = yes")          \
   R(CALL_CAPTURED, EVICTS, NO_WAIT, "the host counts the keys that have to go", "use eviction = none")                 \
   R(CALL_GROUP, CACHE, NOT_BUILT, "a cache is on one device", "use one cache for each process")                        \
-  R(CALL_GROUP, INDEX, NOT_BUILT, "the free numbers are on one device", "number the keys in one process")              \
+  R(CALL_GROUP, INDEX, NOT_BUILT, "the shards of a group do not take turns in numbers",                                \
+    "number the keys in one process")                                                                                  \
   R(CALL_GROUP, WIDE_KEYS, NOT_BUILT, "keys of at most 64 bits are dealt to several devices",                          \
     "make a table in each process")                                                                                    \
   R(CALL_GROUP, LONG_ROWS, NOT_BUILT, "at most 256 bytes per value are dealt to several devices",                      \
@@ -229,10 +237,16 @@
     "insert by tsr_insert, or use another scheme")                                                                     \
   R(KERNEL_INSERTS, REPLACES_LATE, NOT_BUILT, "a kernel could write a row that another one has not named yet",         \
     "use a layout that stores pairs whole, or duplicates = first")                                                     \
-  R(KERNEL_INSERTS, INDEX, NOT_BUILT, "a single insert takes no number", "use tsr_number")                             \
+  R(KERNEL_INSERTS, FIRST_SEEN, MEANING, "the threads of a kernel come in no order",                                   \
+    "use numbering = any, or tsr_number of tessera.h before the kernel")                                               \
+  R(KERNEL_INSERTS, NUMBERS_MOVE, WHOLE, "the slot of a new key could change before its number is written",            \
+    "use a scheme that moves nothing, or tsr_number of tessera.h before the kernel")                                   \
+  R(KERNEL_INSERTS, NUMBERS_LATE, WHOLE, "another thread could read a number that is not written yet",                 \
+    "use a layout that stores pairs whole, or tsr_number of tessera.h before the kernel")                              \
+  R(KERNEL_INSERTS, EVICTS, NOT_BUILT, "a kernel gives no key a score", "use tsr_number of tessera.h")                 \
   R(KERNEL_INSERTS, LONG_ROWS, NOT_BUILT, "one thread writes a row, of at most 256 bytes", "use tsr_insert")           \
   R(KERNEL_INSERTS, CACHE, NOT_BUILT, "a single insert gives up no pair", "use tsr_insert")                            \
-  R(KERNEL_ERASES, INDEX, NOT_BUILT, "the number would not come back", "use tsr_erase")
+  R(KERNEL_ERASES, EVICTS, NOT_BUILT, "a kernel takes no score back", "use tsr_erase of tessera.h")
 
 typedef struct feature {
   const char *section, *key;

@@ -48,6 +48,7 @@ extern "C" {
   F(PROMISE, "table", "duplicates", 0, "duplicates = promise_unique")                                                  \
   F(LOOKS, "table", "duplicates", 1, "an insert that looks for its key")                                               \
   F(NUMBERING, "table", "numbering", 0, "numbering")                                                                   \
+  F(FIRST_SEEN, "table", "numbering", 0, "numbering = first_seen")                                                     \
   F(REUSE, "table", "reuse", 0, "reuse")                                                                               \
   F(KEEPS_NUMBERS, "table", "reuse", 0, "reuse = no")                                                                  \
   F(EVICTION, "table", "eviction", 0, "eviction")                                                                      \
@@ -71,6 +72,7 @@ extern "C" {
   F(DEVICE, "table", "device", 0, "device")                                                                            \
   F(DEVICES, "table", "devices", 0, "devices")                                                                         \
   F(SEVERAL_DEVICES, "table", "devices", 0, "several devices")                                                         \
+  F(DEALT_INDEX, "table", "devices", 1, "an index on several devices")                                                 \
   F(REPLICATED, "devices", "split", 0, "[devices] split = replicated")                                                 \
   F(INDEPENDENT, "devices", "split", 0, "[devices] split = independent")                                               \
   F(BITS_PER_KEY, "filter", "bits_per_key", 0, "[filter] bits_per_key")                                                \
@@ -103,6 +105,8 @@ extern "C" {
   F(MOVES, "table", "probing", 1, "a scheme that moves pairs")                                                         \
   F(BY_KEY, "table", "probing", 1, "a scheme in which keys of equal fingerprints can share some of their buckets")     \
   F(LISTS, "table", "probing", 1, "a scheme that makes lists of whole batches")                                        \
+  F(NUMBERS_MOVE, "table", "probing", 1, "an index whose scheme moves pairs")                                          \
+  F(NUMBERS_LATE, "table", "layout", 1, "an index whose layout shows a key before its number")                         \
   F(HOST_PAGES, "table", "device_bytes", 1, "a table in the host's memory")                                            \
   F(REPLACES_LATE, "table", "duplicates", 1, "rows replaced under a layout that shows a key before its row")
 
@@ -115,6 +119,7 @@ extern "C" {
   F(CALL_FIND_ALL, "", "", 0, "tsr_find_all")                                                                          \
   F(CALL_FIND_OR_INSERT, "", "", 0, "tsr_find_or_insert")                                                              \
   F(CALL_NUMBER, "", "", 1, "a call for an index")                                                                     \
+  F(CALL_UNIQUE, "", "", 0, "tsr_unique")                                                                              \
   F(CALL_EVICTED, "", "", 1, "a call for an index that evicts")                                                        \
   F(CALL_SCORES, "", "", 1, "a call for a cache")                                                                      \
   F(CALL_REHASH, "", "", 0, "tsr_rehash")                                                                              \

@@ -47,6 +47,7 @@ tsr_status tsr_fit_layout(tsr_composition *t, const tsr_spec *spec, tsr_error *e
   has[TSR_HAS_ALL_REGIONS] = lacks_regions(t, &layout->plan);
   has[TSR_HAS_FLAGS] = s->has_flag;
   has[TSR_HAS_NO_EXCHANGE] = !s->can_exchange;
+  has[TSR_HAS_NUMBERS_LATE] = has[TSR_HAS_INDEX] && !s->whole_pairs;
   has[TSR_HAS_REPLACES_LATE] = has[TSR_HAS_REPLACES_LATE] && !s->whole_pairs;
   return check(t, spec, error);
 }
@@ -87,6 +88,7 @@ tsr_status tsr_fit_parts(tsr_composition *t, const tsr_spec *spec, tsr_error *er
   has[TSR_HAS_FEW_BUCKETS] = !s->holds_many && !tsr_has_value_lists(&t->settings);
   has[TSR_HAS_MANY_BUCKETS] = !s->one_bucket;
   has[TSR_HAS_MOVES] = s->moves_pairs;
+  has[TSR_HAS_NUMBERS_MOVE] = has[TSR_HAS_INDEX] && s->moves_pairs;
   has[TSR_HAS_BY_KEY] = !s->by_fingerprint && !s->one_bucket;
   has[TSR_HAS_LISTS] = s->has_lists;
   has[TSR_HAS_NOTES] = s->has_notes;

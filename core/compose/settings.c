@@ -562,6 +562,7 @@ static void find_traits_of_kind(const tsr_spec *spec, const tsr_settings *read, 
   has[TSR_HAS_INDEX] = kind == TSR_KIND_INDEX;
   has[TSR_HAS_NO_INDEX] = kind != TSR_KIND_INDEX;
   has[TSR_HAS_NUMBERING] = is_written(spec, "table", "numbering");
+  has[TSR_HAS_FIRST_SEEN] = kind == TSR_KIND_INDEX && read->numbers.numbering == TSR_NUMBERING_FIRST_SEEN;
   has[TSR_HAS_REUSE] = is_written(spec, "table", "reuse");
   has[TSR_HAS_CACHE] = kind == TSR_KIND_CACHE;
   has[TSR_HAS_NO_CACHE] = kind != TSR_KIND_CACHE;
@@ -612,6 +613,7 @@ static void find_traits(const tsr_spec *spec, const tsr_settings *read, tsr_trai
   has[TSR_HAS_DEVICE_BYTES] = read->pages.device_bytes != 0;
   has[TSR_HAS_DEVICE] = is_written(spec, "table", "device");
   has[TSR_HAS_DEVICES] = read->sharing.devices.count != 0;
+  has[TSR_HAS_DEALT_INDEX] = has[TSR_HAS_DEVICES] && read->kind == TSR_KIND_INDEX;
   has[TSR_HAS_SEVERAL_DEVICES] = read->sharing.devices.count > 1;
   has[TSR_HAS_REPLICATED] = read->sharing.split == TSR_SPLIT_REPLICATED;
   has[TSR_HAS_INDEPENDENT] = read->sharing.split == TSR_SPLIT_INDEPENDENT;

@@ -74,6 +74,12 @@ tsr_status tsr_user_code_take(tsr_user_code *code, size_t i, const tsr_compositi
 
 /* ---- Texts ----------------------------------------------------------------------------------- */
 
+/* In the place of those that insert and erase in other kinds. */
+static void print_index_functions(FILE *out, const tsr_kernel_parameter *table, size_t number, bool reuses) {
+  if (table->does & TSR_DOES_INSERTS) fprintf(out, "USER_numbers(%s, %zu, %d)\n", table->name, number, reuses);
+  if (table->does & TSR_DOES_ERASES) fprintf(out, "USER_erases_numbers(%s, %zu, %d)\n", table->name, number, reuses);
+}
+
 static void print_functions(FILE *out, const tsr_user_code *code, size_t i, size_t number) {
   const tsr_shape *shape = &code->tables[i].shape;
   const tsr_kernel_parameter *table = &code->facts.parameter[i];
@@ -86,6 +92,10 @@ static void print_functions(FILE *out, const tsr_user_code *code, size_t i, size
   else if (table->does & TSR_DOES_FINDS)
     fprintf(out, "USER_finds(%s, %zu, %u)\n", table->name, number, row_bytes);
   if (table->does & TSR_DOES_SCANS) fprintf(out, "USER_scans(%s, %zu, %u)\n", table->name, number, row_bytes);
+  if (code->tables[i].settings.kind == TSR_KIND_INDEX) {
+    print_index_functions(out, table, number, code->tables[i].settings.numbers.reuse == TSR_REUSE_YES);
+    return;
+  }
   if (table->does & TSR_DOES_INSERTS && row_bytes)
     fprintf(out, "USER_inserts_rows(%s, %zu, %u, %d)\n", table->name, number, row_bytes,
             code->tables[i].settings.policy.replaces_rows != 0);

@@ -50,8 +50,9 @@ typedef struct tsr_user_table {
   tsr_state state;
   struct tsr_tally *tally;
   tsr_user_rows rows;
+  void *numbers; /* of an index: a tsr_free_numbers */
 } tsr_user_table;
-enum { TSR_USER_REF_BYTES = 61 * 8 }; /* of a tsr_table_ref on a device */
+enum { TSR_USER_REF_BYTES = 62 * 8 }; /* of a tsr_table_ref on a device */
 
 #ifdef __cplusplus
 }

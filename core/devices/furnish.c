@@ -10,6 +10,7 @@
 
 #include "core/devices/balance.h"
 #include "core/table/create.h"
+#include "core/table/numbering.h"
 #include "core/table/order.h"
 
 static bool is_about_devices(const char *section, const char *key) {
@@ -145,6 +146,7 @@ tsr_status tsr_shards_furnish(tsr_table *t, tsr_shard_maker *make, const void *f
   for (uint32_t i = 0; status == TSR_OK && i < here; i++) {
     status = make(t, i, from, &s->members[i].shard, error);
     if (status) break;
+    tsr_numbering_take_turns(s->members[i].shard, i, here);
     devices[i] = s->members[i].shard->device;
     status = furnish_member(&s->members[i], error);
   }

@@ -40,6 +40,10 @@ static tsr_status furnish(tsr_table *t, tsr_error *error) {
   return tsr_shards_furnish(t, tsr_shard_create, NULL, error);
 }
 
+static tsr_table *part(tsr_table *t, uint32_t i) {
+  return i < t->shards->transport.here ? t->shards->members[i].shard : NULL;
+}
+
 const tsr_methods tsr_methods_shards = {
     .furnish = furnish,
     .release = tsr_shards_release,
@@ -60,4 +64,5 @@ const tsr_methods tsr_methods_shards = {
     .report = tsr_shards_report,
     .report_reset = tsr_shards_report_reset,
     .wait = tsr_shards_wait,
+    .part = part,
 };

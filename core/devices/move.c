@@ -232,7 +232,9 @@ tsr_status tsr_shards_move(tsr_table *t, const tsr_spec *devices, tsr_table **ma
   tsr_spec *spec = NULL;
   tsr_table_info info = {0};
   tsr_table_describe(t, &info);
-  tsr_status status = merge_specs(t->spec, devices, &spec, error);
+  tsr_status status = tsr_compatible_call(&t->store.composition->settings.traits, TSR_HAS_CALL_REHASH,
+                                          "moving it to another number of devices", error);
+  if (status == TSR_OK) status = merge_specs(t->spec, devices, &spec, error);
   if (status == TSR_OK) status = move_pairs(t, spec, info.capacity, t->store.composition->shape.seed, made, error);
   tsr_spec_free(spec);
   return status;

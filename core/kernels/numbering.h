@@ -96,14 +96,14 @@ typedef struct tsr_numbering_run {
   uint64_t missing; /* settle: the number of an absent key; blank: the key of a number that no key has */
   tsr_free_numbers *all;
   const void *keys;
-  void *keys_out;   /* blank, place: the keys of numbers from `from` on, ... */
-  uint8_t *present; /* ... and whether there is one; NULL: nobody asks */
-  uint64_t *counts; /* add: of numbers from `from` on */
-  uint64_t from, room;
-  uint64_t *scores;   /* of numbers, 0: it has no key; before the first one is the clock. NULL: nothing is evicted */
-  uint8_t *marks;     /* of numbers: TSR_NUMBER_MAY_GO, ... */
-  uint64_t limit;     /* use, touch: the clock */
-  uint32_t adds_uses; /* use, touch: scores count uses; otherwise they are the clock's */
+  void *keys_out;      /* blank, place: the keys of numbers from `from` on, ... */
+  uint8_t *present;    /* ... and whether there is one; NULL: nobody asks */
+  uint64_t *counts;    /* add: of numbers from `from` on */
+  uint64_t from, room; /* settle: from, and then each limit-th, are the numbers that this shard gives */
+  uint64_t *scores;    /* of numbers, 0: it has no key; before the first one is the clock. NULL: nothing is evicted */
+  uint8_t *marks;      /* of numbers: TSR_NUMBER_MAY_GO, ... */
+  uint64_t limit;      /* use, touch: the clock */
+  uint32_t adds_uses;  /* use, touch: scores count uses; otherwise they are the clock's */
 } tsr_numbering_run;
 
 /* ---- Numbers for new keys -------------------------------------------------------------------- */
@@ -144,10 +144,11 @@ TSR_STEP_FUNCTION void tsr_numbering_lead_item(const tsr_numbering_run *r, uint6
   r->ranks[i] = tsr_numbering_leads(r, i);
 }
 
-/* The free number of a rank: those that came back first, the last one first of all. */
+/* The free number of a rank: those that came back first, the last one first of all. Shards take turns in all numbers. */
 TSR_STEP_FUNCTION uint32_t tsr_numbering_free(const tsr_numbering_run *r, uint64_t rank) {
   const uint32_t *spare = (const uint32_t *)(r->all + 1);
-  return rank < r->all->spares ? spare[r->all->spares - 1 - rank] : (uint32_t)(r->all->given + rank - r->all->spares);
+  if (rank < r->all->spares) return spare[r->all->spares - 1 - rank];
+  return (uint32_t)((r->all->given + rank - r->all->spares) * r->limit + r->from);
 }
 
 TSR_STEP_FUNCTION void tsr_numbering_settle_item(const tsr_numbering_run *r, uint64_t i) {

@@ -24,11 +24,17 @@ typedef struct user_rows {
   uint64_t words;    /* of either */
 } user_rows;
 
+/* Which numbers of an index are free (tsr_free_numbers of numbering.h). The list of those that came back follows it. */
+typedef struct user_numbers {
+  uint64_t given, spares;
+} user_numbers;
+
 /* What a tsr_table_ref is: on the device it is in the kernel's parameters. */
 typedef struct user_table {
   tsr_state state;
   tsr_tally *tally;
   user_rows rows;
+  user_numbers *numbers; /* NULL: the table is no index */
 } user_table;
 
 /* How far a lane has come in its key's values: tsr_values of ../tessera.cuh. */
@@ -393,6 +399,127 @@ TSR_INLINE uint64_t user_erase(const tsr_ctx *c, uint32_t mine, tsr_key key) {
   return mine ? item.pairs : 0;
 }
 
+/* ---- Numbers --------------------------------------------------------------------------------- */
+
+/* What a new key holds until its number is known. Numbers are below it. */
+#define NUMBER_IS_COMING 0x80000000u
+
+/* With reuse = no numbers run out. More threads than this are never between their look and their number. */
+#define NUMBERS_IN_HAND (1u << 25)
+
+#ifdef __CUDACC__
+#define NUMBERS_LOAD(word) (*(volatile const uint64_t *)(word))
+#define NUMBERS_ADD(word, count) atomicAdd((unsigned long long *)(word), (unsigned long long)(count))
+#define NUMBERS_SWAP(word, seen, to)                                                                                   \
+  atomicCAS((unsigned long long *)(word), (unsigned long long)(seen), (unsigned long long)(to))
+#else
+#define NUMBERS_LOAD(word) __atomic_load_n(word, __ATOMIC_RELAXED)
+#define NUMBERS_ADD(word, count) __atomic_fetch_add(word, count, __ATOMIC_RELAXED)
+#define NUMBERS_SWAP(word, seen, to) user_swap(word, seen, to)
+TSR_INLINE uint64_t user_swap(uint64_t *word, uint64_t seen, uint64_t to) {
+  __atomic_compare_exchange_n(word, &seen, to, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return seen;
+}
+#endif
+
+/* Takes up to `count` numbers off the list of those that came back. Returns how many, and in *end how long the list was.
+ * Relaxed: no kernel takes numbers and gives them back, so the list stays as it is. */
+TSR_INLINE uint64_t user_take_spares(user_numbers *all, uint64_t count, uint64_t *end) {
+  uint64_t seen = NUMBERS_LOAD(&all->spares), taken = 0;
+  TSR_NO_UNROLL
+  while (seen) {
+    taken = seen < count ? seen : count;
+    *end = NUMBERS_SWAP(&all->spares, seen, seen - taken);
+    if (*end == seen) return taken;
+    seen = *end;
+  }
+  return 0;
+}
+
+TSR_INLINE uint32_t user_number_at(const user_numbers *all, uint64_t rank, uint64_t again, uint64_t end,
+                                   uint64_t given) {
+  return rank < again ? ((const uint32_t *)(all + 1))[end - 1 - rank] : (uint32_t)(given + rank - again);
+}
+
+#ifdef __CUDACC__
+TSR_INLINE uint32_t user_any(uint32_t condition) { return __any_sync(0xFFFFFFFFu, condition != 0) != 0; }
+
+/* A free number for each lane that takes one: those that came back first. One lane takes them for its warp. */
+TSR_INLINE uint32_t user_take_number(user_numbers *all, uint32_t takes) {
+  const uint32_t lanes = __ballot_sync(0xFFFFFFFFu, takes != 0), lane = threadIdx.x & 31u;
+  uint64_t again = 0, end = 0, given = 0;
+  if (lane == 0 && lanes) {
+    again = user_take_spares(all, __popc(lanes), &end);
+    if (again < __popc(lanes)) given = NUMBERS_ADD(&all->given, __popc(lanes) - again);
+  }
+  again = __shfl_sync(0xFFFFFFFFu, (unsigned long long)again, 0);
+  end = __shfl_sync(0xFFFFFFFFu, (unsigned long long)end, 0);
+  given = __shfl_sync(0xFFFFFFFFu, (unsigned long long)given, 0);
+  return takes ? user_number_at(all, __popc(lanes & ((1u << lane) - 1u)), again, end, given) : 0;
+}
+
+TSR_INLINE void user_give_number_back(user_numbers *all, uint32_t gives, uint32_t number) {
+  const uint32_t lanes = __ballot_sync(0xFFFFFFFFu, gives != 0), lane = threadIdx.x & 31u;
+  uint64_t at = 0;
+  if (lane == 0 && lanes) at = NUMBERS_ADD(&all->spares, __popc(lanes));
+  at = __shfl_sync(0xFFFFFFFFu, (unsigned long long)at, 0) + __popc(lanes & ((1u << lane) - 1u));
+  if (gives) ((uint32_t *)(all + 1))[at] = number;
+}
+#else
+TSR_INLINE uint32_t user_any(uint32_t condition) { return condition; }
+
+TSR_INLINE uint32_t user_take_number(user_numbers *all, uint32_t takes) {
+  uint64_t end = 0;
+  if (!takes) return 0;
+  const uint64_t again = user_take_spares(all, 1, &end);
+  return user_number_at(all, 0, again, end, again ? 0 : NUMBERS_ADD(&all->given, 1));
+}
+
+TSR_INLINE void user_give_number_back(user_numbers *all, uint32_t gives, uint32_t number) {
+  if (gives) ((uint32_t *)(all + 1))[NUMBERS_ADD(&all->spares, 1)] = number;
+}
+#endif
+
+/* Finds or gives the number of each lane's key. A new key holds NUMBER_IS_COMING until the lane that inserted it has
+ * written its number. Only lanes that found the key meanwhile wait. They wait for a thread that is running, and that waits
+ * for nobody: its own warp comes to the loop below after it has written. Needs pairs that are whole and stay in their
+ * slots. A find may miss a key that another thread has just inserted, so such a lane looks again. */
+TSR_INLINE uint32_t user_number(const tsr_ctx *c, const user_table *t, uint32_t reuses, uint32_t mine, tsr_key key,
+                                uint64_t *number) {
+  const uint32_t works = mine && (reuses || NUMBERS_LOAD(&t->numbers->given) <= NUMBER_IS_COMING - NUMBERS_IN_HAND);
+  tsr_key own = key;
+  tsr_payload seen = NUMBER_IS_COMING;
+  const uint32_t did = user_insert(c, t->tally, works, POLICY_FIND_OR_INSERT, &own, &seen);
+  const uint32_t is_new = works && did == TSR_RESULT_INSERTED;
+  if (mine && !works) IO_ADD(&t->tally->not_placed, 1);
+  const uint32_t taken = user_take_number(t->numbers, is_new);
+  if (user_any(is_new)) {
+    tsr_item item = user_item(key, taken, TSR_DUPLICATES_REPLACE);
+    run(c, &item, is_new, OP_COMBINE, 1, 0);
+    seen = is_new ? taken : seen;
+  }
+  uint32_t waits = works && did == TSR_RESULT_FOUND && seen == NUMBER_IS_COMING;
+  TSR_NO_UNROLL
+  while (user_any(waits)) {
+    tsr_item item = user_item(key, 0, 0);
+    run(c, &item, waits, OP_FIND, 1, 0);
+    seen = waits && item.result == TSR_RESULT_FOUND ? item.payload : seen;
+    waits = waits && seen == NUMBER_IS_COMING;
+  }
+  if (is_new || did == TSR_RESULT_FOUND) *number = seen;
+  return mine && !works ? (uint32_t)TSR_RESULT_NOT_PLACED : did;
+}
+
+/* Numbers of keys that this erases come back. Of lanes with one key a single one erases it. */
+TSR_INLINE uint64_t user_erase_number(const tsr_ctx *c, const user_table *t, uint32_t reuses, uint32_t mine,
+                                      tsr_key key) {
+  uint64_t number = 0;
+  if (reuses) user_find(c, mine, key, &number);
+  const uint64_t erased = user_erase(c, mine, key);
+  if (reuses) user_give_number_back(t->numbers, erased != 0, (uint32_t)number);
+  return erased;
+}
+
 /* ---- Under a table's name -------------------------------------------------------------------- */
 
 #define USER_CONTEXT(number)                                                                                           \
@@ -481,6 +608,19 @@ TSR_INLINE uint64_t user_erase(const tsr_ctx *c, uint32_t mine, tsr_key key) {
     const uint32_t result = user_insert(&c, user_tally(t), mine, POLICY_FIND_OR_INSERT, &k, &p);                       \
     if (result == TSR_RESULT_FOUND) *value = p;                                                                        \
     return result;                                                                                                     \
+  }
+
+/* Of an index, in the place of USER_inserts and USER_erases. */
+#define USER_numbers(name, number, reuses)                                                                             \
+  USER_FUNCTION uint32_t tsr_number_in_##name(const void *t, uint32_t mine, user_key key, uint64_t *value) {           \
+    USER_CONTEXT(number)                                                                                               \
+    return user_number(&c, user_table_of(t), reuses, mine, (tsr_key)key, value);                                       \
+  }
+
+#define USER_erases_numbers(name, number, reuses)                                                                      \
+  USER_FUNCTION uint64_t tsr_erase_in_##name(const void *t, uint32_t mine, user_key key) {                             \
+    USER_CONTEXT(number)                                                                                               \
+    return user_erase_number(&c, user_table_of(t), reuses, mine, (tsr_key)key);                                        \
   }
 
 #define USER_erases(name, number)                                                                                      \

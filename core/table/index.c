@@ -2,6 +2,9 @@
  *
  * The public calls of an index (kind = index), and what they refuse. Read next: unique.c.
  */
+#include <stdlib.h>
+#include <string.h>
+
 #include "core/sized.h"
 #include "core/table/call.h"
 #include "core/table/eviction.h"
@@ -45,8 +48,13 @@ tsr_status tsr_numbers_given(tsr_table *t, uint64_t *given, tsr_error *error) {
   if (status == TSR_OK && !given)
     status = tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_numbers_given needs a place for the number");
   if (status == TSR_OK) status = tsr_table_wait(t, error);
-  if (status == TSR_OK) status = tsr_read_free_numbers(t, &numbers, NULL, error);
-  if (status == TSR_OK) *given = numbers.given;
+  uint64_t end = 0;
+  tsr_table *part = NULL;
+  for (uint32_t i = 0; status == TSR_OK && (part = t->methods->part(t, i)) != NULL; i++) {
+    status = tsr_read_free_numbers(part, &numbers, NULL, error);
+    if (status == TSR_OK && tsr_numbering_end(part, numbers.given) > end) end = tsr_numbering_end(part, numbers.given);
+  }
+  if (status == TSR_OK) *given = end;
   return status;
 }
 
@@ -72,6 +80,65 @@ static tsr_status place_keys(tsr_table *t, const tsr_numbering_run *places, void
   return status ? status : left;
 }
 
+/* Of a table of one store. */
+static tsr_status keys_of_store(tsr_table *t, uint32_t from, uint64_t n, void *keys, const tsr_call *call,
+                                tsr_error *error) {
+  const uint32_t key_bytes = t->store.composition->shape.key_bits / 8;
+  tsr_array arrays[] = {{.callers = keys, .bytes = n * key_bytes, .word = key_bytes, .use = TSR_ARRAY_WRITTEN},
+                        {.callers = call->present, .bytes = n, .use = TSR_ARRAY_WRITTEN}};
+  tsr_status status = tsr_numbering_check(t, error);
+  if (status == TSR_OK) status = tsr_stage_in(t, arrays, 2, call->stream, error);
+  const tsr_numbering_run run = {.key_bytes = key_bytes,
+                                 .missing = call->missing,
+                                 .keys_out = arrays[0].devices,
+                                 .present = arrays[1].devices,
+                                 .from = from,
+                                 .room = n};
+  if (status == TSR_OK) status = place_keys(t, &run, call->stream, error);
+  status = tsr_stage_out(t, arrays, 2, call->stream, status, error);
+  const tsr_status waited = t->backend->synchronize(t->device, call->stream, status ? NULL : error);
+  return status ? status : waited;
+}
+
+/* Of several devices: each shard tells the keys of its numbers, and the host puts them together. Ours are two arrays of n
+ * keys, then two of what is present. */
+static tsr_status keys_of_shards(tsr_table *t, uint32_t from, uint64_t n, char *ours, const tsr_call *call,
+                                 tsr_error *error) {
+  const uint64_t key_bytes = t->store.composition->shape.key_bits / 8;
+  char *const part_keys = ours + n * key_bytes;
+  uint8_t *const present = (uint8_t *)part_keys + n * key_bytes, *const part_present = present + n;
+  tsr_table *part = t->methods->part(t, 0);
+  tsr_call as_asked = {.missing = call->missing, .present = present};
+  tsr_status status = keys_of_store(part, from, n, ours, &as_asked, error);
+  as_asked.present = part_present;
+  for (uint32_t i = 1; status == TSR_OK && (part = t->methods->part(t, i)) != NULL; i++) {
+    status = keys_of_store(part, from, n, part_keys, &as_asked, error);
+    for (uint64_t k = 0; status == TSR_OK && k < n; k++)
+      if (part_present[k]) {
+        memcpy(ours + k * key_bytes, part_keys + k * key_bytes, key_bytes);
+        present[k] = 1;
+      }
+  }
+  return status;
+}
+
+static tsr_status keys_of_parts(tsr_table *t, uint32_t from, uint64_t n, void *keys, const tsr_call *call,
+                                tsr_error *error) {
+  const uint64_t key_bytes = t->store.composition->shape.key_bits / 8;
+  char *ours = malloc(n * 2 * (key_bytes + 1));
+  if (!ours)
+    return tsr_fail(error, TSR_NO_MEMORY, "tsr_keys_by_number: no memory for the keys of %llu numbers",
+                    (unsigned long long)n);
+  tsr_table *part = t->methods->part(t, 0);
+  tsr_status status = tsr_table_wait(t, error);
+  if (status == TSR_OK) status = keys_of_shards(t, from, n, ours, call, error);
+  if (status == TSR_OK) status = tsr_memory_copy(part, keys, ours, n * key_bytes, error);
+  if (status == TSR_OK && call->present)
+    status = tsr_memory_copy(part, call->present, ours + n * 2 * key_bytes, n, error);
+  free(ours);
+  return status;
+}
+
 tsr_status tsr_keys_by_number(tsr_table *t, uint32_t from, uint64_t n, void *keys, const tsr_call *call,
                               tsr_error *error) {
   TSR_WRITES(t);
@@ -87,21 +154,8 @@ tsr_status tsr_keys_by_number(tsr_table *t, uint32_t from, uint64_t n, void *key
   if (n > TSR_NUMBER_MARK)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_keys_by_number: n = %llu: there are at most 2^31 numbers",
                     (unsigned long long)n);
-  const uint32_t key_bytes = t->store.composition->shape.key_bits / 8;
-  tsr_array arrays[] = {{.callers = keys, .bytes = n * key_bytes, .word = key_bytes, .use = TSR_ARRAY_WRITTEN},
-                        {.callers = known.present, .bytes = n, .use = TSR_ARRAY_WRITTEN}};
-  status = tsr_numbering_check(t, error);
-  if (status == TSR_OK) status = tsr_stage_in(t, arrays, 2, known.stream, error);
-  const tsr_numbering_run run = {.key_bytes = key_bytes,
-                                 .missing = known.missing,
-                                 .keys_out = arrays[0].devices,
-                                 .present = arrays[1].devices,
-                                 .from = from,
-                                 .room = n};
-  if (status == TSR_OK) status = place_keys(t, &run, known.stream, error);
-  status = tsr_stage_out(t, arrays, 2, known.stream, status, error);
-  const tsr_status waited = t->backend->synchronize(t->device, known.stream, status ? NULL : error);
-  return status ? status : waited;
+  return t->methods->part(t, 1) ? keys_of_parts(t, from, n, keys, &known, error)
+                                : keys_of_store(t->methods->part(t, 0), from, n, keys, &known, error);
 }
 
 /* ---- Keys that are given up ------------------------------------------------------------------ */

@@ -24,6 +24,17 @@ tsr_status tsr_numbering_check(const tsr_table *t, tsr_error *error) {
                   "an earlier call on this index failed and left keys without numbers: call tsr_clear first");
 }
 
+void tsr_numbering_take_turns(tsr_table *t, uint32_t shard, uint32_t shards) {
+  t->numbering.shard = shard;
+  t->numbering.shards = shards;
+}
+
+static uint64_t shards_of(const tsr_table *t) { return t->numbering.shards ? t->numbering.shards : 1; }
+
+uint64_t tsr_numbering_end(const tsr_table *t, uint64_t given) {
+  return given ? (given - 1) * shards_of(t) + t->numbering.shard + 1 : 0;
+}
+
 /* ---- Memory of the free numbers -------------------------------------------------------------- */
 
 static uint64_t bytes_for(const tsr_table *t, uint64_t room) {
@@ -64,7 +75,7 @@ static tsr_status reserve(tsr_table *t, uint64_t count, tsr_error *error) {
 static void free_numbers(tsr_table *t) {
   if (t->numbering.all) t->backend->free(t->device, t->numbering.all);
   if (t->numbering.evicted_keys) t->backend->free(t->device, t->numbering.evicted_keys);
-  t->numbering = (tsr_numbering){.all = NULL};
+  t->numbering = (tsr_numbering){.shard = t->numbering.shard, .shards = t->numbering.shards};
 }
 
 static tsr_status clear(tsr_table *t, void *stream, tsr_error *error) {
@@ -131,6 +142,8 @@ static tsr_status settle(const numbering *w, uint64_t from, uint64_t n, tsr_erro
                            .ranks = w->ranks,
                            .first = w->first,
                            .codes = w->codes,
+                           .from = t->numbering.shard,
+                           .limit = shards_of(t),
                            .missing = w->eviction.places ? TSR_NUMBER_NONE : w->asked.missing};
   tsr_status status = TSR_OK;
   if (run.first) status = t->backend->fill(t->device, run.first, 0xFF, n * sizeof *run.first, stream, error);
@@ -238,21 +251,23 @@ static tsr_status number_batch(numbering *w, uint64_t from, uint64_t n, uint32_t
 
 /* ---- Calls that insert ----------------------------------------------------------------------- */
 
-/* With reuse = no numbers run out. The host knows how many there are at the most, and asks when that gets near. */
+/* With reuse = no numbers run out, and those of a table of several devices do. The host knows how many there are at the most,
+ * and asks when that gets near. */
 static tsr_status check_numbers(tsr_table *t, const tsr_request *r, tsr_error *error) {
+  const uint64_t most = TSR_NUMBER_MARK / shards_of(t);
   tsr_free_numbers numbers;
-  if (reuses(t)) return TSR_OK;
+  if (reuses(t) && shards_of(t) == 1) return TSR_OK;
   t->numbering.given_at_most += r->n;
-  if (t->numbering.given_at_most <= TSR_NUMBER_MARK) return TSR_OK;
+  if (t->numbering.given_at_most <= most && !t->numbering.given_is_unknown) return TSR_OK;
   const tsr_status status = tsr_read_free_numbers(t, &numbers, r->call.stream, error);
   if (status) return status;
   t->numbering.given_at_most = numbers.given + r->n;
-  if (t->numbering.given_at_most <= TSR_NUMBER_MARK) return TSR_OK;
+  if (t->numbering.given_at_most <= most) return TSR_OK;
   t->numbering.given_at_most = numbers.given;
   return tsr_fail(error, TSR_UNSUPPORTED,
-                  "%llu numbers were given, and %llu keys may need more than the 2^31 that there are: pass fewer keys, "
+                  "%llu numbers were given, and %llu keys may need more than the %llu that there are: pass fewer keys, "
                   "use reuse = yes, or tsr_clear",
-                  (unsigned long long)numbers.given, (unsigned long long)r->n);
+                  (unsigned long long)numbers.given, (unsigned long long)r->n, (unsigned long long)most);
 }
 
 /* The place of `bytes` bytes in memory at *used, where 64 bits are aligned. */
@@ -349,12 +364,14 @@ static tsr_status copy(tsr_table *to, const tsr_table *from, tsr_error *error) {
   return TSR_OK;
 }
 
-static tsr_status open_nothing(tsr_table *t, void *stream, tsr_error *error) {
-  (void)t, (void)stream, (void)error;
-  return TSR_OK;
+/* A kernel may have a key numbered many times an item, and a graph may launch it again. */
+static tsr_status open_to_kernels(tsr_table *t, void *stream, tsr_error *error) {
+  (void)stream;
+  t->numbering.given_is_unknown = true;
+  return tsr_numbering_check(t, error);
 }
 
-static void view(const tsr_table *t, tsr_user_table *seen) { (void)t, (void)seen; }
+static void view(const tsr_table *t, tsr_user_table *seen) { seen->numbers = t->numbering.all; }
 
 static void describe(const tsr_composition *c, FILE *out) {
   fprintf(out, "  %-18s %llu bytes, room for %llu numbers that come back\n", "free numbers",
@@ -431,7 +448,7 @@ const tsr_values tsr_values_are_numbers = {.reserve = reserve,
                                            .note_erased = ignore,
                                            .operate = operate,
                                            .copy = copy,
-                                           .open = open_nothing,
+                                           .open = open_to_kernels,
                                            .view = view,
                                            .describe = describe,
                                            .bytes = no_bytes,

@@ -19,4 +19,9 @@ bool tsr_is_index(const tsr_table *table);
 /* Fails where a call has failed when keys had marks in place of numbers. */
 tsr_status tsr_numbering_check(const tsr_table *table, tsr_error *error) TSR_MUST_CHECK;
 
+/* The table is one of several shards, each of which gives every `shards`-th number. Before it gives any. */
+void tsr_numbering_take_turns(tsr_table *table, uint32_t shard, uint32_t shards);
+/* All numbers are below it when the table has given this many. */
+uint64_t tsr_numbering_end(const tsr_table *table, uint64_t given);
+
 #endif

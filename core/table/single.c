@@ -4,6 +4,8 @@
  */
 #include "core/table/single.h"
 
+static tsr_table *part(tsr_table *t, uint32_t i) { return i == 0 ? t : NULL; }
+
 const tsr_methods tsr_methods_store = {
     .furnish = tsr_single_furnish,
     .release = tsr_single_release,
@@ -24,4 +26,5 @@ const tsr_methods tsr_methods_store = {
     .report = tsr_single_report,
     .report_reset = tsr_single_report_reset,
     .wait = tsr_single_wait,
+    .part = part,
 };

@@ -254,6 +254,7 @@ static tsr_status check(tsr_table *t, uint64_t n, const void *keys, const tsr_un
   tsr_request r = {.op = TSR_CALL_NUMBERS, .call.stream = arrays->stream};
   tsr_status status = t ? TSR_OK : tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_unique: the table is NULL");
   if (status == TSR_OK) status = tsr_table_admits(t, TSR_HAS_CALL_NUMBER, "tsr_unique", error);
+  if (status == TSR_OK) status = tsr_table_admits(t, TSR_HAS_CALL_UNIQUE, "tsr_unique", error);
   if (status == TSR_OK) status = tsr_call_begin(t, &r, error);
   if (status == TSR_OK) status = tsr_check_insert(t, "tsr_unique", n, keys, NULL, error);
   if (status == TSR_OK && !count)

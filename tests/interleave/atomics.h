@@ -17,14 +17,16 @@ typedef enum interleave_kind {
   INTERLEAVE_OR,
   INTERLEAVE_AND,
   INTERLEAVE_ADD,
-  INTERLEAVE_FENCE
+  INTERLEAVE_FENCE,
+  INTERLEAVE_PAUSE, /* the thread has waited in vain */
+  INTERLEAVE_PHASE  /* the end of a kernel: all threads wait for each other, and see all that was written */
 } interleave_kind;
 
-/* One access of `bytes` at `address`, whose order is an __ATOMIC_ constant. */
+/* One access of `bytes` at `address`, whose order is an __ATOMIC_ constant. is_cached: a load that a GPU serves from L1. */
 typedef struct interleave_access {
   interleave_kind kind;
   int order;
-  uint32_t bytes;
+  uint32_t bytes, is_cached;
   void *address;
   unsigned __int128 operand, expected;
   unsigned __int128 seen; /* out: what was there */
@@ -34,24 +36,29 @@ typedef struct interleave_access {
 __attribute__((visibility("default"))) void (*interleave_step)(interleave_access *access);
 
 #define TSR_IS_SANITIZED_ /* 16 bytes are loaded by a builtin then, and not by assembly */
-#define sched_yield() ((void)0)
+#define sched_yield() interleave_step(&(interleave_access){.kind = INTERLEAVE_PAUSE})
 
 #define INTERLEAVE_TYPE(p)                                                                                             \
   __typeof__(({                                                                                                        \
     __auto_type value_ = *(p);                                                                                         \
     value_;                                                                                                            \
   }))
-#define INTERLEAVE(kind_, p, operand_, expected_, order_)                                                              \
+#define INTERLEAVE(kind_, p, operand_, expected_, order_) INTERLEAVE_MODE(kind_, p, operand_, expected_, order_, 0)
+#define INTERLEAVE_MODE(kind_, p, operand_, expected_, order_, is_cached_)                                             \
   ({                                                                                                                   \
     interleave_access access_ = {.kind = kind_,                                                                        \
                                  .order = order_,                                                                      \
                                  .bytes = sizeof *(p),                                                                 \
+                                 .is_cached = is_cached_,                                                              \
                                  .address = (void *)(uintptr_t)(p),                                                    \
                                  .operand = (INTERLEAVE_TYPE(p))(operand_),                                            \
                                  .expected = (INTERLEAVE_TYPE(p))(expected_)};                                         \
     interleave_step(&access_);                                                                                         \
     (INTERLEAVE_TYPE(p)) access_.seen;                                                                                 \
   })
+
+/* A load in the mode of plugins/device.cuh: 0 goes through L1. The text calls it where walk.cc has put it. */
+#define INTERLEAVE_LOAD_IN(p, coherent) INTERLEAVE_MODE(INTERLEAVE_LOAD, p, 0, 0, __ATOMIC_RELAXED, !(coherent))
 
 #define __atomic_load_n(p, order) INTERLEAVE(INTERLEAVE_LOAD, p, 0, 0, order)
 #define __atomic_store_n(p, v, order) ((void)INTERLEAVE(INTERLEAVE_STORE, p, v, 0, order))

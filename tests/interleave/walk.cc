@@ -19,7 +19,9 @@
 #include "core/compose/compose.h"
 #include "core/compose/glue.h"
 #include "core/cpu/bulk.h"
+#include "core/kernels/cache.h"
 #include "core/table/table_struct.h"
+#include "core/tessera_tools.h"
 #include "tests/rebuild/tables.h"
 
 namespace interleave {
@@ -28,24 +30,87 @@ namespace {
 
 // ---- Code ---------------------------------------------------------------------------------------
 
-const char *const body = R"(#include "core/cpu/range.cuh"
-CPU_RANGE(insert)
-CPU_RANGE(find)
-CPU_RANGE(erase)
-CPU_RANGE(find_or_insert)
-CPU_RANGE(combine)
-__attribute__((visibility("default"))) void (*const interleave_ranges[TSR_BULKS])(
-    const void *, const tsr_bulk *, uint32_t, uint64_t, uint64_t, tsr_tally *) = {
-    [TSR_BULK_insert] = range_insert,
-    [TSR_BULK_find] = range_find,
-    [TSR_BULK_erase] = range_erase,
-    [TSR_BULK_find_or_insert] = range_find_or_insert,
-    [TSR_BULK_combine] = range_combine};
+// What a thread calls, one item of an operation at a time: RANGE is the cpu backend's way, ONE that of a GPU's lane
+// (core/kernels/launch.cu).
+const char *const head = R"(#include "core/cpu/range.cuh"
+#define ONE(op)                                                                                                        \
+  static void one_##op(const void *cpu, const tsr_bulk *bulk, uint32_t alone, uint64_t begin, uint64_t end,            \
+                       tsr_tally *tally) {                                                                             \
+    uint32_t histogram[TSR_HISTOGRAM_BINS] = {0};                                                                      \
+    tsr_scratch scratch = {.histogram = histogram};                                                                    \
+    const tsr_ctx c = cpu_context(cpu, bulk, 0, &scratch);                                                             \
+    CPU_COUNT(tally, bulk_##op(&c, bulk, begin, 1));                                                                   \
+  }
+#define EXPORTED __attribute__((visibility("default")))
+typedef void range_function(const void *, const tsr_bulk *, uint32_t, uint64_t, uint64_t, tsr_tally *);
 )";
+
+const char *const cache_steps = R"(
+#define STEP(step)                                                                                                     \
+  EXPORTED void interleave_##step(const tsr_cache_run *run) {                                                          \
+    uint32_t histogram[TSR_HISTOGRAM_BINS] = {0};                                                                      \
+    tsr_scratch scratch = {.histogram = histogram};                                                                    \
+    const tsr_ctx c = cpu_context(0, &run->bulk, 0, &scratch);                                                         \
+    cache_##step(&c, run, 0, 1);                                                                                       \
+  }
+STEP(put)
+STEP(find)
+)";
+
+// The text of a cache, which is no part of what is compiled when a program runs. The list of its steps is the host's alone.
+std::string cache_body() {
+  std::string text = "#define TSR_STEPS(set)\n";
+  for (const char *file : {"core/kernels/cache.h", "core/kernels/cache.cuh"}) {
+    std::ifstream in(file);
+    for (std::string line; std::getline(in, line);)
+      if (line.find("#include \"core/kernels/cache.h\"") && line.find("#include \"core/kernels/steps.h\""))
+        text += line + "\n";
+  }
+  // steps are for the host
+  const size_t begin = text.find("#ifndef __CUDACC__"), end = text.find("#endif", begin);
+  return text.substr(0, begin) + text.substr(end + 6) + cache_steps;
+}
+
+std::string body_of(const tsr_composition *composition, Way way) {
+  const bool is_cache = composition->settings.kind == TSR_KIND_CACHE;
+  std::vector<const char *> operations = {"erase"};
+  if (!is_cache) operations.insert(operations.end(), {"insert", "find", "find_or_insert"});
+  if (composition->facts.combines_later) operations.push_back("combine");
+  if (composition->shape.is_mixed) operations.push_back("apply");
+  if (TSR_TAKES_TURNS(&composition->shape)) operations.push_back("apply_inserts");
+  std::string defined, listed;
+  for (const std::string name : operations) {
+    defined += (way == Way::GPU ? "ONE(" : "CPU_RANGE(") + name + ")\n";
+    listed += "[TSR_BULK_" + name + (way == Way::GPU ? "] = one_" : "] = range_") + name + ", ";
+  }
+  return head + defined + "EXPORTED range_function *const interleave_ranges[TSR_BULKS] = {" + listed + "};\n" +
+         (is_cache ? cache_body() : "");
+}
+
+// The text for CPUs loads in one way, since their caches are coherent. Here each load gets the mode that it has on a GPU, and
+// writers of phased tables look through L1 first, as in a large table with wide buckets: so small tables stand for those.
+const std::vector<std::pair<const char *, const char *>> gpu_modes = {
+    {"(void)coherent;\n  return __atomic_load_n(address, __ATOMIC_RELAXED);",
+     "return INTERLEAVE_LOAD_IN(address, coherent);"},
+    {"tsr_load32((const uint32_t *)mine, 1);", "tsr_load32((const uint32_t *)mine, mode & TSR_LOAD_COHERENT);"},
+    {"tsr_load64((const uint64_t *)mine, 1);", "tsr_load64((const uint64_t *)mine, mode & TSR_LOAD_COHERENT);"},
+    {"tsr_load128((const tsr_u128 *)mine);", "INTERLEAVE_LOAD_IN((const tsr_u128 *)mine, mode & TSR_LOAD_COHERENT);"},
+    {"if ((mode & TSR_LOAD_SETTLED) || c->alone) {", "if (c->alone) {"},
+    {"walk_tail(c) * bucket_bytes < (48ull << 20);", "0;"},
+};
+
+bool put_gpu_modes(std::string *text, bool is_mixed) {
+  for (const auto &[from, to] : gpu_modes)
+    if (!replace_all(text, from, to)) return false;
+  const std::string fact = "uint32_t tsr_fact_first_look_cached = ";
+  replace_all(text, fact + "0u", fact + (is_mixed ? "0u" : "1u"));
+  return text->find(fact + (is_mixed ? "0u" : "1u")) != std::string::npos;
+}
 
 // Libraries are kept until the program ends: many cases are of one text.
 struct Code {
   tsr_cpu_range *const *ranges = nullptr;
+  void (*put)(const tsr_cache_run *) = nullptr, (*find)(const tsr_cache_run *) = nullptr; // of a cache
   std::string failure;
 };
 
@@ -61,13 +126,15 @@ const Code &code_of(const std::string &text) {
   }
   const std::string source = std::string(folder) + "/unit.c", library = std::string(folder) + "/unit.so";
   std::ofstream(source) << text;
-  const std::string command = "cc -std=gnu11 -O1 -w -shared -fPIC -fvisibility=hidden -fno-strict-aliasing -mcx16 "
+  const std::string command = "cc -std=gnu11 -O0 -w -shared -fPIC -fvisibility=hidden -fno-strict-aliasing -mcx16 "
                               "-include tests/interleave/atomics.h -I. -o " +
                               library + " " + source + " 2>" + folder + "/words";
   if (system(command.c_str()) == 0) {
-    void *handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+    void *handle = dlopen(library.c_str(), RTLD_LAZY | RTLD_LOCAL);
     if (handle) {
       code->ranges = (tsr_cpu_range *const *)dlsym(handle, "interleave_ranges");
+      code->put = (void (*)(const tsr_cache_run *))dlsym(handle, "interleave_put");
+      code->find = (void (*)(const tsr_cache_run *))dlsym(handle, "interleave_find");
       *(void (**)(interleave_access *))dlsym(handle, "interleave_step") = step;
     }
   }
@@ -86,10 +153,20 @@ const Code &code_of(const std::string &text) {
 struct Rules {
   uint32_t policy;
   uint64_t value_mask, missing;
-  bool has_values;
+  uint32_t value_bits;
+  bool has_values, is_cache, saturates;
   bool
       is_late; // a value is written after its key. So the library reads what find_or_insert finds by a find that follows
                // (operate.c), and with `replace` any of the values that race may stay
+};
+
+// One item, its arrays of any width, and its counters.
+struct Item {
+  uint64_t key, value, found = 0, left_key = 0, left_value = 0;
+  uint8_t code = 0;
+  tsr_tally tally = {};
+  uint8_t operation = 0;          // of apply
+  tsr_bulk bulk = {}, later = {}; // later: a find of the same key
 };
 
 // A table that does one operation at a time.
@@ -97,40 +174,53 @@ struct Reference {
   const Rules &rules;
   Pairs pairs;
 
-  Answer insert(const Operation &o) {
+  Answer insert(const Operation &o, uint32_t policy) {
     const auto at = pairs.find(o.key);
-    const bool looks = rules.policy != TSR_DUPLICATES_KEEP && rules.policy != TSR_DUPLICATES_PROMISE_UNIQUE;
+    const uint64_t offered = rules.has_values ? o.value & rules.value_mask : 0;
+    const bool looks = policy != TSR_DUPLICATES_KEEP && policy != TSR_DUPLICATES_PROMISE_UNIQUE;
     if (!looks || at == pairs.end()) {
-      pairs.emplace(o.key, rules.has_values ? o.value : 0);
+      pairs.emplace(o.key, offered);
       return {TSR_INSERTED, 0};
     }
     uint64_t *value = &at->second;
-    switch (rules.policy) {
+    switch (policy) {
     case TSR_DUPLICATES_FIRST:
       return {TSR_PRESENT, 0};
     case TSR_DUPLICATES_REPLACE:
-      *value = o.value;
+      *value = offered;
       return {TSR_REPLACED, 0};
     case TSR_DUPLICATES_MIN:
-      *value = std::min(*value, o.value);
+      *value = std::min(*value, offered);
       return {TSR_COMBINED, 0};
     case TSR_DUPLICATES_MAX:
-      *value = std::max(*value, o.value);
+      *value = std::max(*value, offered);
       return {TSR_COMBINED, 0};
     default:
-      *value = (*value + o.value) & rules.value_mask;
+      *value = rules.saturates && offered > rules.value_mask - *value ? rules.value_mask
+                                                                      : (*value + offered) & rules.value_mask;
       return {TSR_COMBINED, 0};
     }
+  }
+
+  // A cache may give up any pair for a new one: the one that it told.
+  void give_up(const Item &item) {
+    const auto at = pairs.find(item.left_key);
+    if (at != pairs.end() && at->second == (rules.has_values ? item.left_value : 0)) pairs.erase(at);
   }
 
   Answer apply(const Operation &o) {
     const auto at = pairs.find(o.key);
     switch (o.verb) {
     case Verb::INSERT:
-      return insert(o);
+    case Verb::APPLY_INSERT:
+      return insert(o, rules.policy);
+    case Verb::APPLY_REPLACE:
+      return insert(o, TSR_DUPLICATES_REPLACE);
     case Verb::FIND:
+    case Verb::APPLY_FIND:
       return at == pairs.end() ? Answer{TSR_MISSING, rules.missing} : Answer{TSR_FOUND, at->second};
-    case Verb::ERASE: {
+    case Verb::ERASE:
+    case Verb::APPLY_ERASE: {
       const bool was_there = at != pairs.end();
       pairs.erase(o.key);
       return {(uint8_t)(was_there ? TSR_ERASED : TSR_MISSING), 0};
@@ -152,23 +242,47 @@ std::string text_of(const Pairs &pairs) {
 
 // ---- A table ------------------------------------------------------------------------------------
 
-// One item, its arrays of any width, and its counters.
-struct Item {
-  uint64_t key, value, found = 0, left_key = 0, left_value = 0;
-  uint8_t code = 0;
-  tsr_tally tally = {};
-  tsr_bulk bulk = {}, later = {}; // later: a find of the same key
-};
+bool is_apply(Verb verb) { return verb >= Verb::APPLY_INSERT; }
+bool finds(Verb verb) { return verb == Verb::FIND || verb == Verb::APPLY_FIND; }
+bool erases(Verb verb) { return verb == Verb::ERASE || verb == Verb::APPLY_ERASE; }
 
-const uint32_t op_of[] = {TSR_BULK_insert, TSR_BULK_find, TSR_BULK_erase, TSR_BULK_find_or_insert};
+uint32_t op_of(Verb verb) {
+  const uint32_t ops[] = {TSR_BULK_insert, TSR_BULK_find, TSR_BULK_erase, TSR_BULK_find_or_insert};
+  return is_apply(verb) ? (uint32_t)TSR_BULK_apply : ops[(int)verb];
+}
+
+uint8_t operation_of(Verb verb) {
+  return verb == Verb::APPLY_REPLACE ? TSR_APPLY_REPLACE
+         : verb == Verb::APPLY_ERASE ? TSR_APPLY_ERASE
+         : verb == Verb::APPLY_FIND  ? TSR_APPLY_FIND
+                                     : TSR_APPLY_INSERT;
+}
 
 class Table {
 public:
-  Table(tsr_table *table, const Case &c, const Code &code)
-      : table_(table), composition_(table->store.composition), operations_(c.at_once), code_(code) {
+  Table(tsr_table *table, const tsr_composition *composition, const Case &c, const Code &code)
+      : table_(table), composition_(composition), operations_(c.at_once), code_(code) {
     const tsr_shape &s = composition_->shape;
-    const uint64_t mask = s.payload_bits == 32 ? 0xFFFFFFFFu : ~(uint64_t)0;
-    rules_ = {s.duplicates, mask, 0xFFFFFFF0u, s.payload_bits != 0, !s.whole_pairs};
+    const bool has_lists = composition_->facts.value_list_first != 0; // then a slot has no value
+    const uint32_t value_bits = has_lists ? (uint32_t)composition_->settings.value_bits : s.payload_bits;
+    const uint64_t mask = value_bits == 32 ? 0xFFFFFFFFu : ~(uint64_t)0;
+    const bool is_cache = composition_->settings.kind == TSR_KIND_CACHE;
+    const bool saturates =
+        composition_->settings.policy.overflow == TSR_OVERFLOW_SATURATE || TSR_POLICY_COUNTS(s.duplicates);
+    rules_ = {has_lists ? (uint32_t)TSR_DUPLICATES_KEEP : s.duplicates,
+              mask,
+              0xFFFFFFF0u,
+              value_bits,
+              value_bits != 0,
+              is_cache,
+              saturates,
+              !s.whole_pairs && !is_cache && !has_lists};
+    state_ = table->store.state;
+    for (size_t i = 0; i < operations_.size(); i++) {
+      if (!operations_[i].follows) threads_.emplace_back();
+      threads_.back().push_back(i);
+    }
+    if (c.shares_locks) state_.lock_shift = 63;
     for (tsr_region_walk at = {}; tsr_next_region(composition_, &at);)
       shared_.push_back({table->store.state.part[at.role].region[at.i], tsr_region_bytes(composition_, at.region)});
     if (table->store.state.locks) shared_.push_back({table->store.state.locks, composition_->lock_bytes});
@@ -178,25 +292,28 @@ public:
 
   Outcome explore(Model model, const Limits &limits) {
     std::vector<std::function<void()>> threads;
-    for (size_t i = 0; i < operations_.size(); i++) threads.push_back([this, i] { work(i); });
+    for (const std::vector<size_t> &of_thread : threads_)
+      threads.push_back([this, &of_thread] {
+        for (size_t i : of_thread) work(i);
+      });
+    Limits all = limits;
+    all.own = {{items_.data(), items_.size() * sizeof items_[0]}};
     return interleave::explore(
-        shared_, model, threads, [this] { return judge(); }, limits);
+        shared_, model, threads, [this] { return judge(); }, all);
   }
 
 private:
-  void work(size_t i) {
-    const Operation &o = operations_[i];
-    Item *item = &items_[i];
-    *item = Item{};
+  void fill(const Operation &o, Item *item) const {
+    tsr_bulk *b = &item->bulk;
     item->key = o.key;
     item->value = o.value;
-    tsr_bulk *b = &item->bulk;
-    b->state = table_->store.state;
+    item->operation = operation_of(o.verb);
+    b->state = state_;
     b->n = 1;
     b->keys = &item->key;
-    b->values = rules_.has_values && o.verb != Verb::FIND && o.verb != Verb::ERASE ? &item->value : nullptr;
-    b->values_out =
-        rules_.has_values && (o.verb == Verb::FIND || o.verb == Verb::FIND_OR_INSERT) ? &item->found : nullptr;
+    b->values = rules_.has_values && !finds(o.verb) && !erases(o.verb) ? &item->value : nullptr;
+    b->values_out = rules_.has_values && (finds(o.verb) || o.verb == Verb::FIND_OR_INSERT) ? &item->found : nullptr;
+    b->operations = &item->operation;
     b->unplaced_keys = &item->left_key;
     b->unplaced_values = rules_.has_values ? &item->left_value : nullptr;
     b->results = &item->code;
@@ -204,7 +321,32 @@ private:
     b->tally = &item->tally;
     item->later = *b;
     item->later.results = nullptr;
-    code_.ranges[op_of[(int)o.verb]](nullptr, b, 0, 0, 1, &item->tally);
+  }
+
+  void run(uint32_t op, tsr_bulk *bulk, Item *item) const { code_.ranges[op](nullptr, bulk, 0, 0, 1, &item->tally); }
+
+  // What a thread does: one item of a call, of as many kernels as the call is made of.
+  void work(size_t i) {
+    const Verb verb = operations_[i].verb;
+    Item *item = &items_[i];
+    *item = Item{};
+    fill(operations_[i], item);
+    if (rules_.is_cache && verb != Verb::ERASE) {
+      tsr_cache_run run = {};
+      run.bulk = item->bulk;
+      run.n = 1;
+      run.touches = 1;
+      run.finds_first = verb == Verb::FIND_OR_INSERT;
+      return finds(verb) ? code_.find(&run) : code_.put(&run);
+    }
+    run(op_of(verb), &item->bulk, item);
+    const bool combines = composition_->facts.combines_later && verb == Verb::INSERT;
+    const bool takes_turns = is_apply(verb) && TSR_TAKES_TURNS(&composition_->shape);
+    const bool finds_later = verb == Verb::FIND_OR_INSERT && rules_.is_late;
+    if (combines || takes_turns || finds_later) end_phase();
+    if (combines) run(TSR_BULK_combine, &item->bulk, item);
+    if (takes_turns) run(TSR_BULK_apply_inserts, &item->bulk, item);
+    if (finds_later) run(TSR_BULK_find, &item->later, item);
   }
 
   // All pairs, by the library. Few memories are different, so each is read once.
@@ -214,8 +356,7 @@ private:
     auto [at, is_new] = read_.try_emplace(memory);
     if (!is_new) return at->second;
     tsr_error error = {};
-    uint64_t size = 0, keys_bytes = composition_->shape.key_bits / 8,
-             values_bytes = composition_->shape.payload_bits / 8;
+    uint64_t size = 0, keys_bytes = composition_->shape.key_bits / 8, values_bytes = rules_.value_bits / 8;
     EXPECT_EQ(tsr_size(table_, &size, &error), TSR_OK) << error.message;
     std::vector<char> keys(size * 8 + 1), values(size * 8 + 1);
     EXPECT_EQ(tsr_export(table_, size, keys.data(), values_bytes ? values.data() : nullptr, &size, &error), TSR_OK)
@@ -230,20 +371,15 @@ private:
   }
 
   std::string judge() {
-    if (composition_->facts.combines_later)
-      for (size_t i = 0; i < operations_.size(); i++)
-        if (operations_[i].verb == Verb::INSERT)
-          code_.ranges[TSR_BULK_combine](nullptr, &items_[i].bulk, 0, 0, 1, &items_[i].tally);
     Pairs all = pairs();
-    for (size_t i = 0; rules_.is_late && i < operations_.size(); i++)
-      if (operations_[i].verb == Verb::FIND_OR_INSERT)
-        code_.ranges[TSR_BULK_find](nullptr, &items_[i].later, 0, 0, 1, &items_[i].tally);
-    for (const Item &item : items_)
-      if (item.code == TSR_NOT_PLACED) all.emplace(item.left_key, rules_.has_values ? item.left_value : 0);
+    for (size_t i = 0; i < items_.size(); i++)
+      if (items_[i].code == TSR_NOT_PLACED && !is_left_out(i))
+        all.emplace(items_[i].left_key, rules_.has_values ? items_[i].left_value : 0);
+    if (const std::string left = what_is_left(); !left.empty()) return left;
     std::vector<size_t> order(operations_.size());
     std::iota(order.begin(), order.end(), 0);
     do
-      if (explains(order, all)) return "";
+      if (keeps_threads(order) && explains(order, all)) return "";
     while (std::next_permutation(order.begin(), order.end()));
     std::ostringstream out;
     out << "no order explains it: before" << text_of(first_) << "; answers";
@@ -252,18 +388,63 @@ private:
     return out.str();
   }
 
+  // Locks that nobody gives back, and pairs that were handed back although there is room.
+  std::string what_is_left() {
+    for (const char *at = (const char *)state_.locks, *end = at + (at ? composition_->lock_bytes : 0); at < end; at++)
+      if (*at) return "a lock is held in the end";
+    const bool may_have_room =
+        composition_->shape.moves_pairs || rules_.is_cache ||
+        std::any_of(operations_.begin(), operations_.end(), [](const Operation &o) { return erases(o.verb); });
+    for (const Item &item : items_) {
+      if (may_have_room || item.code != TSR_NOT_PLACED) continue;
+      uint8_t code = 0;
+      tsr_error error = {};
+      tsr_call call = {};
+      call.size = sizeof call;
+      call.results = &code;
+      const void *value = rules_.has_values ? &item.left_value : nullptr;
+      EXPECT_EQ(tsr_insert(table_, 1, &item.left_key, value, &call, &error), TSR_OK) << error.message;
+      if (code != TSR_NOT_PLACED) return "a pair was handed back although there is room for it";
+    }
+    return "";
+  }
+
+  // Whether the operation's own pair was handed back: then it has done nothing.
+  bool is_left_out(size_t i) const {
+    const Item &item = items_[i];
+    const Operation &o = operations_[i];
+    const bool same_value = !rules_.has_values || item.left_value == (o.value & rules_.value_mask);
+    return item.code == TSR_NOT_PLACED && item.left_key == o.key && same_value;
+  }
+
+  // Whether the operations of each thread are in its own order.
+  bool keeps_threads(const std::vector<size_t> &order) const {
+    std::vector<size_t> place(order.size());
+    for (size_t i = 0; i < order.size(); i++) place[order[i]] = i;
+    for (size_t i = 1; i < order.size(); i++)
+      if (operations_[i].follows && place[i] < place[i - 1]) return false;
+    return true;
+  }
+
   bool explains(const std::vector<size_t> &order, const Pairs &all) const {
     Reference reference{rules_, first_};
     std::vector<Answer> right(operations_.size());
-    for (size_t i : order) right[i] = reference.apply(operations_[i]);
+    for (size_t i : order) {
+      if (rules_.is_cache && items_[i].code == TSR_EVICTED) reference.give_up(items_[i]);
+      const bool may_be_left = rules_.policy == TSR_DUPLICATES_KEEP || !reference.pairs.count(operations_[i].key);
+      if (is_left_out(i) && !may_be_left) return false;
+      right[i] = is_left_out(i) ? Answer{TSR_NOT_PLACED, rules_.missing} : reference.apply(operations_[i]);
+    }
     for (size_t i = 0; i < operations_.size(); i++) {
       const Verb verb = operations_[i].verb;
       const Item &item = items_[i];
       if (item.code == TSR_NOT_PLACED && right[i].code == TSR_INSERTED) continue; // handed back instead
+      if (item.code == TSR_EVICTED && right[i].code == TSR_INSERTED) continue;
       if (item.code != right[i].code) return false;
       const bool is_later = verb == Verb::FIND_OR_INSERT && rules_.is_late;
-      const bool tells = rules_.has_values && (verb == Verb::FIND || verb == Verb::FIND_OR_INSERT);
-      if (tells && item.found != (is_later ? all.find(operations_[i].key)->second : right[i].value)) return false;
+      const bool tells = rules_.has_values && (finds(verb) || verb == Verb::FIND_OR_INSERT);
+      const auto later = all.find(operations_[i].key);
+      if (tells && item.found != (is_later && later != all.end() ? later->second : right[i].value)) return false;
     }
     if (rules_.policy == TSR_DUPLICATES_REPLACE && rules_.is_late) return holds_offered(reference.pairs, all);
     return std::is_permutation(all.begin(), all.end(), reference.pairs.begin(), reference.pairs.end());
@@ -276,7 +457,7 @@ private:
     return std::all_of(all.begin(), all.end(), [&](const auto &pair) {
       const auto had = first_.find(pair.first);
       const bool offered = std::any_of(operations_.begin(), operations_.end(), [&](const Operation &o) {
-        return o.key == pair.first && o.value == pair.second && o.verb != Verb::FIND && o.verb != Verb::ERASE;
+        return o.key == pair.first && o.value == pair.second && !finds(o.verb) && !erases(o.verb);
       });
       return offered || (had != first_.end() && had->second == pair.second);
     });
@@ -285,17 +466,21 @@ private:
   tsr_table *table_;
   const tsr_composition *composition_;
   std::vector<Operation> operations_;
+  std::vector<std::vector<size_t>> threads_;
   const Code &code_;
   Rules rules_ = {};
+  tsr_state state_ = {};
   std::vector<Piece> shared_;
   Pairs first_;
   std::vector<Item> items_;
   std::map<std::string, Pairs> read_;
 };
 
+const char *const plugins = "layouts:probing:hashers:allocators:eviction";
+
 void do_before(tsr_table *table, const Operation &o) {
   tsr_error error = {};
-  const bool has_values = table->store.composition->shape.payload_bits != 0;
+  const bool has_values = table->store.composition->settings.value_bits != 0;
   if (o.verb == Verb::ERASE)
     EXPECT_EQ(tsr_erase(table, 1, &o.key, nullptr, &error), TSR_OK) << error.message;
   else
@@ -304,12 +489,34 @@ void do_before(tsr_table *table, const Operation &o) {
 
 } // namespace
 
-Verdict explore_case(const Case &c, Model model, const Fault &fault, const Limits &limits) {
+bool replace_all(std::string *text, const std::string &from, const std::string &to) {
+  size_t at = 0, count = 0;
+  while ((at = text->find(from, at)) != std::string::npos) {
+    text->replace(at, from.size(), to);
+    at += to.size();
+    count++;
+  }
+  return count > 0;
+}
+
+std::string refusal_of(const std::string &spec) {
+  tsr_error error = {};
+  tsr_options options = {};
+  options.plugins = plugins;
+  tsr_spec *read = tessera_test::spec_of(spec);
+  char *text = nullptr;
+  const tsr_status status = tsr_spec_check(read, &options, &text, &error);
+  free(text);
+  tsr_spec_free(read);
+  return status ? error.message : "";
+}
+
+Verdict explore_case(const Case &c, Way way, Model model, const Fault &fault, const Limits &limits) {
   using namespace tessera_test;
   Verdict verdict;
   tsr_error error = {};
   tsr_options options = {};
-  options.plugins = "layouts:probing:hashers:allocators:eviction";
+  options.plugins = plugins;
   tsr_spec *spec = spec_of("clean=no " + c.spec);
   tsr_table *table = nullptr;
   const tsr_status status = tsr_table_create(spec, &options, &table, &error);
@@ -319,15 +526,22 @@ Verdict explore_case(const Case &c, Model model, const Fault &fault, const Limit
     return verdict;
   }
   for (const Operation &o : c.before) do_before(table, o);
-  char *unit = tsr_glue_unit_of(table->store.composition, body);
+  const tsr_composition *composition = table->store.composition;
+  const tsr_composition in_kernel = tsr_composition_of_kernel(composition, true);
+  if (c.in_kernel) composition = &in_kernel;
+  char *unit = tsr_glue_unit_of(composition, body_of(composition, way).c_str());
   std::string text = unit ? unit : "";
   free(unit);
-  if (fault && !fault(&text)) {
+  replace_all(&text, "__attribute__((always_inline, unused))", "__attribute__((unused))"); // compiles twice as fast
+  verdict.guard = composition->shape.guard;
+  if (way == Way::GPU && !put_gpu_modes(&text, composition->shape.is_mixed)) {
+    verdict.refusal = "the text has no place for a GPU's modes of loads";
+  } else if (fault && !fault(&text)) {
     verdict.refusal = "the text has no place for the fault";
   } else {
     const Code &code = code_of(text);
     verdict.outcome.failure = code.failure;
-    if (code.ranges) verdict.outcome = Table(table, c, code).explore(model, limits);
+    if (code.ranges) verdict.outcome = Table(table, composition, c, code).explore(model, limits);
   }
   tsr_table_destroy(table);
   return verdict;

@@ -16,11 +16,16 @@ typedef struct tsr_table tsr_table;
 
 namespace interleave {
 
-enum class Verb { INSERT, FIND, ERASE, FIND_OR_INSERT };
+// The last ones are items of tsr_apply.
+enum class Verb { INSERT, FIND, ERASE, FIND_OR_INSERT, APPLY_INSERT, APPLY_REPLACE, APPLY_ERASE, APPLY_FIND };
+
+// CPU: the text as the cpu backend runs it. GPU: the same functions as a lane calls them, and each load in its mode there.
+enum class Way { CPU, GPU };
 
 struct Operation {
   Verb verb;
   uint64_t key, value;
+  bool follows = false; // by the same thread as the one before it
 };
 
 struct Answer {
@@ -37,15 +42,24 @@ using Fault = std::function<bool(std::string *text)>;
 struct Verdict {
   Outcome outcome;
   std::string refusal; // the parts do not go together: nothing was explored
+  uint32_t guard = 0;  // TSR_GUARD_
 };
 
 struct Case {
   std::string spec;              // words for spec_of (tests/rebuild/tables.h)
   std::vector<Operation> before; // one after the other, by the library
   std::vector<Operation> at_once;
+  bool shares_locks = false; // there are two locks for all keys
+  bool in_kernel = false;    // as in a kernel of a user's that inserts and erases at once
 };
 
-Verdict explore_case(const Case &c, Model model, const Fault &fault = nullptr, const Limits &limits = {});
+// Replaces every place of `from`; false: there is none.
+bool replace_all(std::string *text, const std::string &from, const std::string &to);
+
+// Why `check` does not accept these words; empty: it does.
+std::string refusal_of(const std::string &spec);
+
+Verdict explore_case(const Case &c, Way way, Model model, const Fault &fault = nullptr, const Limits &limits = {});
 
 } // namespace interleave
 

@@ -96,6 +96,11 @@ const std::vector<Feature> &features() {
       {"numbering", {{{"table.numbering", "any"}}, {{"table.numbering", "first_seen"}}}},
       {"reuse", {{{"table.reuse", "yes"}}, {{"table.reuse", "no"}}}},
       {"reuse = no", {index({{"table.reuse", "no"}})}},
+      {"numbering = first_seen", {index({{"table.numbering", "first_seen"}})}},
+      {"an index on several devices", {index({{"table.devices", "0,1"}})}},
+      {"an index whose scheme moves pairs", {index({{"table.probing", "cuckoo"}, {"table.layout", "packed"}})}},
+      {"an index whose layout shows a key before its number",
+       {index({{"table.layout", "soa"}, {"table.probing", "double_hashing"}})}},
       {"eviction", {{{"table.eviction", "lru"}}, {{"table.eviction", "none"}}}},
       {"kind = cache", {cache({{"table.probing", "cuckoo"}}), cache(), {{"table.kind", "cache"}}}},
       {"any kind but cache", {{{"table.kind", "map"}}, {{"table.kind", "set"}, {"table.value_bits", ""}}}},
@@ -399,6 +404,7 @@ const std::vector<Call> &calls() {
       {"a call for an index that evicts",
        [](tsr_table *t, tsr_error *e) { return tsr_touch(t, 2, values_out, nullptr, e); }},
       {"a call for an index", [](tsr_table *t, tsr_error *e) { return tsr_numbers_given(t, &count, e); }},
+      {"tsr_unique", [](tsr_table *t, tsr_error *e) { return tsr_unique(t, 2, kKeys, nullptr, &count, e); }},
       {"a call for an index", [](tsr_table *t, tsr_error *e) { return tsr_unique(t, 2, kKeys, nullptr, &count, e); }},
       {"a call for a cache", [](tsr_table *t, tsr_error *e) { return tsr_erase_if(t, nullptr, nullptr, e); }},
       {"a call for a cache", [](tsr_table *t, tsr_error *e) { return tsr_export_if(t, nullptr, &count, e); }},
@@ -534,6 +540,9 @@ const std::map<std::string, std::function<bool(const Settings &)>> &meanings() {
     is["numbering"] = written("numbering");
     is["reuse"] = written("reuse");
     is["reuse = no"] = [](const Settings &s) { return get(s, "kind") == "index" && get(s, "reuse") == "no"; };
+    is["numbering = first_seen"] = [](const Settings &s) {
+      return get(s, "kind") == "index" && get(s, "numbering") == "first_seen";
+    };
     is["eviction"] = written("eviction");
     is["kind = cache"] = kind({"cache"});
     is["any kind but index or cache"] = no_kind({"index", "cache"});
@@ -601,6 +610,10 @@ const std::map<std::string, std::function<bool(const Settings &)>> &meanings() {
     is["device_bytes"] = written("device_bytes");
     is["device"] = written("device");
     is["devices"] = written("devices");
+    is["[devices] split = replicated"] = [](const Settings &s) {
+      const auto at = s.find("devices.split");
+      return at != s.end() && at->second == "replicated";
+    };
     is["[devices] split = independent"] = [](const Settings &s) {
       const auto at = s.find("devices.split");
       return at != s.end() && at->second == "independent";

@@ -590,7 +590,7 @@ TEST(IndexSpecs, AreRefused) {
                {"value_bytes = 64\n", "value_bytes"},
                {"duplicates = replace\n", "number"},
                {"concurrency = mixed\n", "phased"},
-               {"devices = 0,0\n", "one device"},
+               {"devices = 0,0\n", "each device numbers the keys"},
                {"page_bytes = auto\ndevice_bytes = 1Mi\n", "device_bytes"},
                {"page_bytes = auto\n", "random access"},
                {"numbering = sorted\n", "first_seen"},

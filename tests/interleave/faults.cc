@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The faults (faults.h). Those of other libraries are told by their public reports.
+#include "tests/interleave/faults.h"
+
+#include <ostream>
+
+#include "tests/interleave/walk.h"
+
+namespace interleave {
+
+namespace {
+
+// Texts that several faults change.
+#define TAKES_LOCK "found = __atomic_fetch_or(word, bit, __ATOMIC_ACQUIRE);"
+#define COMPARES "__atomic_compare_exchange_n(address, &expected, desired, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);"
+#define LOADS_IN_MODE "INTERLEAVE_LOAD_IN(address, coherent)"
+
+} // namespace
+
+std::ostream &operator<<(std::ostream &out, const Planted &planted) { return out << planted.name; }
+
+bool plant(const Planted &planted, std::string *text) {
+  for (const auto &[from, to] : planted.changes)
+    if (!replace_all(text, from, to)) return false;
+  return true;
+}
+
+const std::vector<Planted> &all_planted() {
+  static const std::vector<Planted> all = {
+      // ---- Locks
+      {"NoLock",
+       {{TAKES_LOCK, "found = 0;"}},
+       ANYTHING,
+       {"CuckooPackedFirst", "TwoChoicePackedFirst", "DoubleHashingPackedFirstMixedKernel", "RobinHoodPackedFirst",
+        "IcebergPackedFirst", "CuckooPackedCacheOneSlot"}},
+      {"TheLockIsNotAcquired",
+       {{TAKES_LOCK, "found = __atomic_fetch_or(word, bit, __ATOMIC_RELAXED);"}},
+       OLD_LOADS,
+       {"CuckooPackedFirst", "RobinHoodPackedFirst", "TwoChoicePackedFirst", "IcebergPackedFirst",
+        "CuckooPackedCacheOneSlot"}},
+      {"TheLockIsNotReleased",
+       {{"__atomic_fetch_and(address, bits, __ATOMIC_RELEASE);",
+         "__atomic_fetch_and(address, bits, __ATOMIC_RELAXED);"}},
+       OLD_LOADS,
+       {"CuckooPackedFirst", "RobinHoodPackedFirst", "TwoChoicePackedFirst", "IcebergPackedFirst",
+        "CuckooPackedCacheOneSlot"}},
+      {"TheVictimIsNotLocked",
+       {{"bool locked = tsr_try_lock(&trying, wanted) || wanted == held;", "bool locked = 1;"},
+        {"tsr_unlock(&unlocking, swapped ? held : wanted);", "(void)unlocking;"}},
+       ANYTHING,
+       {"CuckooPackedFirstOneSlot"}},
+      {"TheWrongLockIsGivenBack",
+       {{"tsr_unlock(&unlocking, swapped ? held : wanted);", "tsr_unlock(&unlocking, wanted);"}},
+       ANYTHING,
+       {"CuckooPackedFirstOneSlot", "CuckooQuotientFirstOneSlot"}},
+      // HierarchicalKV 239: a key is unlocked before its value is written.
+      {"TheLockIsGivenBackBeforeTheWrite",
+       {{"uint32_t held = insert_held(&holding, key, payload, policy);",
+         "tsr_unlock(&holding, lock); uint32_t held = insert_held(&holding, key, payload, policy);"},
+        {"if (!HOLDS_NO_LOCK(c)) tsr_unlock(&holding, tsr_lock_of(c, *key));", ""}},
+       ANYTHING,
+       {"CuckooPackedFirst", "RobinHoodPackedFirst", "TwoChoicePackedFirst", "IcebergPackedFirst"}},
+      // ---- Guards
+      {"NoGuard",
+       {{"#define TSR_FUSED\n", "#define TSR_FUSED\n#define TSR_TEST_WITHOUT_GUARD\n"}},
+       ANYTHING,
+       {"LinearPackedFirst", "DoubleHashingPackedFirst", "DoubleHashingSoaMax", "CuckooPackedFirst",
+        "RobinHoodPackedFirst", "TwoChoicePackedFirst", "IcebergPackedFirst", "DoubleHashingPackedFirstMixed",
+        "SlabListSlabFirst"}},
+      {"TheClaimDoesNotCompare",
+       {{COMPARES,
+         "{ __auto_type found_ = __atomic_load_n(address, __ATOMIC_RELAXED);"
+         " if (found_ == expected) __atomic_store_n(address, desired, __ATOMIC_RELAXED); expected = found_; }"}},
+       ANYTHING,
+       {"LinearPackedFirst", "DoubleHashingSoaMax", "DoubleHashingPackedFirstMixed", "CuckooPackedFirst",
+        "RobinHoodPackedFirst", "TwoChoicePackedFirst", "SlabListSlabFirstMixed", "CuckooPackedCacheReplace",
+        "LinearPackedLists", "DoubleHashingTaggedFirst"}},
+      {"TheSecondLookIsLeftOut",
+       {{"#ifdef TSR_TEST_WITHOUT_GUARD\n  if (!s->is_present) matches = 0;\n#endif",
+         "if (!s->is_present) matches = 0;"}},
+       ANYTHING,
+       {"LinearPackedFirst", "DoubleHashingPackedFirstMixed"}},
+      {"TheFirstLookUnderTheLockIsLeftOut",
+       {{"found.is_present |= walks && matches;", "found.is_present |= 0;"}},
+       ANYTHING,
+       {"CuckooPackedFirst", "RobinHoodPackedFirst", "TwoChoicePackedFirst"}},
+      // cuCollections 606: the slot of an erased key is taken before the key was looked for behind it.
+      {"AnErasedSlotIsTakenAtOnce",
+       {{"if (op_guard(c, kind) == TSR_GUARD_CLAIM) return v->empties;",
+         "if (op_guard(c, kind) == TSR_GUARD_CLAIM) return v->vacant;"},
+        {"return op_guard(c, kind) == TSR_GUARD_CLAIM && !claims_meet_erases(c) && v->vacant != v->empties;",
+         "return 0;"}},
+       ANYTHING,
+       {"LinearPackedFirst", "DoubleHashingPackedFirst", "DoubleHashingSoaMax"}},
+      // The same in lists, where erases overlap inserts (SlabHash).
+      {"AListTakesErasedSlots",
+       {{"TSR_INLINE bool claims_meet_erases(const tsr_ctx *c) { return is_mixed(c) && !TAKES_TURNS(c); }",
+         "TSR_INLINE bool claims_meet_erases(const tsr_ctx *c) { return 0; }"},
+        {"if (op_guard(c, kind) == TSR_GUARD_CLAIM) return v->empties;",
+         "if (op_guard(c, kind) == TSR_GUARD_CLAIM) return v->vacant;"},
+        {"return op_guard(c, kind) == TSR_GUARD_CLAIM && !claims_meet_erases(c) && v->vacant != v->empties;",
+         "return 0;"}},
+       ANYTHING,
+       {"SlabListSlabFirstMixed"}},
+      // HierarchicalKV 78: an insert does not find the slots of erased keys in a full table.
+      {"ErasedSlotsAreNotFound",
+       {{"matches = layout_match(c, &b, walk_stored_key(key)), vacant = layout_vacant(c, &b);\n    uint32_t ends",
+         "matches = layout_match(c, &b, walk_stored_key(key)), vacant = layout_empties(c, &b);\n    uint32_t ends"}},
+       ANYTHING,
+       {"LinearPackedFirst", "DoubleHashingPackedFirst"}},
+      // BGHT 15: a key that has the bits of an empty slot.
+      {"NoKeyIsReserved",
+       {{"TSR_INLINE bool walk_is_reserved(tsr_key key) { return key >= TSR_ERASED_KEY; }",
+         "TSR_INLINE bool walk_is_reserved(tsr_key key) { return 0; }"}},
+       ANYTHING,
+       {"LinearPackedFirst", "CuckooPackedFirst"}},
+      // HugeCTR 281: the value that is found is that of the next slot.
+      {"TheNextSlotsValueIsFound",
+       {{"? layout_payload(c, b, slot)\n                         : 0;",
+         "? layout_payload(c, b, slot ^ 1)\n                         : 0;"}},
+       ANYTHING,
+       {"DoubleHashingPackedFirst", "CuckooPackedFirst"}},
+      // ---- Values
+      {"ASumIsWrittenWithoutAdding",
+       {{"return __atomic_fetch_add(address, addend, __ATOMIC_RELAXED);",
+         "{ __auto_type found_ = __atomic_load_n(address, __ATOMIC_RELAXED);"
+         " __atomic_store_n(address, found_ + addend, __ATOMIC_RELAXED); return found_; }"}},
+       ANYTHING,
+       {"DoubleHashingAosAdd", "LinearPackedAdd"}},
+      {"ALesserValueIsWrittenWithoutComparing",
+       {{"while (!__atomic_compare_exchange_n(address, &present, tsr_combine(policy, present, offered), 0, "
+         "__ATOMIC_RELAXED,\n                                      __ATOMIC_RELAXED)) {}",
+         "__atomic_store_n(address, tsr_combine(policy, present, offered), __ATOMIC_RELAXED);"}},
+       ANYTHING,
+       {"DoubleHashingSoaMax", "DoubleHashingAosMin"}},
+      // ---- Evictions
+      // HierarchicalKV 110: the pair that was to be inserted is handed back, and the evicted one is gone.
+      {"TheEvictedPairIsGone",
+       {{"  if (swapped) {\n    *key = victim;\n    *payload = victim_payload;\n  }", "  (void)victim_payload;"}},
+       ANYTHING,
+       {"CuckooPackedFirstOneSlot", "CuckooQuotientFirstOneSlot"}},
+      // HierarchicalKV 242: a pair counts as given up before that is known.
+      {"ACacheTellsAPairThatStays",
+       {{"if (!taken) return TSR_RESULT_NONE;", ""}},
+       ANYTHING,
+       {"CuckooPackedCacheOneSlot", "CuckooPackedCacheReplace"}},
+      {"ACacheTakesASlotWithoutComparing",
+       {{"const uint32_t taken = layout_cas(&taking, b, slot, walk_stored_key(item->key), item->payload) && "
+         "taking.active;",
+         "tsr_bucket now_; layout_load(c, b->ref, 1, TSR_LOAD_COHERENT, &now_);"
+         " const uint32_t taken = layout_cas(&taking, &now_, slot, walk_stored_key(item->key), item->payload) && "
+         "taking.active;"}},
+       ANYTHING,
+       {"CuckooPackedCacheOneSlot", "CuckooPackedCacheReplace"}},
+      // ---- Lists
+      {"AUnitIsAppendedTwice",
+       {{"uint32_t allocates = waits && found == TSR_NO_HANDLE;",
+         "uint32_t allocates = waits && (found == TSR_NO_HANDLE || found == WALK_LINK_PENDING);"}},
+       ANYTHING,
+       {"SlabListSlabFirst"}},
+      {"ARunIsNotReleased",
+       {{"tsr_store64_release(record + 1, told);", "tsr_store64(record + 1, told);"}},
+       OLD_LOADS,
+       {"LinearPackedLists"}},
+      {"ARunIsNotAcquired",
+       {{"if (late) newest = tsr_load64_acquire(record + 1);", "if (late) newest = tsr_load64(record + 1, 1);"}},
+       OLD_LOADS,
+       {"LinearPackedLists"}},
+      {"ANumberIsGivenTwice",
+       {{"given = tsr_add64(record, group->lanes);",
+         "given = tsr_load64(record, 1), tsr_store64(record, given + group->lanes);"}},
+       ANYTHING,
+       {"LinearPackedLists"}},
+      // ---- Loads
+      {"AMixedTableLooksThroughL1",
+       {{"return TSR_FACT(c, is_mixed) ? step | TSR_LOAD_COHERENT : step | mode;", "return step | mode;"}},
+       L1_LOADS,
+       {"DoubleHashingPackedFirstMixed"}},
+      // stdgpu 25: inserts look through caches that are old.
+      {"ALostClaimLooksThroughL1",
+       {{LOADS_IN_MODE, "INTERLEAVE_LOAD_IN(address, 0)"},
+        {"INTERLEAVE_LOAD_IN((const tsr_u128 *)mine, mode & TSR_LOAD_COHERENT)",
+         "INTERLEAVE_LOAD_IN((const tsr_u128 *)mine, 0)"}},
+       L1_LOADS,
+       {"LinearPackedFirst", "DoubleHashingPackedFirst", "DoubleHashingPackedFirstMixed", "CuckooPackedFirst"}},
+  };
+  return all;
+}
+
+} // namespace interleave
