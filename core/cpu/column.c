@@ -149,8 +149,10 @@ __attribute__((always_inline)) static inline void search_each(const search *all,
     const tsr_key_column_set *set = has_parts ? &sets[tsr_key_column_part(tsr_key_column_hash(key), log2)] : &first;
     const uint64_t at = tsr_key_column_seek(set, key, is_wide, is_plain);
     const bool is_there = tsr_key_column_slot_key(set->slots, at, is_wide, is_plain) == key;
-    if (s.numbers && !is_plain)
-      s.numbers[i] = is_there ? (int64_t)((const tsr_key_column_slot *)set->slots)[at].number : -1;
+    if (s.numbers && !is_plain) { /* without a branch, which nobody could foresee */
+      const int64_t number = ((const tsr_key_column_slot *)set->slots)[at].number, absent = (int64_t)is_there - 1;
+      s.numbers[i] = number | absent;
+    }
     if (s.present) s.present[i] = is_there;
   }
 }
@@ -183,6 +185,9 @@ tsr_status tsr_key_column_find(tsr_key_column *c, uint64_t n, const void *keys, 
     status = tsr_fail(error, TSR_BAD_ARGUMENT,
                       "tsr_key_column_find: the column was created without numbers: create it with "
                       "TSR_KEY_COLUMN_COUNTS or _NUMBERS");
-  if (status == TSR_OK) tsr_parallel_for(n, c->n ? search_rows : answer_none, &s);
+  if (status) return status;
+  for (uint32_t i = 0; c->sets && i < 1u << c->parts_log2; i++)
+    tsr_key_column_set_spread(&c->sets[i], n >> c->parts_log2);
+  tsr_parallel_for(n, c->n ? search_rows : answer_none, &s);
   return status;
 }

@@ -49,9 +49,8 @@ struct tsr_key_column {
   uint32_t *firsts;  /* the first row of each key of the column */
   uint64_t size;     /* distinct keys */
   uint64_t likely;   /* about how many distinct keys a sample tells of */
-  uint32_t
-      *begins;    /* size + 1: where the rows of a key begin in `rows`; NULL: not asked for yet, or a key has one row */
-  uint32_t *rows; /* the rows of each key, ascending */
+  uint32_t *begins;  /* size + 2: where a key's rows begin in `rows` (column_pairs.c); NULL: not needed */
+  uint32_t *rows;    /* the rows of each key, ascending */
 };
 
 /* is_wide, and is_plain below, are constants where these functions are called. */
@@ -102,8 +101,10 @@ __attribute__((always_inline)) static inline uint64_t tsr_key_column_seek(const 
   uint64_t at = tsr_key_column_home(set, tsr_key_column_hash(key));
   for (;; at = (at + 1) & mask) {
     const uint64_t own = tsr_key_column_slot_key(set->slots, at, is_wide, is_plain);
-    /* one branch, since nobody could foresee which of the two ends the search */
-    if ((own == key) | (own == 0)) return at;
+    /* one branch, since nobody could foresee which of the two ends the search; GCC must not see through it, or makes two */
+    uint32_t ends = (uint32_t)(own == key) | (uint32_t)(own == 0);
+    __asm__("" : "+r"(ends));
+    if (ends) return at;
   }
 }
 
@@ -118,6 +119,9 @@ void tsr_key_column_set_free(tsr_key_column_set *set);
 
 /* Makes the set twice as large if it is half full. */
 bool tsr_key_column_set_grow(tsr_key_column_set *set);
+
+/* Before many rows are looked up in a set that takes no more keys: as it would have been made for them. */
+void tsr_key_column_set_spread(tsr_key_column_set *set, uint64_t rows);
 
 /* n keys that a set is to have, the row of the first one, and where the numbers of all go, if one is not NULL. */
 typedef struct tsr_key_column_run {

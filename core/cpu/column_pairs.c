@@ -9,18 +9,32 @@
 #include "core/cpu/parallel.h"
 #include "core/sized.h"
 
-/* The rows of each key, ascending: begins[number] .. begins[number + 1]. Of distinct keys the number is the row. */
+enum {
+  RANGE = 1 << 14, /* left rows that a thread takes at once */
+  AHEAD = 16,      /* rows between asking for memory and looking at it */
+  AT_ONCE = 2 /* pairs that are written for each row, though it may have fewer: those of the next row replace them */
+};
+
+/* The rows of each key, ascending: begins[number + 1] .. begins[number + 2], so that -1 has none. Of distinct keys the number is
+ * the row. */
 static bool list_rows(tsr_key_column *c) {
   if (c->begins || c->size == c->n) return true;
   uint32_t *numbers = tsr_key_column_memory(c->n * sizeof *numbers);
-  uint32_t *begins = tsr_key_column_memory((c->size + 2) * sizeof *begins);
-  c->rows = tsr_key_column_memory(c->n * sizeof *c->rows);
+  uint32_t *begins = tsr_key_column_memory((c->size + 3) * sizeof *begins);
+  c->rows = tsr_key_column_memory((c->n + AT_ONCE) * sizeof *c->rows); /* more are read than a key has */
   if (numbers && c->rows && begins) {
-    memset(begins, 0, (c->size + 2) * sizeof *begins);
+    memset(begins, 0, (c->size + 3) * sizeof *begins);
     tsr_key_column_write(c, NULL, numbers);
-    for (uint64_t i = 0; i < c->n; i++) begins[numbers[i] + 2]++; /* one further: the places move on */
-    for (uint64_t k = 0; k < c->size; k++) begins[k + 2] += begins[k + 1];
-    for (uint64_t i = 0; i < c->n; i++) c->rows[begins[numbers[i] + 1]++] = (uint32_t)i;
+    uint32_t *places = begins + 2; /* one further: the places move on */
+    for (uint64_t i = 0; i < c->n; i++) places[numbers[i]]++;
+    uint32_t sum = 0;
+    for (uint64_t k = 0; k < c->size; k++) {
+      const uint32_t count = places[k];
+      places[k] = sum;
+      sum += count;
+    }
+    for (uint64_t i = 0; i < c->n; i++) c->rows[places[numbers[i]]++] = (uint32_t)i;
+    memset(c->rows + c->n, 0, AT_ONCE * sizeof *c->rows);
     c->begins = begins;
   } else {
     free(begins);
@@ -31,13 +45,11 @@ static bool list_rows(tsr_key_column *c) {
   return c->begins != NULL;
 }
 
-enum { RANGE = 1 << 14, AHEAD = 16 }; /* left rows that a thread takes at once; rows between asking and looking */
-
 typedef struct pairing {
   const tsr_key_column *column;
   const tsr_key_column_pairs *wanted;
   uint64_t *places;  /* of each range, plus 1 */
-  uint8_t *is_found; /* of each key of the column: a left row has it; NULL: not asked for */
+  uint8_t *is_found; /* after one byte, of each key of the column: a left row has it; NULL: not asked for */
 } pairing;
 
 /* The numbers of a range of left rows. */
@@ -51,46 +63,51 @@ static left_range range_of(const tsr_key_column_pairs *w, uint64_t range) {
   return (left_range){w->numbers + range * RANGE, left < RANGE ? left : RANGE};
 }
 
+/* How many pairs a left row makes, without a branch, which nobody could foresee. */
+static inline uint32_t pairs_of(const uint32_t *begins, int64_t number, uint32_t alone) {
+  const uint32_t found = begins ? begins[number + 2] - begins[number + 1] : 1;
+  return number < 0 ? alone : found;
+}
+
 static void count_range(void *argument, uint64_t first, uint64_t last) {
   const pairing *p = argument;
-  const uint32_t *begins = p->column->begins;
-  const uint64_t alone = p->wanted->keeps_all ? 1 : 0;
+  const uint32_t *begins = p->column->begins, alone = p->wanted->keeps_all ? 1 : 0;
   for (uint64_t range = first; range < last; range++) {
     const left_range left = range_of(p->wanted, range);
     uint64_t sum = 0;
-    for (uint64_t i = 0; i < left.n; i++) {
-      const int64_t number = left.numbers[i];
-      sum += number < 0 ? alone : begins ? begins[number + 1] - begins[number] : 1;
-    }
+    for (uint64_t i = 0; i < left.n; i++) sum += pairs_of(begins, left.numbers[i], alone);
     p->places[range + 1] = sum;
-    /* Several threads may write one byte, always the same. */
+    /* Several threads may write one byte, always the same. -1 also has a byte. */
     for (uint64_t i = 0; i < left.n && p->is_found; i++)
-      if (left.numbers[i] >= 0) __atomic_store_n(&p->is_found[left.numbers[i]], 1, __ATOMIC_RELAXED);
+      __atomic_store_n(&p->is_found[left.numbers[i] + 1], 1, __ATOMIC_RELAXED);
   }
 }
 
 static void pair_range(void *argument, uint64_t first, uint64_t last) {
   const pairing *p = argument;
   const tsr_key_column_pairs *w = p->wanted;
-  const uint32_t *begins = p->column->begins, *rows = p->column->rows;
+  const uint32_t *begins = p->column->begins, *rows = p->column->rows, alone = w->keeps_all ? 1 : 0;
   int64_t *const lefts = w->left_rows, *const rights = w->right_rows;
   for (uint64_t range = first; range < last; range++) {
     const left_range left = range_of(w, range);
     uint64_t at = p->places[range];
+    const uint64_t stop = p->places[range + 1];
     for (uint64_t i = 0; i < left.n; i++) {
       const int64_t number = left.numbers[i], row = (int64_t)(range * RANGE + i);
-      if (begins && i + AHEAD < left.n && left.numbers[i + AHEAD] >= 0)
-        __builtin_prefetch(&begins[left.numbers[i + AHEAD]]);
-      if (number < 0 || !begins) {
-        if (number < 0 && !w->keeps_all) continue;
-        lefts[at] = row;
-        rights[at++] = number;
-        continue;
+      const uint32_t count = pairs_of(begins, number, alone), from = begins ? begins[number + 1] : 0;
+      uint32_t done = 0;
+      if (begins && i + AHEAD < left.n) __builtin_prefetch(&begins[left.numbers[i + AHEAD] + 1]);
+      if (at + AT_ONCE <= stop) {
+        lefts[at] = lefts[at + 1] = row;
+        rights[at] = number < 0 || !begins ? number : rows[from];
+        rights[at + 1] = begins ? rows[from + 1] : 0;
+        done = AT_ONCE;
       }
-      for (uint32_t r = begins[number], stop = begins[number + 1]; r < stop; r++) {
-        lefts[at] = row;
-        rights[at++] = rows[r];
+      for (uint32_t k = done; k < count; k++) {
+        lefts[at + k] = row;
+        rights[at + k] = number < 0 || !begins ? number : rows[from + k];
       }
+      at += count;
     }
   }
 }
@@ -100,7 +117,7 @@ static uint64_t pair_others(const pairing *p, uint64_t at, bool out) {
   const tsr_key_column *c = p->column;
   uint64_t count = 0;
   for (uint64_t i = 0; i < c->n; i++) {
-    if (p->is_found[tsr_key_column_number_of(c, i)]) continue;
+    if (p->is_found[tsr_key_column_number_of(c, i) + 1]) continue;
     if (out) {
       p->wanted->left_rows[at + count] = -1;
       p->wanted->right_rows[at + count] = (int64_t)i;

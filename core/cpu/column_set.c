@@ -50,14 +50,20 @@ static void free_slots(void *slots, size_t bytes) {
 /* How many keys a set has room for before it grows. Small slots are rather fewer than full: searches end at the first one. */
 static uint64_t room(const tsr_key_column_set *set) { return 1ull << (set->bits - (set->is_plain ? 2 : 1)); }
 
-bool tsr_key_column_set_make(tsr_key_column_set *set, uint64_t keys, uint64_t rows) {
+/* log2 of the slots for some keys, in which some rows are looked up. */
+static uint32_t bits_for(const tsr_key_column_set *set, uint64_t keys, uint64_t rows) {
   enum { LEAST = 8, SPARSE = 64, SPARSE_BYTES = 1 << 22, ROWS = 4 };
-  const size_t bytes = tsr_key_column_slot_bytes(set);
+  const uint64_t most = SPARSE * keys < rows / ROWS ? SPARSE * keys : rows / ROWS;
+  tsr_key_column_set wanted = *set;
+  wanted.bits = LEAST;
+  while (room(&wanted) <= keys) wanted.bits++;
+  while (slots_bytes(&wanted) < SPARSE_BYTES && 1ull << wanted.bits < most) wanted.bits++;
+  return wanted.bits;
+}
+
+bool tsr_key_column_set_make(tsr_key_column_set *set, uint64_t keys, uint64_t rows) {
   set->size = 1;
-  set->bits = LEAST;
-  while (room(set) <= keys) set->bits++;
-  while (bytes << set->bits < SPARSE_BYTES && 1ull << set->bits < SPARSE * keys && 1ull << set->bits < rows / ROWS)
-    set->bits++;
+  set->bits = bits_for(set, keys, rows);
   set->slots = make_slots(slots_bytes(set));
   return set->slots != NULL;
 }
@@ -87,18 +93,14 @@ ALWAYS_INLINE void move(const tsr_key_column_set *from, const tsr_key_column_set
   }
 }
 
-bool tsr_key_column_set_grow(tsr_key_column_set *set) {
-  if (set->size < room(set)) return true;
+static bool resize(tsr_key_column_set *set, uint32_t bits) {
   const tsr_key_column_set old = *set;
-  uint32_t *firsts = set->firsts ? realloc(set->firsts, 2 * room(&old) * sizeof *firsts) : NULL;
-  if (set->firsts && !firsts) return false;
-  set->firsts = firsts;
-  if (!tsr_key_column_set_make(set, room(&old), 0)) {
-    set->slots = old.slots;
-    set->bits = old.bits;
+  set->bits = bits;
+  set->slots = make_slots(slots_bytes(set));
+  if (!set->slots) {
+    *set = old;
     return false;
   }
-  set->size = old.size;
   if (!set->is_plain)
     move(&old, set, true, false);
   else if (set->key_bytes == sizeof(uint64_t))
@@ -107,6 +109,19 @@ bool tsr_key_column_set_grow(tsr_key_column_set *set) {
     move(&old, set, false, true);
   free_slots(old.slots, slots_bytes(&old));
   return true;
+}
+
+bool tsr_key_column_set_grow(tsr_key_column_set *set) {
+  if (set->size < room(set)) return true;
+  uint32_t *firsts = set->firsts ? realloc(set->firsts, 2 * room(set) * sizeof *firsts) : NULL;
+  if (set->firsts && !firsts) return false;
+  set->firsts = firsts;
+  return resize(set, set->bits + 1);
+}
+
+void tsr_key_column_set_spread(tsr_key_column_set *set, uint64_t rows) {
+  const uint32_t bits = bits_for(set, set->size, rows);
+  if (bits > set->bits) (void)resize(set, bits); /* it is as right without */
 }
 
 /* What is read for each key is in variables of its own, which stay in registers. */

@@ -869,8 +869,9 @@ def _match(lefts: List[Column], rights: List[Column], how: str) -> Tuple[NumPyAr
         return np.flatnonzero(codes >= 0), codes
     if how == "anti":
         return np.flatnonzero(codes < 0), codes
-    if how == "left" and sides.column.number == sides.rows:  # every row of the right has a key of its own: the number is the row
-        return np.arange(len(codes)), codes
+    if sides.column.number == sides.rows:  # every row of the right has a key of its own: the number is the row
+        if how == "left" or how == "inner" and len(codes) > 0 and int(codes.min()) >= 0:
+            return np.arange(len(codes)), codes
     own, others = sides.column.pairs(codes, how != "inner", how == "outer")
     if sides.at is not None:
         others = np.append(sides.at, np.int64(-1))[others]
