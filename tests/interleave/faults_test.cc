@@ -34,7 +34,7 @@ class Faults : public testing::TestWithParam<Planted> {};
 TEST_P(Faults, AreFound) {
   const Planted &p = GetParam();
   bool is_first = true;
-  const size_t count = runs_all() ? p.shapes.size() : std::min<size_t>(p.shapes.size(), 3);
+  const size_t count = runs_all() ? p.shapes.size() : std::min<size_t>(p.shapes.size(), 2);
   for (const char *name : std::vector<const char *>(p.shapes.begin(), p.shapes.begin() + (long)count)) {
     const Shape &shape = shape_of(name);
     const std::string found = first_failure(shape, p, Model::L1, 3);
