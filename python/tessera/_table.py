@@ -36,6 +36,7 @@ from typing import (
     Optional,
     Set,
     Tuple,
+    TypeVar,
     Union,
     get_args,
     overload,
@@ -50,8 +51,10 @@ from tessera._arrays import (
     NUMPY,
     Adapter,
     ArrayT,
+    Bools,
     ByCuda,
     ByDlpack,
+    Int64s,
     Memory,
     Numbers,
     NumPyArray,
@@ -68,6 +71,7 @@ from tessera._library import BadArgument, Busy, Closed, Error, Full, OverflowWar
 from tessera._spec import Spec, SpecSource, options
 from tessera._words import no_argument
 
+OutT = TypeVar("OutT")  # the caller's own array
 _CALL_SIZE = ctypes.sizeof(lib.Call)
 _pack_call = struct.Struct(f"{_CALL_SIZE // 8}Q").pack_into  # members set one by one take five times as long
 _SPARE_ITEMS = 1 << 16  # the largest batch whose arrays an insert keeps for the next
@@ -271,6 +275,7 @@ class Table:
             self._devices = None if numbers == "all" else frozenset(map(_number, numbers.split(",")))
         self._duplicates = self._setting("duplicates", "first")
         self._reads_together = self._devices == frozenset()
+        self._count_bits = int(self._setting("value_bits", "32")) if self._kind == "counter" else 64  # of a count
         self._promises = self._duplicates == "promise_unique"
         self._saturates = self._setting("overflow", "report") == "saturate"
         self._adds = self._kind == "map" and self._duplicates == "add" and not self._saturates
@@ -520,6 +525,9 @@ class Table:
             lowest = theirs.lowest(values)
             if lowest < 0:
                 raise _negative(name, lowest)
+        if self._count_bits < 8 * self._value_width and theirs.highest(values) >> self._count_bits:
+            # The library tells of additions alone, and an absent key's first count is none.
+            warnings.warn(self._overflow_text(1), OverflowWarning, stacklevel=5 + (type(self) is not Table))
         if found.kind == "i" and self._duplicates in ("min", "max"):
             raise WrongType(
                 f"{name}: is {name_of(found.kind, found.width)}, and duplicates = {self._duplicates} compares unsigned "
@@ -1130,7 +1138,11 @@ class Table:
 
     @overload
     def find(
-        self, keys: Numbers, *, missing: Union[int, float] = 0, out: Any = None
+        self, keys: Numbers, *, missing: Union[int, float] = 0, out: None = None
+    ) -> Tuple[NumPyArray, Bools]: ...
+    @overload
+    def find(
+        self, keys: Numbers, *, missing: Union[int, float] = 0, out: Tuple[Any, Any]
     ) -> Tuple[NumPyArray, NumPyArray]: ...
     @overload
     def find(self, keys: ArrayT, *, missing: Union[int, float] = 0, out: Any = None) -> Tuple[ArrayT, ArrayT]: ...
@@ -1186,7 +1198,9 @@ class Table:
             self._end()
 
     @overload
-    def contains(self, keys: Numbers, *, out: Any = None) -> NumPyArray: ...
+    def contains(self, keys: Numbers, *, out: None = None) -> Bools: ...
+    @overload
+    def contains(self, keys: Numbers, *, out: OutT) -> OutT: ...
     @overload
     def contains(self, keys: ArrayT, *, out: Any = None) -> ArrayT: ...
     def contains(self, keys: Any, *, out: Any = None) -> Any:
@@ -1204,7 +1218,9 @@ class Table:
             self._end()
 
     @overload
-    def count(self, keys: Numbers, *, out: Any = None) -> NumPyArray: ...
+    def count(self, keys: Numbers, *, out: None = None) -> Int64s: ...
+    @overload
+    def count(self, keys: Numbers, *, out: OutT) -> OutT: ...
     @overload
     def count(self, keys: ArrayT, *, out: Any = None) -> ArrayT: ...
     def count(self, keys: Any, *, out: Any = None) -> Any:
@@ -1222,7 +1238,9 @@ class Table:
             self._end()
 
     @overload
-    def find_all(self, keys: Numbers, *, out: Any = None) -> Tuple[NumPyArray, NumPyArray]: ...
+    def find_all(self, keys: Numbers, *, out: None = None) -> Tuple[Int64s, NumPyArray]: ...
+    @overload
+    def find_all(self, keys: Numbers, *, out: Tuple[Any, Any]) -> Tuple[NumPyArray, NumPyArray]: ...
     @overload
     def find_all(self, keys: ArrayT, *, out: Any = None) -> Tuple[ArrayT, ArrayT]: ...
     def find_all(self, keys: Any, *, out: Any = None) -> Tuple[Any, Any]:
@@ -1274,7 +1292,9 @@ class Table:
     # ---- Erasing, and operations of all kinds ------------------------------------------------------------------------
 
     @overload
-    def erase(self, keys: Numbers, *, out: Any = None) -> NumPyArray: ...
+    def erase(self, keys: Numbers, *, out: None = None) -> Bools: ...
+    @overload
+    def erase(self, keys: Numbers, *, out: OutT) -> OutT: ...
     @overload
     def erase(self, keys: ArrayT, *, out: Any = None) -> ArrayT: ...
     def erase(self, keys: Any, *, out: Any = None) -> Any:
@@ -1913,7 +1933,7 @@ class Table:
     def _overflow_text(self, number: int) -> str:
         """Empty where it was asked for: overflow = saturate, and signed values, which are right modulo 2^bits."""
         if self._kind == "counter":
-            bits = int(self._setting("value_bits", "32"))
+            bits = self._count_bits
             return f"counts passed the largest that fits, 2^{bits} - 1, and stopped there" + (
                 '. Create it with settings={"table.value_bits": 64}' if bits < 64 else ""
             )

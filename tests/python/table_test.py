@@ -552,6 +552,9 @@ class OperationsTest(unittest.TestCase):
             ):
                 counts.insert(keys[:1])
             self.assertEqual((counts[7], counts.report()["overflows"]), (255, 1))
+            with self.assertWarnsRegex(tessera.OverflowWarning, r"^counts passed the largest that fits, 2\^8 - 1") as caught:
+                counts.insert([8, 9], [256, 1])  # of an absent key, which is no addition
+            self.assertEqual((counts[[8, 9]].tolist(), caught.filename), ([255, 1], __file__))
 
     def test_sums_of_a_join_that_overflow_are_told(self):
         keys = np.array([1, 1, 2, 2], np.uint64)

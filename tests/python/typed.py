@@ -56,7 +56,9 @@ def verbs(ids: npt.NDArray[np.int64], tensor: Tensor, series: Series, polars: Po
     tessera.unique(ids, order="up")  # error
     tessera.merge(tensor, tensor, how="cross")  # error
     other: DataFrame = tessera.group_by(tensor).size()  # error
-    print(pair, array, other)
+    flags: npt.NDArray[np.int64] = tessera.isin(ids, [1])  # error
+    places: npt.NDArray[np.float64] = tessera.unique(ids, return_inverse=True)[1]  # error
+    print(pair, array, other, flags, places)
 
 
 def typed(table: tessera.Table, ids: npt.NDArray[np.int64], tensor: Tensor) -> None:
@@ -70,9 +72,24 @@ def typed(table: tessera.Table, ids: npt.NDArray[np.int64], tensor: Tensor) -> N
     table.join(table, "left")
     print(mask, rows, both, codes, keys)
 
+    own: npt.NDArray[np.uint8] = table.contains(ids, out=np.empty(3, np.uint8))
+    print(own)
+
     text: str = table.contains(ids)  # error
+    wrong: npt.NDArray[np.float32] = table.count(ids)  # error
+    offsets: npt.NDArray[np.uint64] = table.find_all(ids)[0]  # error
+    table.join(table, kind="left")  # error
     tensors: Tensor = table.get(ids)  # error
     table.join(table, "outer")  # error
     table.get("seven")  # error
     tessera.Table("quickstart", on_busy="never")  # error
-    print(text, tensors)
+    print(text, tensors, wrong, offsets)
+
+
+# What mypy and pyright print of these lines has the word in the comment.
+def revealed(table: tessera.Table, ids: npt.NDArray[np.int64], tensor: Tensor) -> None:
+    reveal_type(tessera.isin(ids, [1]))  # bool
+    reveal_type(tessera.unique(ids, return_counts=True)[1])  # _64Bit
+    reveal_type(tessera.unique(tensor))  # Tensor
+    reveal_type(table.get(tensor))  # Tensor
+    reveal_type(table.find(ids)[1])  # bool

@@ -48,10 +48,19 @@ for target in arrow pickle; do
   grep -qx '500 inputs' log || fail "$(tail -n 3 log)"
 done
 
+# The types that LOG reveals have the words that typed.py says.
+reveals() { # LOG
+  local line word
+  while IFS=: read -r line word; do
+    grep "typed.py:$line:.*$word" "$1" >/dev/null || fail "line $line reveals no $word: $(grep "typed.py:$line:" "$1")"
+  done < <(sed -n '/^    reveal_type/{=;s/.*# //p}' typed.py | paste -d: - -)
+}
+
 case_of "mypy finds the wrong lines, where it is installed"
 if "$python" -c 'import mypy' 2>/dev/null; then
   cp "$here/tests/python/typed.py" . && "$python" -m mypy --ignore-missing-imports typed.py >log 2>&1
   diff <(sed -n 's/^typed.py:\([0-9]*\): error.*/\1/p' log) <(grep -n '# error$' typed.py | cut -d: -f1) || fail "$(cat log)"
+  reveals log
 fi
 
 case_of "pyright finds the same lines, where it is installed"
@@ -59,6 +68,7 @@ if "$python" -c 'import pyright' 2>/dev/null; then
   cp "$here/tests/python/typed.py" . && "$python" -m pyright --pythonpath "$python" typed.py >log 2>&1
   diff <(sed -n 's/^.*typed.py:\([0-9]*\):[0-9]* - error.*/\1/p' log | sort -nu) <(grep -n '# error$' typed.py | cut -d: -f1) ||
     fail "$(cat log)"
+  reveals log
 fi
 
 ranks_are_right() { # N: that all of them said so
