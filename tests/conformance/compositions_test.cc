@@ -35,19 +35,23 @@ std::vector<Triple> triples() {
   std::vector<Triple> result;
   const std::vector<std::string> hashers = plugins_of(TSR_ROLE_HASHER);
   const bool is_quick = level() == "quick" || level() == "tsan";
-  size_t pair = 0; // where all plugins are under test two hashers, or one, take their turn with each pair of the others
-  for (const std::string &layout : plugins_of(TSR_ROLE_LAYOUT))
+  // Where all plugins are under test two hashers, or one, take their turn with each pair of the others: with each layout
+  // from another one on, or as many hashers as schemes would make the same two meet in all layouts.
+  size_t layouts = 0;
+  for (const std::string &layout : plugins_of(TSR_ROLE_LAYOUT)) {
+    size_t turn = layouts++;
     for (const std::string &probing : plugins_of(TSR_ROLE_PROBING)) {
-      pair++;
+      turn++;
       for (size_t i = 0; i < hashers.size(); i++) {
-        bool has_turn = i == pair % hashers.size() ||
-                        (!sanitized && !is_quick && i == (pair + hashers.size() / 2) % hashers.size());
+        bool has_turn = i == turn % hashers.size() ||
+                        (!sanitized && !is_quick && i == (turn + hashers.size() / 2) % hashers.size());
         if (!has_turn && (subjects().size() > 1 || is_quick)) continue;
         if (under_test.count("layout_" + layout) || under_test.count("probing_" + probing) ||
             under_test.count("hasher_" + hashers[i]))
           result.push_back({layout, probing, hashers[i]});
       }
     }
+  }
   return result;
 }
 
