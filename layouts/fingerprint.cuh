@@ -98,8 +98,8 @@ TSR_DEVICE tsr_payload TSR_PART(payload)(const tsr_ctx *c, const tsr_bucket *b, 
 }
 
 /* Puts `desired` into a slot that the lane owns. With `expects` only if it still holds what `seen`, its word, has. Returns
- * what the slot held. Neighbours in the word change meanwhile, and each failure is another thread's success. All tiles of
- * a warp take part, as in the kit's own loops. */
+ * what the slot held. Neighbours in the word change meanwhile, and each failure is another thread's success. Relaxed is
+ * enough, since a slot is all that there is of a key. All tiles of a warp take part, as in the kit's own loops. */
 TSR_INLINE uint32_t fingerprint_swap(const tsr_ctx *c, uint64_t ref, uint32_t slot, uint32_t seen, uint32_t desired,
                                      bool expects) {
   uint32_t *word = fingerprint_bucket(c, ref) + fingerprint_word_of(c, slot);

@@ -324,6 +324,8 @@ TSR_INLINE cache_done cache_find(const tsr_ctx *c, const tsr_cache_run *a, uint6
   return done;
 }
 
+/* Relaxed is enough: nothing is read because of the clock. Other calls come in a later phase; finds that overlap may take
+ * either one's clock, and both are as new as their use. */
 TSR_INLINE cache_done cache_tick(const tsr_ctx *c, const tsr_cache_run *a, uint64_t i, uint32_t mine) {
   const cache_done none = {0, 0};
   (void)i;

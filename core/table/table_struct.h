@@ -106,8 +106,8 @@ typedef struct tsr_numbering {
   uint64_t room;
   uint64_t given_at_most; /* with reuse = no: what the host knows of how many were given */
   bool given_is_unknown;  /* kernels of a user's own have given some */
-  uint32_t shards,
-      shard; /* of a table of several devices: it gives numbers shard, shard + shards, ...; 0, 0: it is alone */
+  /* of a table of several devices: it gives the numbers shard, shard + shards, ...; 0, 0: it is alone */
+  uint32_t shards, shard;
   uint64_t used_at_most; /* with eviction: ... of how many keys there are; clock: as scores have it */
   uint64_t clock;
   void *evicted_keys; /* of the last call that numbered keys, `evicted` of them, in device memory; NULL: none yet */
@@ -145,8 +145,8 @@ typedef struct tsr_methods {
   tsr_status (*report)(tsr_table *table, tsr_report *report, tsr_error *error);
   tsr_status (*report_reset)(tsr_table *table, tsr_error *error);
   tsr_status (*wait)(tsr_table *table, tsr_error *error);
-  tsr_table *(*part)(tsr_table *table,
-                     uint32_t i); /* the i-th table of one store that it is made of; NULL: there are less */
+  /* the i-th table of one store that it is made of, at first itself or its first shard; NULL: there are fewer */
+  tsr_table *(*part)(tsr_table *table, uint32_t i);
 } tsr_methods;
 
 extern const tsr_methods tsr_methods_store, tsr_methods_shards;

@@ -22,7 +22,8 @@ namespace choices {
 // The folders that hold plugins: $TESSERA_PLUGINS, or those of the folders of parts under the test's folder.
 const std::string &plugin_folders();
 
-// Names of the plugins of a role, sorted.
+// Names of the plugins of a role that tables of keys can have, sorted. Those of filters are not among them
+// (../table/fingerprint_test.cc, recipes_test.cc).
 std::vector<std::string> plugins_of(const std::string &role);
 
 struct Free {

@@ -202,16 +202,13 @@ INSTANTIATE_TEST_SUITE_P(SmallAs, Repeated,
                          testing::ValuesIn(each_option(paged_tables({"first", "replace", "add", "min", "max"}, "no"))),
                          name_of);
 
-// The parts of filters are in no table that holds keys (../table/fingerprint_test.cc).
 TEST(Covering, HoldsEveryPartOnThisDevice) {
   EXPECT_GT(tables().size(), 60u);
   for (const std::string &layout : choices::plugins_of("layout"))
-    EXPECT_EQ(std::any_of(tables().begin(), tables().end(), [&](const Choice &c) { return c.layout == layout; }),
-              layout != "fingerprint")
+    EXPECT_TRUE(std::any_of(tables().begin(), tables().end(), [&](const Choice &c) { return c.layout == layout; }))
         << layout;
   for (const std::string &probing : choices::plugins_of("probing"))
-    EXPECT_EQ(std::any_of(tables().begin(), tables().end(), [&](const Choice &c) { return c.probing == probing; }),
-              probing != "cuckoo_filter")
+    EXPECT_TRUE(std::any_of(tables().begin(), tables().end(), [&](const Choice &c) { return c.probing == probing; }))
         << probing;
 }
 
