@@ -383,7 +383,7 @@ typedef struct tsr_report { /* since the table was created or tsr_table_report_r
   /* 0: all sums and counts are right. With duplicates = add and overflow = report: how often a sum passed the largest
    * value, which is for each key the true sum / 2^value_bits. If an insert was repeated because pairs found no room, some
    * may count twice. In a counter and with overflow = saturate: how many additions met the largest value and stopped there,
-   * at least 1 per key that stopped. One value that is larger than a count of 8 or 16 bits is cut and not counted. */
+   * at least 1 per key that stopped. A value that alone is larger than a count of 8 or 16 bits is one more of them. */
   uint64_t overflows;
   uint64_t zoned;   /* keys of finds and erases that were sorted by zones first (find_batch) */
   uint64_t ungrown; /* a part of not_placed: memory ended growth = double, and these calls returned TSR_NO_MEMORY */

@@ -578,6 +578,7 @@ TSR_INLINE uint64_t user_erase_number(const tsr_ctx *c, const user_table *t, uin
     USER_CONTEXT(number)                                                                                               \
     tsr_key k = (tsr_key)*key;                                                                                         \
     tsr_payload p = offered(&c, (tsr_payload)*value);                                                                  \
+    if (mine && p != (tsr_payload)*value) c.scratch->overflows++; /* a count of 8 or 16 bits alone */                  \
     const uint32_t result = user_insert(&c, user_tally(t), mine, TSR_FACT(&c, duplicates), &k, &p);                    \
     user_tell_overflows(&c, user_tally(t));                                                                            \
     if (result == TSR_RESULT_NOT_PLACED) {                                                                             \

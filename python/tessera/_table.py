@@ -105,9 +105,12 @@ Call = Literal[
 ]
 _CALLS: Tuple[Call, ...] = get_args(Call)  # in the order of TSR_PREPARE_
 
-JoinKind = Literal["inner", "left", "semi", "anti", "union", "intersect", "difference", "sum", "min", "max", "count"]
+# In the order of TSR_JOIN_; the last two are made of others.
+JoinKind = Literal[
+    "inner", "left", "semi", "anti", "union", "intersect", "difference", "sum", "min", "max", "count", "right", "outer"
+]
 _JOINS: Tuple[JoinKind, ...] = get_args(JoinKind)
-_JOINS_OF_PAIRS, _AGGREGATES = _JOINS[:4], _JOINS[7:]
+_JOINS_OF_PAIRS, _AGGREGATES = _JOINS[:4], _JOINS[7:11]
 
 _NOT_PLACED = int(Code.NOT_PLACED)
 _NO_MEMORY_TO_GROW = (
@@ -525,9 +528,6 @@ class Table:
             lowest = theirs.lowest(values)
             if lowest < 0:
                 raise _negative(name, lowest)
-        if self._count_bits < 8 * self._value_width and theirs.highest(values) >> self._count_bits:
-            # The library tells of additions alone, and an absent key's first count is none.
-            warnings.warn(self._overflow_text(1), OverflowWarning, stacklevel=5 + (type(self) is not Table))
         if found.kind == "i" and self._duplicates in ("min", "max"):
             raise WrongType(
                 f"{name}: is {name_of(found.kind, found.width)}, and duplicates = {self._duplicates} compares unsigned "
@@ -1576,7 +1576,7 @@ class Table:
         right_values), arrays (rows) uint; a part that there is not is None.
 
         how: "inner"; "left", which has also the pairs of this table whose key is absent in the other, with `missing`
-        for the right value; "semi" and "anti", the pairs of this table whose key is present, or absent, in the other.
+        for the right value; "right", the same the other way round; "outer", with the pairs of both; "semi" and "anti", the pairs of this table whose key is present, or absent, in the other.
         Keys without values, each once: "union"; "intersect"; "difference", those of this table alone. "sum", "min", "max"
         and "count": the keys of both tables, each once, and as right_values that of all values that the other table has
         for it, of 8 bytes: counts int64; the others uint64, int64 or float64, as the values are.
@@ -1587,8 +1587,7 @@ class Table:
         `OverflowWarning` says how many there are; with saturate = True unsigned ones stop there. like: as of `items`.
         Waits."""
         if how not in _JOINS:
-            outer = {"outer": "outer", "full": "outer", "right": "right"}.get(str(how))
-            way = f': tessera.merge(left_keys, right_keys, how="{outer}") has such rows of two columns' if outer else ""
+            way = "; did you mean outer?" if str(how) in ("full", "full_outer") else ""
             raise BadArgument(f"how = {how!r}: there are {', '.join(_JOINS)}{way}")
         if saturate and how != "sum":
             raise BadArgument(f"saturate = True: only sums can overflow, and how = {how!r}: leave it out")
@@ -1596,6 +1595,11 @@ class Table:
             raise WrongType(f"other: is a {type(other).__name__}: pass a Table; tessera.merge(left, right) joins columns and frames")
         with self._with(other) as (handle, theirs):
             combined = other._dtype_of_values(dtype) if how in ("sum", "min", "max") else _UNSIGNED
+            if how == "right":
+                keys, right, left = other._join(theirs, handle, self, "left", missing, False, like)
+                return keys, left, right
+            if how == "outer":
+                return self._outer(handle, theirs, other, missing, like)
             if combined.kind == "u":
                 return self._join(handle, theirs, other, how, missing, saturate, like)
             if saturate:
@@ -1716,7 +1720,57 @@ class Table:
             )
         if kind not in _AGGREGATES:
             right_values = other._decoded(right_values)
-        return self._answered(keys), self._decoded(left_values), right_values
+        answered = self._answered_of(keys, other) if kind == "union" else self._answered(keys)
+        return answered, self._decoded(left_values), right_values
+
+    def _answered_of(self, keys: Any, other: "Table") -> Any:
+        """`_answered` for keys that this table or another one has."""
+        return self._answered(keys)
+
+    def _outer(
+        self, left: c_void_p, right: c_void_p, other: "Table", missing: Union[int, float], like: Any
+    ) -> Tuple[Any, Any, Any]:
+        """The rows of a left join, and behind them those of the other table whose key is absent in this one."""
+        adapter, like = self._like(like)
+        sign, device = self._sign_of(like, adapter)
+        pairs, alone = c_uint64(), c_uint64()
+        of_pairs, of_alone = _JOINS.index("left"), _JOINS.index("anti")
+        if library.tsr_join(left, right, of_pairs, None, byref(pairs), self._at.error_at) or library.tsr_join(
+            right, left, of_alone, None, byref(alone), self._at.error_at
+        ):
+            self._fail()
+        n = pairs.value + alone.value
+        keys, keys_at, _ = self._result(None, "keys", adapter, like, (n,), "ui", sign, self._key_width)
+        lefts, left_at, _, _ = self._absent_values(adapter, like, n, sign, missing)
+        rights, right_at, bits, width = other._absent_values(adapter, like, n, sign, missing)
+        adapter.synchronize(device)
+        for one, two, how, count, first in ((left, right, of_pairs, pairs, 0), (right, left, of_alone, alone, pairs.value)):
+            rows = lib.JoinRows(size=ctypes.sizeof(lib.JoinRows), room=count.value, missing=bits)
+            rows.keys = keys_at + first * self._key_width
+            if how == of_pairs:
+                rows.left_values, rows.right_values = left_at or None, right_at or None
+            elif right_at:
+                rows.left_values = right_at + first * width
+            if count.value and library.tsr_join(one, two, how, byref(rows), byref(count), self._at.error_at):
+                self._fail()
+        return self._answered_of(keys, other), self._decoded(lefts), other._decoded(rights)
+
+    def _absent_values(
+        self, adapter: Adapter, like: Any, n: int, sign: str, missing: Union[int, float]
+    ) -> Tuple[Any, int, int, int]:
+        """Values of n absent keys, where they are, the bits of one, and the bytes of a value. Without values: None, 0, 0, 0."""
+        if not self._value_width:
+            return None, 0, 0, 0
+        kind, width = self._row_item if self._row else (self._value_kind or sign, self._value_width)
+        bits = self._missing(missing, kind, width)
+        item = bits & ((1 << 8 * width) - 1)  # of a row's bits, which are repeated
+        shape = (n, self._row // width) if self._row else (n,)
+        if kind == "u" or width not in (4, 8):
+            values = adapter.full(like, shape, kind, width, item)
+        else:
+            signed = item - (1 << 8 * width) if item >> 8 * width - 1 else item
+            values = adapter.viewed(adapter.full(like, shape, "i", width, signed), kind, width)
+        return values, adapter.address(values), bits, self._value_width
 
     def _match_rows(self, left: Any, right: Any, kind: JoinKind) -> Tuple[Any, Optional[Any]]:
         """The numbers of the rows of two arrays that have one key, int32, in no order: of a left join -1 where there is no right

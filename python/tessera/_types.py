@@ -337,6 +337,13 @@ class Typed(Table):
     def _answered(self, keys: Any) -> Any:
         return keys if self._form is None or keys is None else self._form.unpack(self, keys)
 
+    def _answered_of(self, keys: Any, other: Table) -> Any:
+        made = self._answered(keys)
+        if isinstance(self._form, TextKeys) and keys is not None:
+            absent = np.equal(made, None)
+            made[absent] = other._answered(keys)[absent]
+        return made
+
     def _keep_keys(self) -> None:
         if isinstance(self._form, TextKeys):
             self._form.keep()

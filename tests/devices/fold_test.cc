@@ -321,4 +321,26 @@ TEST(FoldAuto, OverflowsCount) {
   }
 }
 
+// A value that alone is larger than a count is told of, also where it is cut before it travels.
+TEST(FoldAuto, ValuesLargerThanCountsAreTold) {
+  for (const char *combine : {"always", "never"}) {
+    tsr_table *t =
+        table_of("kind=counter key_bits=32 value_bits=8 layout=packed probing=cuckoo hasher=murmur3 capacity=9000 "
+                 "devices.combine=" +
+                 std::string(combine) + " devices=" + numbers(3));
+    const uint64_t n = 5000;
+    std::vector<uint64_t> ascending(n), offered(n, 255);
+    for (uint64_t i = 0; i < n; i++) ascending[i] = i;
+    for (uint64_t i = 0; i < 3; i++) offered[1000 * i] = 256 + i;
+    Array keys(32, ascending), values(32, offered);
+    tsr_error error = {};
+    ASSERT_EQ(tsr_insert(t, n, keys.data(), values.data(), nullptr, &error), TSR_OK) << error.message;
+    tsr_report report = {};
+    report.size = sizeof report;
+    ASSERT_EQ(tsr_table_report(t, &report, &error), TSR_OK) << error.message;
+    EXPECT_EQ(report.overflows, 3u) << combine;
+    tsr_table_destroy(t);
+  }
+}
+
 } // namespace

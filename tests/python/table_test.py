@@ -366,9 +366,10 @@ class OperationsTest(unittest.TestCase):
                 keys, none, values = left.join(right, kind)
                 self.assertEqual((rows(keys, values), none), ([(2, expected)], None))
             self.assertEqual(left.join(right, like=np.empty(0, np.int32))[2].dtype, np.int32)
-            with self.assertRaisesRegex(tessera.BadArgument, "inner, left, semi, anti"):
-                left.join(right, "outer")
-            with self.assertRaisesRegex(tessera.BadArgument, r'tessera\.merge\(left_keys, right_keys, how="outer"\)'):
+            alone = [(j, 9, b) for j, b in right_pairs if j not in dict(left_pairs)]
+            self.assertEqual(rows(*left.join(right, "right", missing=9)), sorted(inner + alone))
+            self.assertEqual(rows(*left.join(right, "outer", missing=9)), sorted(inner + [(1, 10, 9)] + alone))
+            with self.assertRaisesRegex(tessera.BadArgument, "inner, left, semi, anti.*did you mean outer"):
                 left.join(right, "full")
             with self.assertRaisesRegex(tessera.WrongType, "pass a Table"):
                 left.join([1])
@@ -555,6 +556,7 @@ class OperationsTest(unittest.TestCase):
             with self.assertWarnsRegex(tessera.OverflowWarning, r"^counts passed the largest that fits, 2\^8 - 1") as caught:
                 counts.insert([8, 9], [256, 1])  # of an absent key, which is no addition
             self.assertEqual((counts[[8, 9]].tolist(), caught.filename), ([255, 1], __file__))
+            self.assertEqual(counts.report()["overflows"], 2)
 
     def test_sums_of_a_join_that_overflow_are_told(self):
         keys = np.array([1, 1, 2, 2], np.uint64)

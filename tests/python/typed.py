@@ -80,7 +80,7 @@ def typed(table: tessera.Table, ids: npt.NDArray[np.int64], tensor: Tensor) -> N
     offsets: npt.NDArray[np.uint64] = table.find_all(ids)[0]  # error
     table.join(table, kind="left")  # error
     tensors: Tensor = table.get(ids)  # error
-    table.join(table, "outer")  # error
+    table.join(table, "cross")  # error
     table.get("seven")  # error
     tessera.Table("quickstart", on_busy="never")  # error
     print(text, tensors, wrong, offsets)

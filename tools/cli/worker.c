@@ -319,15 +319,6 @@ static tsr_status put_found(const tsr_worker *w, tsr_job_step *step, const tsr_c
   return keeps_rows(w, step->verb) ? put_values(w, chunk, error) : TSR_OK;
 }
 
-/* Values that are larger than a count of 8 or 16 bits. Each counts as the largest, of which the table does not tell. */
-static uint64_t count_cut(const tsr_worker *w, tsr_job_verb verb, const tsr_chunk *chunk) {
-  const uint32_t bits = verb == TSR_JOB_INSERT && chunk->values ? tsr_bits_of_stop(w->job->table) : 0;
-  uint64_t cut = 0;
-  for (uint64_t i = 0; bits && bits < 32 && i < chunk->count; i++)
-    cut += tsr_number_at(chunk->values, w->job->value_bits, i) >> bits != 0;
-  return cut;
-}
-
 /* What all processes have read and counted. The most probes of one key are this one's. */
 static tsr_status add_up_report(const tsr_worker *w, uint64_t *keys, tsr_report *r, tsr_error *error) {
   uint64_t *const counts[] = {keys,
@@ -369,7 +360,6 @@ tsr_status tsr_worker_do(tsr_worker *worker, tsr_job_step *step, const tsr_chunk
   if (status == TSR_OK)
     status = finds_all ? find_values(w, n, &report, &milliseconds, error)
                        : timed(w, step->verb, n, &report, &milliseconds, error);
-  report.overflows += count_cut(w, step->verb, chunk);
   if (status == TSR_OK) status = add_up_report(w, &keys, &report, error);
   if (status) return status;
   step->count += keys;
