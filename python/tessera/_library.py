@@ -501,6 +501,11 @@ _WORDS: Tuple[Tuple[str, _Word], ...] = (  # what the library writes for C and t
     (r"`tessera list (\w+)`( shows them)?", "tessera.plugins()"),
     (r"`tessera describe (\w+)`", r"`python -m tessera describe \1`"),
     (r"\btsr_(?:table_)?(\w+)", lambda found: _CALLS.get(found[0][4:], found[1])),
+    (r"save or `tessera run --save` writes one", "Table.save writes one"),
+    (r"add a layout and a scheme of fingerprints \(`tessera list`\)", "tessera.Filter(for_=\"erase\") has an erase"),
+    (r"make one of kind = filter", "tessera.Filter makes one"),
+    (r"use concurrency = mixed", 'use settings={"table.concurrency": "mixed"}'),
+    (r"^(no CUDA driver: .*)", r'\1. Without a GPU use backend="cpu", or settings={"table.backend": "cpu"} of a Table'),
     (r"--([a-z]\w*)", r"`\1`"),
 )
 

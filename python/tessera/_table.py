@@ -284,6 +284,11 @@ class Table:
         self._adds = self._kind == "map" and self._duplicates == "add" and not self._saturates
         self._grows = self._setting("growth", "none") == "double"
 
+    @property
+    def _out_kinds(self) -> str:
+        """Kinds of the caller's arrays for values. A table without types does not know what its values are."""
+        return self._value_kind or ("ui" if self._kind in ("counter", "index") else "uif")
+
     def _setting(self, key: str, default: str) -> str:
         text = library.tsr_spec_get(library.tsr_table_spec(self._handle), b"table", key.encode())
         return text.decode() if text is not None else default
@@ -483,7 +488,7 @@ class Table:
             if self._value_width and self._kind not in ("counter", "index"):
                 raise BadArgument(f"{name}: a {self._kind} needs a value for each key: pass an array like keys")
             if len(memory.shape) > 1:
-                raise _not_one_axis(memory.shape)
+                raise not_one_axis(memory.shape)
             return None, 0
         if not self._value_width:
             raise BadArgument(f"{name}: a {self._kind} has no values: leave them out")
@@ -496,7 +501,7 @@ class Table:
         if isinstance(values, (int, np.integer)) and not isinstance(values, bool):
             values, kind = int(values), memory.kind
             if len(memory.shape) > 1 and stored:
-                raise _not_one_axis(memory.shape)
+                raise not_one_axis(memory.shape)
             fits_all = 0 <= values < 1 << 8 * self._value_width - 1
             if values < 0 and self._kind == "counter":
                 raise _negative(name, values)
@@ -513,7 +518,7 @@ class Table:
             fits_all = fits_all and values.dtype.kind == "u"
         found = theirs.look(values, name, False)
         if len(memory.shape) > 1 and tuple(found.shape) != tuple(memory.shape):
-            raise _not_one_axis(memory.shape)
+            raise not_one_axis(memory.shape)
         if found.size != memory.size:
             raise BadArgument(f"{name}: has {found.size} items, and keys {memory.size}: pass one for each key")
         if found.width != self._value_width or found.kind not in "uif":
@@ -574,7 +579,7 @@ class Table:
         """An array for values, as `_result`; its address, and the kind and width of its items. Rows are of uint8, where the
         caller's array is of no other type."""
         if not self._row:
-            return *self._result(out, name, adapter, like, shape, "uif", kind, self._value_width), self._value_width
+            return *self._result(out, name, adapter, like, shape, self._out_kinds, kind, self._value_width), self._value_width
         if out is None:
             kind, width = self._row_item
             made = adapter.empty(like, (*shape, self._row // width), kind, width)
@@ -799,7 +804,7 @@ class Table:
         places: List[int] = []
         of_values = self._kind_of_values(memory)
         for i, (kinds, kind, width) in enumerate(
-            (("u", "u", 1), ("ui", memory.kind, self._key_width), ("uif", of_values, self._value_width))
+            (("u", "u", 1), ("ui", memory.kind, self._key_width), (self._out_kinds, of_values, self._value_width))
         ):
             mine = out[i] if out is not None else None
             is_number = self._kind == "index" and i == 2  # which nobody else has a use for
@@ -1187,7 +1192,7 @@ class Table:
             if self._row:
                 values, at, kind, width = self._value_results(out, "out", adapter, keys, memory.shape, kind)
             else:
-                values, at, kind = self._beside(out, "out", adapter, keys, memory, "uif", kind, width)
+                values, at, kind = self._beside(out, "out", adapter, keys, memory, self._out_kinds, kind, width)
             self._set_call(missing=self._missing(missing, kind, width))
             if library.tsr_find(handle, memory.size, memory.pointer, at, self._at.call_at, self._at.error_at):
                 self._fail()
@@ -1375,7 +1380,7 @@ class Table:
                 values, values_at = self._values(offered, "values", adapter, keys, memory, stored)
                 kind = self._kind_of_values(memory)
                 results, results_at, kind = self._beside(
-                    out_values, "out[0]", adapter, keys, memory, "uif", kind, self._value_width
+                    out_values, "out[0]", adapter, keys, memory, self._out_kinds, kind, self._value_width
                 )
                 bits = self._missing(missing, kind, self._value_width)
             elif values is not None:
@@ -2011,7 +2016,7 @@ def _unpickled(
     return table
 
 
-def _not_one_axis(shape: Tuple[int, ...]) -> BadArgument:
+def not_one_axis(shape: Tuple[int, ...]) -> BadArgument:
     return BadArgument(
         f"keys: has shape {tuple(shape)}, and a key is one number: pass keys of one axis (keys.reshape(-1), where each "
         'number is a key), or values of the same shape. Tables such as tessera.Map(key=["int64", "int64"]) have keys of several '

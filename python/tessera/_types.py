@@ -9,7 +9,7 @@ import ctypes
 import inspect
 import os
 from ctypes import byref, c_uint64, c_void_p
-from typing import Any, Callable, Dict, Literal, Mapping, NamedTuple, NoReturn, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Literal, Mapping, NamedTuple, NoReturn, Optional, Tuple, Union, get_args
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from tessera._key_columns import KeyColumns
 from tessera._texts import TextKeys
 from tessera._library import BadArgument, WrongType, library
 from tessera._spec import flat
-from tessera._table import Code, Table, _bits
+from tessera._table import Code, Table, _bits, not_one_axis
 from tessera._verbs import group_by
 from tessera._words import no_argument
 
@@ -85,6 +85,7 @@ _CACHE_OF_ROWS = {
 _START = 1024  # capacity of a table that grows
 
 Need = Literal["find", "build", "absent", "groupby", "erase", "mixed"]
+_BACKENDS = ("auto", "cuda", "cpu")
 Duplicates = Literal["first", "replace", "add", "min", "max", "promise_unique"]
 
 
@@ -224,10 +225,11 @@ class Typed(Table):
         **options: Any,
     ) -> None:
         choice = choose(self._table_kind, key, value, for_=for_, capacity=capacity)  # type: ignore[arg-type]
-        if duplicates is not None:
-            choice.settings["table.duplicates"] = duplicates
-        if backend is not None:
-            choice.settings["table.backend"] = backend
+        for name, chosen, known in (("duplicates", duplicates, get_args(Duplicates)), ("backend", backend, _BACKENDS)):
+            if chosen is not None and chosen not in known:
+                raise BadArgument(f"{name} = {chosen!r}: there are {', '.join(map(repr, known))}")
+            if chosen is not None:
+                choice.settings[f"table.{name}"] = chosen
         choice.settings.update(flat(settings))
         self._learn(key, value)
         self._adapt(choice.settings)
@@ -297,7 +299,8 @@ class Typed(Table):
         table._learn(key, value)
         table.recipe = None
         if table._kind != cls._table_kind:
-            raise BadArgument(f"{os.fspath(path)}: has a {table._kind}: load it by tessera.Table.load")
+            kinds = {kind._table_kind: kind.__name__ for kind in Typed.__subclasses__()}
+            raise BadArgument(f"{os.fspath(path)}: has a {table._kind}: load it by tessera.{kinds.get(table._kind, 'Table')}.load")
         for name, dtype, items, width in (
             ("key", table._key_type, 1, table._key_width),
             ("value", table._value_type, getattr(table, "_row_items", 1), table._value_width),
@@ -408,6 +411,8 @@ class Typed(Table):
     ) -> Tuple[Any, int]:
         if self._orders and value != value:
             raise BadArgument(f"{name}: is NaN, which has no place in an order: leave it out")
+        if len(memory.shape) > 1:
+            raise not_one_axis(memory.shape)
         bits = self._stored_bits(value, name)
         signed = bits - (bits >> 8 * self._value_width - 1 << 8 * self._value_width)
         made = adapter.full(keys, memory.shape, "i", self._value_width, signed)
@@ -459,14 +464,21 @@ def _converted(numbers: Any, name: str, dtype: "np.dtype[Any]") -> Any:
             if isinstance(number, (int, np.integer)) and not isinstance(number, bool):
                 continue
             way = f', or create it with value="float64"' if isinstance(number, float) and name == "values" else ""
+            if name == "keys" and type(number).__name__ in ("str", "bytes", "UUID"):
+                kind = type(number).__name__.lower()
+                raise WrongType(f'keys: holds {number!r:.60}, and keys are {dtype.name} here: tables with key="{kind}" have such keys')
             raise WrongType(
                 f"{name}: holds {number!r:.40}, and other things than {dtype.name} are refused: pass an array of {dtype.name}{way}"
             )
     if array.size and dtype.kind != "f":
         low, high, limits = int(array.min()), int(array.max()), np.iinfo(dtype)
         if low < limits.min or high > limits.max:
-            raise BadArgument(f"{name}: {low} .. {high} do not fit into {dtype.name}")
+            raise BadArgument(f"{name}: {_range(low, high)} not fit into {dtype.name}")
     return array.astype(dtype)
+
+
+def _range(low: int, high: int) -> str:
+    return f"{low} does" if low == high else f"{low} .. {high} do"
 
 
 def _ordered(values: Any, adapter: Adapter, name: str, memory: Memory, stores: bool) -> Any:

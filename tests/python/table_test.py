@@ -605,7 +605,7 @@ class OperationsTest(unittest.TestCase):
             self.assertEqual(sorted(table), [1, 3, 4])
             with self.assertRaisesRegex(tessera.WrongType, "operations: is 1 of uint8"):
                 table.apply([0], [1, 2])
-        with Table(spec()) as table, self.assertRaisesRegex(tessera.Unsupported, "concurrency = mixed"):
+        with Table(spec()) as table, self.assertRaisesRegex(tessera.Unsupported, r"settings={\"table.concurrency\": \"mixed\"}"):
             table.apply([0], [1], [1])
 
     def test_find_or_insert(self):

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a type checker finds: each line that ends with "# error" is one. wheel_test.sh asks mypy and pyright, where they are
-installed."""
+"""What a type checker finds: each line that ends with "# error" is one. check_types.sh asks mypy and pyright."""
 
 from typing import Any, Dict, Tuple
 
