@@ -83,8 +83,6 @@
   R(REPLICATED, INDEX, NOT_BUILT, "each device gives numbers of its own", "use split = hash")                          \
   R(DEVICE_BYTES, INDEX, NOT_BUILT, "numbers are written to slots that are on the device",                             \
     "remove the line, or use devices for more memory")                                                                 \
-  R(PAGES, INDEX, NOT_BUILT, "its keys are inserted by random access",                                                 \
-    "remove the line, or use devices for more memory")                                                                 \
   R(PAGES, WIDE_KEYS, NOT_BUILT, "batches are put in order by keys of at most 64 bits", "remove the line")             \
   R(DEVICES, WIDE_KEYS, NOT_BUILT, "keys of at most 64 bits are dealt to several devices", "use device")               \
   R(DEVICE, DEVICES, MEANING, "both say where the table is", "remove one")                                             \

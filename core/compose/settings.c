@@ -643,10 +643,10 @@ static tsr_status make_wide(const tsr_spec *spec, tsr_settings *read, tsr_error 
 }
 
 /* To parts and walk an index is a map whose values are numbers. Nobody but the table writes them, and it replaces marks by
- * them (../table/numbering.h). */
+ * them. In pages the least value stays: a number is less than any mark (../table/numbering.h). */
 static void make_index(tsr_settings *read) {
   read->value_bits = 32;
-  read->policy.duplicates = TSR_DUPLICATES_REPLACE;
+  read->policy.duplicates = read->pages.bytes ? TSR_DUPLICATES_MIN : TSR_DUPLICATES_REPLACE;
 }
 
 /* What the kind needs, and its policy: a multiset, a multimap and a counter have one of their own. */

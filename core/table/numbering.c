@@ -6,6 +6,7 @@
 
 #include "core/batch/sum.h"
 #include "core/kernels/scan.h"
+#include "core/kernels/wide.h"
 #include "core/table/call.h"
 #include "core/table/clean.h"
 #include "core/table/eviction.h"
@@ -95,8 +96,23 @@ typedef struct numbering {
   uint64_t *ranks;
   uint32_t *numbers, *first, *lost;
   uint8_t *codes;
+  bool by_pages;         /* the batch is inserted page by page */
   tsr_eviction eviction; /* all zero where the table evicts nothing */
 } numbering;
+
+/* A page is read and written once per batch, so that batches of a paged table are as large as memory for them may be. */
+static uint64_t batch_max(const tsr_table *t) {
+  static const uint64_t paged = 1u << 27;
+  return t->store.composition->shape.is_paged && !tsr_evicts(t) ? paged : TSR_NUMBERING_ITEMS;
+}
+
+/* Whether pages are faster. A find or insert of each key is by random access; an insert page by page needs a find of its
+ * own, because it says no values. */
+static bool goes_by_pages(const numbering *w, uint64_t n) {
+  const tsr_request *r = &w->asked;
+  const bool has_answers = r->results || r->unplaced_keys || w->lost;
+  return tsr_launch_plan(w->t, &w->t->store, TSR_BULK_insert, n, has_answers, &r->call).order == TSR_ORDER_PAGES;
+}
 
 /* Where an insert moves pairs, the last of them may find no place, and its number comes back. */
 static bool loses_numbers(const tsr_table *t) { return reuses(t) && t->store.composition->shape.moves_pairs; }
@@ -140,7 +156,7 @@ static tsr_status settle(const numbering *w, uint64_t from, uint64_t n, tsr_erro
   tsr_numbering_run run = {.n = n,
                            .numbers = w->numbers,
                            .ranks = w->ranks,
-                           .first = w->first,
+                           .first = w->by_pages ? NULL : w->first, /* there the least mark is that of the first item */
                            .codes = w->codes,
                            .from = t->numbering.shard,
                            .limit = shards_of(t),
@@ -199,13 +215,21 @@ static tsr_status make_room(numbering *w, uint64_t from, uint64_t n, tsr_error *
   return status;
 }
 
+/* A mark that was no less than what the key had: the key was found. */
+static tsr_status say_found(const numbering *w, uint64_t from, uint64_t n, tsr_error *error) {
+  const tsr_wide_run run = {.n = n, .codes = w->asked.results + from, .wanted = TSR_COMBINED | TSR_FOUND << 8};
+  return w->t->backend->step(w->t->device, NULL, &tsr_wide_steps.step[TSR_WIDE_recode], &run, n, w->asked.call.stream,
+                             error);
+}
+
 /* What is left to do when the items are inserted. Numbers that came back can be taken at once, so that there are never
  * more of them than the table has slots. */
 static tsr_status finish_batch(const numbering *w, uint64_t from, uint64_t n, tsr_error *error) {
   tsr_table *t = w->t;
   tsr_status status = TSR_OK;
-  if (t->store.composition->shape.moves_pairs) status = find_numbers(w, from, n, error);
+  if (t->store.composition->shape.moves_pairs || w->by_pages) status = find_numbers(w, from, n, error);
   if (status == TSR_OK) status = tsr_call_enter(t, TSR_PHASE_COMBINE, &w->asked.call, error);
+  if (status == TSR_OK && w->by_pages && w->asked.results) status = say_found(w, from, n, error);
   if (status == TSR_OK && w->lost) status = give_back(w, &(tsr_numbering_run){.n = n, .numbers = w->lost}, error);
   if (status == TSR_OK) status = settle(w, from, n, error);
   if (status == TSR_OK && w->eviction.places)
@@ -220,13 +244,14 @@ static tsr_status number_batch(numbering *w, uint64_t from, uint64_t n, uint32_t
   const tsr_request *r = &w->asked;
   void *const stream = r->call.stream;
   w->numbers = r->values_out ? (uint32_t *)r->values_out + from : own;
+  w->by_pages = goes_by_pages(w, n);
   tsr_request part = *r;
-  part.op = TSR_BULK_find_or_insert;
+  part.op = w->by_pages ? TSR_BULK_insert : TSR_BULK_find_or_insert;
   part.n = n;
   part.keys = key_at(w, from);
   part.values = w->numbers;
   /* pairs that move may lose the slot of a key that was found */
-  part.values_out = t->store.composition->shape.moves_pairs ? NULL : w->numbers;
+  part.values_out = t->store.composition->shape.moves_pairs || w->by_pages ? NULL : w->numbers;
   part.missing = TSR_NUMBER_NONE;
   part.results = r->results ? r->results + from : NULL;
   part.unplaced_keys =
@@ -292,7 +317,7 @@ static void divide(numbering *w, char *memory, uint64_t n, uint32_t **own, uint6
 static tsr_status number_keys(numbering *w, uint32_t *own, tsr_error *error) {
   tsr_status status = check_numbers(w->t, &w->asked, error);
   for (uint64_t from = 0, n; status == TSR_OK && from < w->asked.n; from += n) {
-    n = w->asked.n - from < TSR_NUMBERING_ITEMS ? w->asked.n - from : TSR_NUMBERING_ITEMS;
+    n = w->asked.n - from < batch_max(w->t) ? w->asked.n - from : batch_max(w->t);
     status = number_batch(w, from, n, own, error);
   }
   return status;
@@ -330,7 +355,7 @@ static tsr_status operate(tsr_table *t, const tsr_request *r, tsr_operation *nar
   tsr_status status = tsr_numbering_check(t, error);
   if (status) return status;
   if (!inserts && !(erases && reuses(t))) return narrow(t, r, error);
-  const uint64_t n = inserts && r->n > TSR_NUMBERING_ITEMS ? TSR_NUMBERING_ITEMS : r->n;
+  const uint64_t n = inserts && r->n > batch_max(t) ? batch_max(t) : r->n;
   divide(&w, NULL, n, &own, &bytes);
   status = t->backend->allocate_in(t->device, bytes, r->call.stream, &memory, error);
   if (status) return status;
@@ -455,4 +480,4 @@ const tsr_values tsr_values_are_numbers = {.reserve = reserve,
                                            .memory = memory_bytes,
                                            .saved = &saved,
                                            .further = further_of,
-                                           .sets = {&tsr_numbering_steps, &tsr_scan_steps}};
+                                           .sets = {&tsr_numbering_steps, &tsr_scan_steps, &tsr_wide_steps}};

@@ -92,18 +92,19 @@ private:
 struct Case {
   std::string layout, probing, allocator;
   uint32_t key_bits;
-  bool reuses, in_order;
+  bool reuses, in_order, in_pages;
 };
 
 std::ostream &operator<<(std::ostream &out, const Case &c) {
   return out << c.layout << ", " << c.probing << "\n"
-             << c.key_bits << (c.reuses ? ", again" : ", once") << (c.in_order ? ", first seen" : ", any");
+             << c.key_bits << (c.reuses ? ", again" : ", once") << (c.in_order ? ", first seen" : ", any")
+             << (c.in_pages ? ", in pages" : "");
 }
 
 std::string name_of(const testing::TestParamInfo<Case> &info) {
   const Case &c = info.param;
   return c.layout + "_" + c.probing + "_" + c.allocator + std::to_string(c.key_bits) + (c.reuses ? "_again" : "_once") +
-         (c.in_order ? "_first_seen" : "_any");
+         (c.in_order ? "_first_seen" : "_any") + (c.in_pages ? "_pages" : "");
 }
 
 std::string text_of(const Case &c, uint64_t capacity, const std::string &more = "") {
@@ -111,7 +112,8 @@ std::string text_of(const Case &c, uint64_t capacity, const std::string &more = 
          "\ncapacity = " + std::to_string(capacity) + "\nlayout = " + c.layout + "\nprobing = " + c.probing +
          "\nhasher = murmur3\nbackend = cpu\nreuse = " + (c.reuses ? "yes" : "no") +
          "\nnumbering = " + (c.in_order ? "first_seen" : "any") + "\n" +
-         (c.allocator.empty() ? "" : "allocator = " + c.allocator + "\n") + more;
+         (c.allocator.empty() ? "" : "allocator = " + c.allocator + "\n") +
+         (c.in_pages ? "page_bytes = 4Ki\npage_batch = 20\nfind_batch = 10\n" : "") + more;
 }
 
 SpecPointer parsed(const std::string &text) {
@@ -138,12 +140,14 @@ std::vector<Case> cases() {
     for (const std::string &probing : plugins_of(TSR_ROLE_PROBING))
       for (const char *allocator : {"", "slab"})
         for (uint32_t key_bits : {32u, 64u, 128u}) {
-          Case c = {layout, probing, allocator, key_bits, true, true};
+          Case c = {layout, probing, allocator, key_bits, true, true, false};
           if (!composes(c)) continue;
           c.reuses = tried % 3 != 0;
           c.in_order = tried / 2 % 2 == 0;
           tried++;
           result.push_back(c);
+          c.in_pages = tried % 4 == 0;
+          if (c.in_pages && composes(c)) result.push_back(c);
         }
   return result;
 }
@@ -483,7 +487,7 @@ TEST_P(Index, TellsDistinctKeys) {
 
 INSTANTIATE_TEST_SUITE_P(All, Index, testing::ValuesIn(enough_for_sanitizers(cases())), name_of);
 
-const Case plain = {"packed", "cuckoo", "", 32, true, true};
+const Case plain = {"packed", "cuckoo", "", 32, true, true, false};
 
 TEST(IndexCalls, NumberByOtherNames) {
   tsr_error error = {};
@@ -592,7 +596,6 @@ TEST(IndexSpecs, AreRefused) {
                {"concurrency = mixed\n", "phased"},
                {"devices = 0,0\n", "each device numbers the keys"},
                {"page_bytes = auto\ndevice_bytes = 1Mi\n", "device_bytes"},
-               {"page_bytes = auto\n", "random access"},
                {"numbering = sorted\n", "first_seen"},
                {"reuse = never\n", "yes"},
                {"capacity = 4G\n", "2^31"}};
