@@ -514,6 +514,31 @@ TEST(IndexCalls, NumberByOtherNames) {
   tsr_table_destroy(table);
 }
 
+// A large batch is inserted in its pages, and its marks are found and its numbers written zone by zone.
+TEST(IndexCalls, GoByPages) {
+  Case c = plain;
+  c.in_pages = true;
+  tsr_error error = {};
+  tsr_table *table = made(parsed(text_of(c, 4000)).get());
+  ASSERT_NE(table, nullptr);
+  std::vector<uint32_t> keys(3000), numbers(3000);
+  std::vector<uint8_t> codes(3000);
+  tsr_call call = {};
+  call.results = codes.data();
+  for (uint32_t i = 0; i < 3000; i++) keys[i] = 77 * (i / 2);
+  ASSERT_EQ(tsr_number(table, 3000, keys.data(), numbers.data(), &call, &error), TSR_OK) << error.message;
+  for (uint32_t i = 0; i < 3000; i++) ASSERT_EQ(numbers[i], i / 2);
+  for (uint32_t i = 0; i < 3000; i += 2) ASSERT_EQ((codes[i] == TSR_INSERTED) + (codes[i + 1] == TSR_INSERTED), 1);
+  for (uint32_t i = 0; i < 3000; i++) ASSERT_TRUE(codes[i] == TSR_INSERTED || codes[i] == TSR_FOUND);
+  tsr_report report = {};
+  ASSERT_EQ(tsr_table_report(table, &report, &error), TSR_OK);
+  EXPECT_EQ(report.insert_keys, 3000u);
+  EXPECT_EQ(report.inserted, 1500u);
+  EXPECT_EQ(report.insert_paged, 3000u);
+  EXPECT_EQ(report.zoned, 6000u);
+  tsr_table_destroy(table);
+}
+
 // A kernel of a user's own looks numbers up.
 TEST(IndexCalls, AreFoundByKernels) {
   if (sanitized) return;
