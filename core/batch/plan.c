@@ -71,7 +71,8 @@ bool tsr_plan_has_zones(const tsr_composition *c, uint32_t op) {
   const bool looks = op == TSR_BULK_find || op == TSR_BULK_contains || op == TSR_BULK_count || op == TSR_BULK_note ||
                      op == TSR_BULK_erase;
   const bool writes_numbers = op == TSR_BULK_combine && c->settings.kind == TSR_KIND_INDEX;
-  return (looks || writes_numbers) && is_local && c->shape.key_bits <= 64 && !c->shape.has_lists && !tsr_has_value_lists(&c->settings);
+  return (looks || writes_numbers) && is_local && c->shape.key_bits <= 64 && !c->shape.has_lists &&
+         !tsr_has_value_lists(&c->settings);
 }
 
 /* The cache of the device, or of a usual one. */

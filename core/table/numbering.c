@@ -42,14 +42,17 @@ static uint64_t bytes_for(const tsr_table *t, uint64_t room) {
   return tsr_composition_number_bytes_for(t->store.composition, room);
 }
 
-/* Into longer memory. The scores follow the list, with the clock before them. */
+/* Into longer memory. The scores follow the list, with the clock before them, and then the rows. */
 static tsr_status copy_numbers(tsr_table *t, tsr_free_numbers *to, uint64_t room, tsr_error *error) {
-  const uint64_t listed = sizeof *to + t->numbering.room * sizeof(uint32_t);
-  const tsr_status status = t->backend->copy(t->device, to, t->numbering.all, listed, NULL, error);
-  if (status || !tsr_evicts(t)) return status;
-  return t->backend->copy(t->device, tsr_scores_in(t, to, room) - 1,
-                          tsr_scores_in(t, t->numbering.all, t->numbering.room) - 1,
-                          (t->numbering.room + 1) * sizeof(uint64_t), NULL, error);
+  tsr_free_numbers *const from = t->numbering.all;
+  const uint64_t former = t->numbering.room, row_bytes = settings_of(t)->row_bytes;
+  tsr_status status = t->backend->copy(t->device, to, from, sizeof *to + former * sizeof(uint32_t), NULL, error);
+  if (status == TSR_OK && tsr_evicts(t))
+    status = t->backend->copy(t->device, tsr_scores_in(t, to, room) - 1, tsr_scores_in(t, from, former) - 1,
+                              (former + 1) * sizeof(uint64_t), NULL, error);
+  if (status || !row_bytes) return status;
+  return t->backend->copy(t->device, tsr_rows_in(t, to, room), tsr_rows_in(t, from, former), former * row_bytes, NULL,
+                          error);
 }
 
 static tsr_status reserve(tsr_table *t, uint64_t count, tsr_error *error) {
@@ -82,7 +85,8 @@ static void free_numbers(tsr_table *t) {
 static tsr_status clear(tsr_table *t, void *stream, tsr_error *error) {
   t->numbering.given_at_most = t->numbering.used_at_most = t->numbering.clock = t->numbering.evicted = 0;
   t->numbering.is_torn = false;
-  const uint64_t bytes = tsr_evicts(t) ? bytes_for(t, t->numbering.room) : sizeof *t->numbering.all;
+  const uint64_t scored = tsr_composition_rows_begin(t->store.composition, t->numbering.room); /* rows stay */
+  const uint64_t bytes = tsr_evicts(t) ? scored : sizeof *t->numbering.all;
   return t->backend->fill(t->device, t->numbering.all, 0, bytes, stream, error);
 }
 
@@ -396,17 +400,21 @@ static tsr_status open_to_kernels(tsr_table *t, void *stream, tsr_error *error) 
   return tsr_numbering_check(t, error);
 }
 
-static void view(const tsr_table *t, tsr_user_table *seen) { seen->numbers = t->numbering.all; }
+static void view(const tsr_table *t, tsr_user_table *seen) {
+  seen->numbers = t->numbering.all;
+  seen->rows.rows = tsr_rows_in(t, t->numbering.all, t->numbering.room);
+}
 
 static void describe(const tsr_composition *c, FILE *out) {
+  const uint64_t room = tsr_composition_spares(c), row_bytes = c->settings.numbers.row_bytes;
   fprintf(out, "  %-18s %llu bytes, room for %llu numbers that come back\n", "free numbers",
-          (unsigned long long)tsr_composition_number_bytes(c), (unsigned long long)tsr_composition_spares(c));
+          (unsigned long long)(tsr_composition_number_bytes(c) - room * row_bytes), (unsigned long long)room);
+  if (row_bytes)
+    fprintf(out, "  %-18s %llu bytes, %llu of %llu bytes, at the numbers of keys\n", "rows",
+            (unsigned long long)(room * row_bytes), (unsigned long long)room, (unsigned long long)row_bytes);
 }
 
-static uint64_t no_bytes(const tsr_table *t) {
-  (void)t;
-  return 0;
-}
+static uint64_t row_bytes(const tsr_table *t) { return t->numbering.room * settings_of(t)->row_bytes; }
 
 static uint64_t memory_bytes(const tsr_table *t) {
   const uint64_t listed = t->numbering.evicted_room * (t->store.composition->shape.key_bits / 8 + sizeof(uint32_t));
@@ -420,8 +428,10 @@ static uint64_t saved_bytes(const tsr_table *t) {
 
 /* For how many free numbers memory of these bytes is. */
 static uint64_t room_of(const tsr_table *t, uint64_t bytes) {
-  const uint64_t least = bytes_for(t, 0), each = sizeof(uint32_t) + (tsr_evicts(t) ? sizeof(uint64_t) : 0);
-  return bytes < least ? 0 : (bytes - least) / each;
+  const uint64_t each = sizeof(uint32_t) + (tsr_evicts(t) ? sizeof(uint64_t) : 0) + settings_of(t)->row_bytes;
+  uint64_t room = bytes / each;
+  while (room && bytes_for(t, room) > bytes) room--;
+  return room;
 }
 
 static bool may_be_saved(const tsr_table *t, uint64_t saved) {
@@ -458,7 +468,7 @@ static tsr_status check_saved(tsr_table *t, uint64_t pairs, tsr_error *error) {
                   (unsigned long long)numbers.given, (unsigned long long)numbers.spares, (unsigned long long)pairs);
 }
 
-static const tsr_saved_values saved = {.name = "free numbers",
+static const tsr_saved_values saved = {.name = "numbers",
                                        .bytes = saved_bytes,
                                        .may_be = may_be_saved,
                                        .make = make_saved,
@@ -476,7 +486,7 @@ const tsr_values tsr_values_are_numbers = {.reserve = reserve,
                                            .open = open_to_kernels,
                                            .view = view,
                                            .describe = describe,
-                                           .bytes = no_bytes,
+                                           .bytes = row_bytes,
                                            .memory = memory_bytes,
                                            .saved = &saved,
                                            .further = further_of,
