@@ -61,7 +61,7 @@ enum { ROW_WORD_BYTES = 24 };
     ROW_NUMBER, ROW(value_bits), 8, 64)                                                                                \
   R("value_bytes", "16 .. 4096", "",                                                                                   \
     "Size of a value in bytes (a multiple of 4, and above 256 of 16), in place of value_bits. Values are stored in "   \
-    "a separate array; the slot holds an index into it.",                                                              \
+    "a separate array; the slot holds an index into it. In an index: size of the row that each number has.",           \
     ROW_NUMBER, ROW(value_bytes), 16, 4096)                                                                            \
   R("capacity", "1 .. 2^40", "", "Pairs to hold. `run` derives it from the input when it is missing.", ROW_NUMBER,     \
     ROW(capacity), 1, TSR_CAPACITY_MAX)                                                                                \
