@@ -6,7 +6,6 @@
 
 #include "core/batch/sum.h"
 #include "core/kernels/scan.h"
-#include "core/kernels/wide.h"
 #include "core/table/call.h"
 #include "core/table/clean.h"
 #include "core/table/eviction.h"
@@ -221,9 +220,8 @@ static tsr_status make_room(numbering *w, uint64_t from, uint64_t n, tsr_error *
 
 /* A mark that was no less than what the key had: the key was found. */
 static tsr_status say_found(const numbering *w, uint64_t from, uint64_t n, tsr_error *error) {
-  const tsr_wide_run run = {.n = n, .codes = w->asked.results + from, .wanted = TSR_COMBINED | TSR_FOUND << 8};
-  return w->t->backend->step(w->t->device, NULL, &tsr_wide_steps.step[TSR_WIDE_recode], &run, n, w->asked.call.stream,
-                             error);
+  const tsr_numbering_run run = {.n = n, .codes = w->asked.results + from};
+  return tsr_numbering_step(w->t, TSR_NUMBERING_say_found, &run, w->asked.call.stream, error);
 }
 
 /* What is left to do when the items are inserted. Numbers that came back can be taken at once, so that there are never
@@ -490,4 +488,4 @@ const tsr_values tsr_values_are_numbers = {.reserve = reserve,
                                            .memory = memory_bytes,
                                            .saved = &saved,
                                            .further = further_of,
-                                           .sets = {&tsr_numbering_steps, &tsr_scan_steps, &tsr_wide_steps}};
+                                           .sets = {&tsr_numbering_steps, &tsr_scan_steps}};

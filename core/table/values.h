@@ -28,7 +28,7 @@ typedef struct tsr_saved_values {
   const char *damage; /* what is wrong then, a phrase */
 } tsr_saved_values;
 
-enum { TSR_VALUE_SETS_MAX = 3 };
+enum { TSR_VALUE_SETS_MAX = 2 };
 
 struct tsr_values {
   bool are_apart; /* slots hold numbers of 32 bits, and `read` says what they stand for */
