@@ -217,7 +217,7 @@ TEST_P(EqualKeys, TakeNoSquareOfWork) {
     if (n > 10000 && !is_large) break;
     Work work(GetParam(), n);
     ASSERT_TRUE(bool(work));
-    if (work.says_square && n > 10000) break;
+    if (n > 10000 && (work.says_square || work.kind == "filter")) break; // looks of filters are not counted
     expect_linear(work);
     if (HasFailure()) break;
   }
