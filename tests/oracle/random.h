@@ -47,7 +47,7 @@ constexpr uint64_t scaled(uint64_t full, uint64_t divisor = 8) {
 #define TSR_ONE_THREAD                                                                                                 \
   if (::tessera_test::finds_races) GTEST_SKIP() << "one thread has no races"
 
-// Of the cases of a test so many that every line that they are printed as is in one of them.
+// Cases of a test, so that every line that all of them are printed as is in one that is chosen.
 template <typename Case>
 std::vector<Case> enough(const std::vector<Case> &all) {
   std::vector<std::set<std::string>> lines(all.size());

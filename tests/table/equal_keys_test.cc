@@ -207,8 +207,8 @@ void expect_linear(Work &work) {
   expect("clear", work.clear());
 }
 
-// The square of as many is forty times what is allowed. A million of them takes the code that large batches have: in so many
-// recipes that each part and each kind has it.
+// The square of 10,000 is forty times what is allowed. A million takes the code that large batches have: in recipes of which each
+// part and each kind is in one.
 TEST_P(EqualKeys, TakeNoSquareOfWork) {
   static const std::vector<std::string> large = enough_recipes();
   const bool is_large = !sanitized && std::count(large.begin(), large.end(), GetParam());

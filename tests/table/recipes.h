@@ -44,7 +44,7 @@ inline std::ostream &operator<<(std::ostream &out, const Chosen &recipe) {
   return out;
 }
 
-// So many recipes that each of these settings is in one.
+// Recipes, so that each of these settings is in one that is chosen.
 inline std::vector<std::string> enough_recipes() {
   std::vector<Chosen> all;
   for (const std::string &file : recipes()) all.push_back({file});
