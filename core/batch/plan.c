@@ -64,12 +64,15 @@ uint64_t tsr_plan_travel_batch(const tsr_composition *c) {
 
 /* ---- Zones ----------------------------------------------------------------------------------- */
 
-/* All that a find reads of its key must be in one zone: the page of a table, or the block of a filter. */
+/* All that a find reads of its key must be in one zone: the page of a table, or the block of a filter. An index combines to
+ * write its numbers. */
 bool tsr_plan_has_zones(const tsr_composition *c, uint32_t op) {
   const bool is_local = c->facts.is_filter || (c->shape.is_paged && !c->window_pages);
   const bool looks = op == TSR_BULK_find || op == TSR_BULK_contains || op == TSR_BULK_count || op == TSR_BULK_note ||
                      op == TSR_BULK_erase;
-  return looks && is_local && c->shape.key_bits <= 64 && !c->shape.has_lists && !tsr_has_value_lists(&c->settings);
+  const bool writes_numbers = op == TSR_BULK_combine && c->settings.kind == TSR_KIND_INDEX;
+  return (looks || writes_numbers) && is_local && c->shape.key_bits <= 64 && !c->shape.has_lists &&
+         !tsr_has_value_lists(&c->settings);
 }
 
 /* The cache of the device, or of a usual one. */

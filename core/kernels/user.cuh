@@ -617,6 +617,12 @@ TSR_INLINE uint64_t user_erase_number(const tsr_ctx *c, const user_table *t, uin
     return user_number(&c, user_table_of(t), reuses, mine, (tsr_key)key, value);                                       \
   }
 
+/* With value_bytes. */
+#define USER_rows(name, row_bytes)                                                                                     \
+  USER_FUNCTION void *tsr_row_in_##name(const void *t, uint64_t number) {                                              \
+    return user_table_of(t)->rows.rows + number * row_bytes;                                                           \
+  }
+
 #define USER_erases_numbers(name, number, reuses)                                                                      \
   USER_FUNCTION uint64_t tsr_erase_in_##name(const void *t, uint32_t mine, user_key key) {                             \
     USER_CONTEXT(number)                                                                                               \

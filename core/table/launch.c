@@ -46,9 +46,10 @@ tsr_stages tsr_launch_plan(const tsr_table *t, const tsr_store *store, uint32_t 
 tsr_status tsr_launch(const tsr_table *t, tsr_store *store, uint32_t op, const tsr_bulk *bulk,
                       const tsr_call_state *call, tsr_error *error) {
   const tsr_work work = tsr_work_on(t, store, call->stream, error);
-  const tsr_stages stages = tsr_launch_plan(t, store, op, bulk->n, tsr_wants_answers(bulk), call);
+  tsr_stages stages = tsr_launch_plan(t, store, op, bulk->n, tsr_wants_answers(bulk), call);
   const bool by_pages = stages.order == TSR_ORDER_PAGES, inserts = op == TSR_BULK_insert;
   bool began = false;
+  if (bulk->spans.made && stages.order == TSR_ORDER_ZONES) stages.order = TSR_ORDER_NONE; /* spans are as they came */
   tsr_status status = TSR_OK;
   if (bulk->n == 0) return TSR_OK;
   if (by_pages && !stages.travels) status = tsr_pages_insert(&work, &stages, bulk, &began);

@@ -406,6 +406,8 @@ _DECLARATIONS: Dict[str, List[Any]] = {  # those that return a tsr_status
     "tsr_write_behind": [_P, _P, _P, _P],
     "tsr_evicted": [_P, _U64, _P, _P, _P, _P],
     "tsr_touch": [_P, _U64, _P, _P, _P],
+    "tsr_read_rows": [_P, _U64, _P, _P, _P, _P],
+    "tsr_write_rows": [_P, _U64, _P, _P, _P, _P],
     "tsr_unique": [_P, _U64, _P, _P, _P, _P],
     "tsr_key_pack": [_P, _U64, _P, _P, _P, _P, _P],
     "tsr_key_unpack": [_P, _U64, _P, _P, _P, _P, _P],

@@ -267,6 +267,7 @@ class Table:
         self._value_width = info.value_bits // 8
         self._row = self._value_width if self._value_width > 8 else 0  # bytes of a value that is a row
         self._kind = self._setting("kind", "")
+        self._number_row = int(self._setting("value_bytes", "0")) if self._kind == "index" else 0  # bytes of a number's row
         self._devices: Optional[FrozenSet[int]] = frozenset()  # the GPUs whose memory it sees; None: all
         if info.backend == b"cuda":
             global _used_gpu
@@ -484,11 +485,13 @@ class Table:
             return None, 0
         if not self._value_width:
             raise BadArgument(f"{name}: a {self._kind} has no values: leave them out")
+        if self._number_row:
+            return self._rows(plain(values, name), name, memory, self._number_row)
         if self._kind == "index":
             raise BadArgument(f"{name}: an index gives its keys their numbers: leave them out")
         values = plain(values, name)
         if self._row:
-            return self._rows(values, name, memory)
+            return self._rows(values, name, memory, self._row)
         fits_all = False  # whether the bits are the same as a signed and as an unsigned number
         if isinstance(values, (int, np.integer)) and not isinstance(values, bool):
             values, kind = int(values), memory.kind
@@ -546,26 +549,26 @@ class Table:
             self._value_kinds.add(_ANY if fits_all else found.kind)
         return values, found.pointer
 
-    def _rows(self, values: Any, name: str, memory: Memory) -> Tuple[Any, int]:
+    def _rows(self, values: Any, name: str, memory: Memory, row: int) -> Tuple[Any, int]:
         """The same where values are rows, of items of any type."""
         theirs = adapter_of(values)
         if theirs is None:
             values = np.ascontiguousarray(values)
             theirs = NUMPY
         found = theirs.look(values, name, False)
-        self._check_rows(found, name, memory.shape)
+        self._check_rows(found, name, memory.shape, row)
         self._note(found, theirs, name)
         return values, found.pointer
 
-    def _check_rows(self, found: Memory, name: str, shape: Tuple[int, ...]) -> None:
+    def _check_rows(self, found: Memory, name: str, shape: Tuple[int, ...], row: int) -> None:
         """Refuses what has not the bytes of a row for each place of this shape."""
         items = math.prod(shape)
-        fits = found.size * found.width == items * self._row and tuple(found.shape[: len(shape)]) == shape
+        fits = found.size * found.width == items * row and tuple(found.shape[: len(shape)]) == shape
         if found.kind == "O" or not fits:
             raise WrongType(
-                f"{name}: is {name_of(found.kind, found.width)} of shape {tuple(found.shape)}, and a value is {self._row} "
-                f"bytes: pass an array of shape {(*shape, self._row)} of uint8, or one of another type with as many bytes "
-                "for each key"
+                f"{name}: is {name_of(found.kind, found.width)} of shape {tuple(found.shape)}, and a {'row' if self._number_row else 'value'} is "
+                f"{row} bytes: pass an array of shape {(*shape, row)} of uint8, or one of another type with as many bytes for "
+                f"each {'number' if self._number_row else 'key'}"
             )
 
     def _value_results(
@@ -575,12 +578,17 @@ class Table:
         caller's array is of no other type."""
         if not self._row:
             return *self._result(out, name, adapter, like, shape, "uif", kind, self._value_width), self._value_width
+        return self._row_results(out, name, adapter, like, shape, self._row)
+
+    def _row_results(
+        self, out: Any, name: str, adapter: Adapter, like: Any, shape: Tuple[int, ...], row: int
+    ) -> Tuple[Any, int, str, int]:
         if out is None:
             kind, width = self._row_item
-            made = adapter.empty(like, (*shape, self._row // width), kind, width)
+            made = adapter.empty(like, (*shape, row // width), kind, width)
             return made, adapter.address(made), kind, width
         theirs, memory = self._look_at_out(out, name)
-        self._check_rows(memory, name, shape)
+        self._check_rows(memory, name, shape, row)
         self._note(memory, theirs, name)
         return out, memory.pointer, memory.kind, memory.width
 
@@ -594,13 +602,7 @@ class Table:
             raise WrongType(f"missing = {missing!r}: pass a number")
         if missing == 0:
             return 0
-        if not self._row:
-            return _bits(missing, kind, width, "missing")
-        if kind not in ("u", "i", "f") or width not in (1, 2, 4, 8):
-            raise WrongType(f"missing = {missing!r}: items of {name_of(kind, width)} are no numbers: leave it out")
-        if kind == "f":
-            return int.from_bytes(np.array(missing, f"<f{width}").tobytes() * (8 // width), "little")
-        return int.from_bytes(_bits(missing, kind, width, "missing").to_bytes(width, "little") * (8 // width), "little")
+        return _bits_of_row(missing, kind, width) if self._row else _bits(missing, kind, width, "missing")
 
     def _kind_of_values(self, keys: Memory) -> str:
         """The kind of values that are returned: the table's own, otherwise that of keys."""
@@ -1079,18 +1081,60 @@ class Table:
         finally:
             self._end()
 
+    def _numbers(self, numbers: Any) -> Tuple[Adapter, Any, Memory]:
+        """Numbers of keys as an array."""
+        if adapter_of(numbers) is None:
+            numbers = from_numbers(numbers, "numbers", 4)
+        adapter, numbers, memory = self._keys_array(numbers, "numbers")
+        if memory.width != 4 or memory.kind not in "ui":
+            raise WrongType(f"numbers: is {name_of(memory.kind, memory.width)}: pass an array of int32 or uint32")
+        self._note(memory, adapter, "numbers")
+        return adapter, numbers, memory
+
+    def _need_rows(self, operation: str) -> None:
+        self._need_index(operation)
+        if not self._number_row:
+            raise lib.Unsupported(f'{operation}: the numbers have no rows: create it with tessera.Index(row=("float32", 16))')
+
+    def read_rows(self, numbers: Any, *, missing: Union[int, float] = 0, out: Any = None) -> Any:
+        """Of an index whose numbers have rows: (..., m), the row of each number. numbers (...) int32 or uint32; -1 has a row
+        of `missing`. Items are uint8, or of the type that `Index` was given. The row of a number that was given again has
+        what was written for the key before. out: an array for the rows, of items of any type."""
+        handle = self._begin()
+        try:
+            self._need_rows("read_rows")
+            adapter, numbers, memory = self._numbers(numbers)
+            rows, at, kind, width = self._row_results(out, "out", adapter, numbers, memory.shape, self._number_row)
+            self._set_call(missing=_bits_of_row(missing, kind, width) if missing else 0)
+            if library.tsr_read_rows(handle, memory.size, memory.pointer, at, self._at.call_at, self._at.error_at):
+                self._fail()
+            self._finish()
+            return rows
+        finally:
+            self._end()
+
+    def write_rows(self, numbers: Any, rows: Any) -> None:
+        """Of an index whose numbers have rows: writes rows (..., m), of items of any type, to the numbers (...). -1 is passed
+        over. If a number is repeated, one of its rows is written, whole."""
+        handle = self._begin()
+        try:
+            self._need_rows("write_rows")
+            _, numbers, memory = self._numbers(numbers)
+            rows, at = self._rows(rows, "rows", memory, self._number_row)
+            self._set_call()
+            if library.tsr_write_rows(handle, memory.size, memory.pointer, at, self._at.call_at, self._at.error_at):
+                self._fail()
+            self._finish()
+        finally:
+            self._end()
+
     def touch(self, numbers: Any) -> None:
         """Of an index that evicts: counts a use of the keys that have these numbers, as `number` does. `find` and `get`
         count none. numbers (...) int32 or uint32; those that no key has are passed over, -1 too."""
         handle = self._begin()
         try:
             self._need_index("touch")
-            if adapter_of(numbers) is None:
-                numbers = from_numbers(numbers, "numbers", 4)
-            adapter, numbers, memory = self._keys_array(numbers, "numbers")
-            if memory.width != 4 or memory.kind not in "ui":
-                raise WrongType(f"numbers: is {name_of(memory.kind, memory.width)}: pass an array of int32 or uint32")
-            self._note(memory, adapter, "numbers")
+            _, numbers, memory = self._numbers(numbers)
             if library.tsr_touch(handle, memory.size, memory.pointer, self._at.stream, self._at.error_at):
                 self._fail()
             self._finish()
@@ -1978,6 +2022,15 @@ def _pair(out: Any) -> Tuple[Any, Any]:
     if not isinstance(out, tuple) or len(out) != 2:
         raise WrongType("out: is a tuple of two arrays, of which any may be None")
     return out
+
+
+def _bits_of_row(missing: Union[int, float], kind: str, width: int) -> int:
+    """8 bytes that the library repeats, for each item of a row."""
+    if kind not in ("u", "i", "f") or width not in (1, 2, 4, 8):
+        raise WrongType(f"missing = {missing!r}: items of {name_of(kind, width)} are no numbers: leave it out")
+    if kind == "f":
+        return int.from_bytes(np.array(missing, f"<f{width}").tobytes() * (8 // width), "little")
+    return int.from_bytes(_bits(missing, kind, width, "missing").to_bytes(width, "little") * (8 // width), "little")
 
 
 def _bits(value: Union[int, float], kind: str, width: int, name: str) -> int:

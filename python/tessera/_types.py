@@ -193,6 +193,17 @@ def _value_type(value: Any) -> Tuple["np.dtype[Any]", int]:
     return made, items
 
 
+def _row_type(row: Any) -> Tuple["np.dtype[Any]", int]:
+    """The dtype of an item of a number's row, and how many items it has."""
+    dtype, items = row if isinstance(row, tuple) and len(row) == 2 and isinstance(row[1], int) else (row, 1)
+    made = _dtype(dtype, "row", _VALUES)
+    if (made.kind, made.itemsize) not in ROW_ITEMS or not _is_row(made.itemsize * items):
+        raise WrongType(
+            f"row = {row!r}: rows are of numbers, as ('float32', 16), of 16 to 256 bytes, or of a multiple of 16 bytes up to 4096"
+        )
+    return made, items
+
+
 def _is_row(size: int) -> bool:
     return 16 <= size <= (4096 if size % 16 == 0 else 256)
 
@@ -622,7 +633,8 @@ class Counter(Typed):
 class Index(Typed):
     """A number for each distinct key of a dtype, from 0 on, as int32. numbering: "any" or "first_seen", the order of the new
     keys of a call. reuse: whether numbers of erased keys are given again. eviction: "lru" or "lfu" bounds it to `capacity`
-    keys; what `number` gives up then is in `evicted`.
+    keys; what `number` gives up then is in `evicted`. row: a dtype and how many, as ("float32", 16): each number has a row of
+    them, which `write_rows` and `read_rows` work on.
 
     >>> rows = tessera.Index("int64", numbering="first_seen", backend="cpu")
     >>> rows.number([70, -30, 70])
@@ -631,6 +643,11 @@ class Index(Typed):
     array([ 1, -1], dtype=int32)
     >>> rows.keys_by_number()[0]
     array([ 70, -30])
+    >>> vectors = tessera.Index("int64", row=("float32", 4), backend="cpu")
+    >>> vectors.write_rows(vectors.number([70, 90]), np.eye(2, 4, dtype=np.float32))
+    >>> vectors.read_rows(vectors.get([90, 5], missing=-1), missing=7)
+    array([[0., 1., 0., 0.],
+           [7., 7., 7., 7.]], dtype=float32)
     """
 
     _table_kind = "index"
@@ -643,11 +660,16 @@ class Index(Typed):
         numbering: Literal["any", "first_seen"] = "any",
         reuse: bool = True,
         eviction: str = "none",
+        row: Any = None,
         backend: Optional[Literal["auto", "cuda", "cpu"]] = None,
         settings: Optional[Mapping[str, object]] = None,
         **options: Any,
     ) -> None:
         own = {"table.numbering": numbering, "table.reuse": "yes" if reuse else "no", **flat(settings)}
+        if row is not None:
+            dtype, items = _row_type(row)
+            self._row_item = dtype.kind, dtype.itemsize
+            own["table.value_bytes"] = dtype.itemsize * items
         if eviction != "none":
             own = {"table.growth": "none", "table.eviction": eviction, **own}
         super().__init__(key, None, capacity, None, None, backend, own, **options)
@@ -655,6 +677,18 @@ class Index(Typed):
     def _learn(self, key: Any, value: Any) -> None:
         super()._learn(key, None)
         self._value_kind = "i"
+
+    @classmethod
+    def load(cls, path: "Union[str, os.PathLike[str]]", *, key: Any = "int64", row: Any = None, **options: Any) -> Any:
+        """The index that `save` wrote. The file has no dtypes: pass those of the table. Other arguments: as of `Table.load`."""
+        table = super().load(path, key=key, **options)
+        if row is None:
+            return table
+        dtype, items = _row_type(row)
+        if dtype.itemsize * items != table._number_row:
+            raise WrongType(f"row = {row!r}: the table's rows have {table._number_row} bytes")
+        table._row_item = dtype.kind, dtype.itemsize
+        return table
 
 
 _WRITE = ctypes.CFUNCTYPE(ctypes.c_int, c_void_p, c_uint64, c_void_p, c_void_p)

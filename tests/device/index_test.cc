@@ -33,6 +33,8 @@ const Case cases[] = {
     {"packed", "double_hashing", "reuse = no\n", 32, 8, 1},
     {"aos", "linear", "", 32, 8, 8},
     {"quotient", "robin_hood", "", 32, 8, 8},
+    {"packed", "cuckoo", "numbering = first_seen\npage_bytes = auto\npage_batch = 500\nfind_batch = 500\n", 32, 8, 1},
+    {"packed", "double_hashing", "page_bytes = auto\npage_batch = 500\nfind_batch = 500\n", 64, 8, 1},
     {"slab", "slab_list", "allocator = slab\n", 32, 8, 8},
 };
 

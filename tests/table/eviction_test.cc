@@ -199,17 +199,17 @@ TEST_P(Eviction, RefusesMoreKeysThanCapacity) {
   EXPECT_EQ(evicted().size(), 1u);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Eviction,
-                         testing::Values(Case{"packed", "double_hashing", "lru", "load_factor = 1\n", 32},
-                                         Case{"packed", "double_hashing", "lfu", "", 64},
-                                         Case{"packed", "two_choice", "lfu", "load_factor = 0.5\n", 32},
-                                         Case{"packed", "cuckoo", "lru", "", 64},
-                                         Case{"soa", "quadratic", "lfu", "", 64}, Case{"soa", "linear", "lru", "", 128},
-                                         Case{"aos", "linear", "lru", "", 64},
-                                         Case{"quotient", "robin_hood", "lru", "", 32},
-                                         Case{"tagged", "iceberg", "lru", "load_factor = 0.5\n", 64},
-                                         Case{"slab", "slab_list", "lfu", "allocator = slab\n", 32}),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(
+    All, Eviction,
+    testing::Values(Case{"packed", "double_hashing", "lru", "load_factor = 1\n", 32},
+                    Case{"packed", "double_hashing", "lfu", "", 64},
+                    Case{"packed", "two_choice", "lfu", "load_factor = 0.5\n", 32},
+                    Case{"packed", "cuckoo", "lru", "page_bytes = 4Ki\npage_batch = 5\nfind_batch = 5\n", 64},
+                    Case{"soa", "quadratic", "lfu", "", 64}, Case{"soa", "linear", "lru", "", 128},
+                    Case{"aos", "linear", "lru", "", 64}, Case{"quotient", "robin_hood", "lru", "", 32},
+                    Case{"tagged", "iceberg", "lru", "load_factor = 0.5\n", 64},
+                    Case{"slab", "slab_list", "lfu", "allocator = slab\n", 32}),
+    name_of);
 
 TEST(EvictionOf, RefusesWhatDoesNotGoWithIt) {
   const Case c = {"packed", "double_hashing", "lru", "", 32};

@@ -66,7 +66,7 @@ struct Shape {
 
 const Shape kShapes[] = {
     {"packed_double_hashing", "layout=packed\nprobing=double_hashing\n", 32},
-    {"packed_quadratic_64", "layout=packed\nprobing=quadratic\n", 64},
+    {"packed_quadratic_64", "layout=packed\nprobing=quadratic\npage_bytes=auto\n", 64},
     {"packed_linear_tiles", "layout=packed\nprobing=linear\n[layout]\nbucket_slots=8\ntile_lanes=4\n", 32},
     {"packed_iceberg", "layout=packed\nprobing=iceberg\n", 32},
     {"packed_two_choice_64", "layout=packed\nprobing=two_choice\n", 64},
