@@ -96,9 +96,7 @@ struct Case {
 };
 
 std::ostream &operator<<(std::ostream &out, const Case &c) {
-  return out << c.layout << (finds_races ? "
-" : ", ") << c.probing << "
-"
+  return out << c.layout << (finds_races ? "\n" : ", ") << c.probing << "\n"
              << c.key_bits << (c.reuses ? ", again" : ", once") << (c.in_order ? ", first seen" : ", any")
              << (c.in_pages ? ", in pages" : "");
 }
