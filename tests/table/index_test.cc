@@ -10,6 +10,7 @@
 #include <set>
 
 #include "core/tessera_kernels.h"
+#include "tests/oracle/draw.h"
 #include "tests/table/judged.h"
 
 namespace tessera_test {
@@ -149,7 +150,10 @@ std::vector<Case> cases() {
           c.in_pages = tried % 4 == 0;
           if (c.in_pages && composes(c)) result.push_back(c);
         }
-  return result;
+  return covering(result, [](const Case &c) -> Options {
+    const std::string numbering = std::string(c.reuses ? "again" : "once") + (c.in_order ? " in order" : "");
+    return {c.layout, c.probing, c.allocator, std::to_string(c.key_bits), numbering, c.in_pages ? "pages" : ""};
+  });
 }
 
 class Index : public testing::TestWithParam<Case> {
