@@ -91,52 +91,15 @@ void link_operations(const tsr_spec *spec, uint32_t sm, uint32_t first, uint32_t
   }
 }
 
-// Those that work in a page, or the others.
-static void link_steps(const tsr_composition *table, const Steps &steps, bool in_page, Links *links) {
-  tsr_error error = {};
-  tsr_kernels kernels;
-  std::vector<tsr_step> chosen;
-  for (const tsr_step *step : steps) {
-    if (step->in_page != in_page) continue;
-    chosen.push_back(*step);
-    std::fill(std::begin(chosen.back().roomier), std::end(chosen.back().roomier), nullptr);
-  }
-  if (chosen.empty()) return;
-  const tsr_shape &shape = table->shape;
-  const tsr_composition ordered = tsr_composition_of_pages(table, in_page);
-  const tsr_composition *const linked = steps[0]->set->is_ordered ? &ordered : table;
-  ASSERT_EQ(tsr_step_kernels(steps[0], 1, shape.key_bits, shape.payload_bits, &kernels, &error), TSR_OK)
-      << error.message;
-  kernels.step = chosen.data();
-  kernels.count = chosen.size();
-  auto made = std::make_unique<Link>();
-  ASSERT_EQ(tsr_cuda_link(&linked, 1, &kernels, shape.sm, keeps_links(), &made->link, &error), TSR_OK) << error.message;
-  const tsr_kernel_info *const end = made->link.kernels + made->link.kernel_count;
-  const bool needs_room = std::any_of(made->link.kernels, end, [](const auto &kernel) { return kernel.stack_bytes; });
-  if (!needs_room) {
-    links->alone.push_back(std::move(made));
-    return;
-  }
-  for (const tsr_step *step : steps)
-    if (step->in_page == in_page) {
-      ASSERT_NO_FATAL_FAILURE(link_step(table, step, links));
-    }
-}
-
-void link_steps(const tsr_composition *table, const Steps &steps, Links *links) {
-  ASSERT_NO_FATAL_FAILURE(link_steps(table, steps, true, links));
-  link_steps(table, steps, false, links);
-}
-
 void link_steps(const tsr_spec *spec, uint32_t sm, Links *links) {
   tsr_status status;
   tsr_error error = {};
-  Steps steps;
   Composed composed(spec, sm, &status, &error);
   ASSERT_EQ(status, TSR_OK) << error.message;
   for (uint32_t step = 0; step < TSR_PAGES_STEPS; step++)
-    if (tsr_plan_has_step(composed.composition, step)) steps.push_back(&tsr_pages_steps.step[step]);
-  ASSERT_NO_FATAL_FAILURE(link_steps(composed.composition, steps, links));
+    if (tsr_plan_has_step(composed.composition, step)) {
+      ASSERT_NO_FATAL_FAILURE(link_step(composed.composition, &tsr_pages_steps.step[step], links));
+    }
   if (tsr_plan_marks(composed.composition, TSR_BULK_insert)) {
     ASSERT_NO_FATAL_FAILURE(link_step(composed.composition, TSR_BULK_STEP(TSR_BULK_mark), links));
   }
@@ -179,7 +142,7 @@ void expect_sound(const tsr_link &link, size_t kernels, uint32_t registers) {
 void expect_sound(const Links &links, uint32_t registers) {
   const tsr_link &together = links.together.link;
   EXPECT_EQ(together.other_functions, 0u) << "a device function was not inlined";
-  for (const std::unique_ptr<Link> &one : links.alone) expect_sound(one->link, one->link.kernel_count, registers);
+  for (const std::unique_ptr<Link> &one : links.alone) expect_sound(one->link, 1, registers);
   for (size_t i = 0; i < together.kernel_count; i++) {
     const std::string compact = together.kernels[i].name, operation = compact.substr(4, compact.size() - 4 - 7);
     if (std::none_of(links.alone.begin(), links.alone.end(),

@@ -37,7 +37,7 @@ void link_operation(const tsr_spec *spec, uint32_t sm, uint32_t operation, Link 
 
 // What was linked of a table. `together` has several operations, each in its first variant, because linking all of them
 // again for the sake of one takes twice as long. `alone` has what a table does not get like that: an operation that needs a
-// stack or waits twice in its first variant, and the steps of batches, in two links for all or one for each.
+// stack or waits twice in its first variant, and the steps of batches.
 struct Links {
   Link together;
   std::vector<std::unique_ptr<Link>> alone;
@@ -45,11 +45,6 @@ struct Links {
 
 // Links `count` bulk operations from `first` on, or those of them that the table has; a failure is a failed test.
 void link_operations(const tsr_spec *spec, uint32_t sm, uint32_t first, uint32_t count, Links *links);
-
-// Links steps of one set: in their first variants, those that work in a page together and the others together; where one needs
-// a stack, each by itself, as a table links it. That takes half the time.
-using Steps = std::vector<const tsr_step *>;
-void link_steps(const tsr_composition *table, const Steps &steps, Links *links);
 
 // Links what else a table has: the steps of batches that are put in order first, and the marks of a filter.
 void link_steps(const tsr_spec *spec, uint32_t sm, Links *links);
