@@ -6,8 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <map>
+#include <cstring>
 #include <set>
+
+#include "core/compose/composition.h"
 
 namespace interleave {
 
@@ -89,10 +91,36 @@ const std::vector<Scenario> &scenarios() {
        {insert(1, 1), insert(2, 2), insert(3, 3), insert(4, 4), insert(5, 5)},
        {insert(7, 1), insert(1, 2)}},
       {"TheKeyOfEmptySlotsTwice", PHASED, {}, {insert(EMPTY_KEY, 1), insert(EMPTY_KEY, 2)}},
+      {"AKeyOfManyPairsErasedTwice", PHASED, repeated(7, 3), {erase(7), erase(7)}, MANY_PAIRS},
+      {"AKeyOfManyPairsErasedBesideAnother",
+       PHASED,
+       {insert(7, 16), insert(5, 1), insert(7, 32), insert(5, 2)},
+       {erase(7), erase(5)},
+       MANY_PAIRS},
       {"OneKeyErasedTwice", PHASED, {insert(7, 1), insert(5, 2)}, {erase(7), erase(7)}},
       {"TwoKeysErased", PHASED, {insert(7, 1), insert(5, 2)}, {erase(7), erase(5)}},
       {"FoundOrInsertedTwice", PHASED, {}, {find_or_insert(7, 1), find_or_insert(7, 2)}, ONE_PAIR},
       {"FoundOrInsertedBesideAnInsert", PHASED, {}, {find_or_insert(7, 1), insert(7, 2)}, ONE_PAIR},
+      {"FoundOrInsertedThrice",
+       PHASED,
+       {},
+       {find_or_insert(7, 1), find_or_insert(7, 2), find_or_insert(7, 4)},
+       ONE_PAIR},
+      {"FoundOrInsertedBehindAnErasedOne",
+       PHASED,
+       {insert(5, 16), insert(7, 32), erase(5)},
+       {find_or_insert(7, 1), find_or_insert(7, 2)},
+       ONE_PAIR},
+      {"FoundOrInsertedBesideAnEviction", PHASED, keys(1, 5), {insert(7, 16), find_or_insert(1, 32)}, ONE_PAIR},
+      {"AKeyOfTwoPairsThrice", PHASED, repeated(7, 2), {insert(7, 1), insert(7, 2), insert(7, 4)}, MANY_PAIRS},
+      {"AFindMeetsAFindOrInsert", TURNS, {}, {find_or_insert(7, 1), find(7)}, ONE_PAIR},
+      {"AFindOrInsertMeetsAnErase", MIXED, {insert(7, 8)}, {find_or_insert(7, 1), erase(7)}, ONE_PAIR},
+      {"TwoFindOrInsertsMeetAnErase",
+       MIXED,
+       {insert(7, 8)},
+       {find_or_insert(7, 1), find_or_insert(7, 2), erase(7)},
+       ONE_PAIR},
+      {"OneKeyFoundTwice", PHASED, {insert(7, 1)}, {find(7), find(7)}, ONE_PAIR},
       {"TwoFinds", PHASED, {insert(7, 1), insert(5, 2)}, {find(7), find(5)}, ONE_PAIR},
       {"AFindMeetsAnInsert", TURNS, {}, {insert(7, 1), find(7)}, ONE_PAIR},
       {"AFindMeetsTwoInserts", TURNS, {insert(7, 8)}, {insert(7, 1), insert(7, 2), find(7)}, ONE_PAIR},
@@ -125,6 +153,8 @@ const std::vector<Scenario> &scenarios() {
        {insert(5, 4), insert(7, 8)},
        {apply_insert(7, 1), apply_insert(7, 2), apply_erase(5)},
        ONE_PAIR},
+      {"ABatchReplacesTwice", TURNS, {insert(7, 8)}, {apply_replace(7, 1), apply_replace(7, 2)}, ONE_PAIR},
+      {"ABatchReplacesAndErases", TURNS, {insert(7, 8)}, {apply_replace(7, 1), apply_erase(7)}, ONE_PAIR},
       {"ABatchMeetsAFind", TURNS, {insert(7, 8)}, {apply_insert(7, 1), apply_erase(7), find(7)}, ONE_PAIR},
   };
   return all;
@@ -179,6 +209,8 @@ const Word others[] = {{"", ""},
                        {"OneSlot", "layout.bucket_slots=1"},
                        {"Stash", "stash=2"},
                        {"Wide", "key_bits=64 value_bits=64"},
+                       {"LongKeys", "key_bits=64"},
+                       {"WidestKeys", "key_bits=128"},
                        {"SharedLocks", ""},
                        {"Kernel", ""}};
 
@@ -204,8 +236,11 @@ std::vector<Shape> find_shapes() {
               s.name += word.name;
               if (*word.spec) spec += (spec.empty() ? "" : " ") + std::string(word.spec);
             }
+            if (is(others[other], "Wide") && strstr(policies[policy].spec, "value_bits=")) continue; // has no values
             s.spec = spec;
-            s.parts = {scheme, layout, policy, mixed, other};
+            s.scheme = schemes[scheme].name, s.layout = layouts[layout].name, s.policy = policies[policy].name;
+            s.other = others[other].name;
+            s.parts = {scheme, layout, policy, mixed, other}; // and the guard
             s.overlap = !mixed ? PHASED : lists || in_kernel ? MIXED : TURNS;
             s.once = !is(policies[policy], "Multimap") && !is(policies[policy], "Multiset") &&
                      !is(policies[policy], "Lists");
@@ -214,7 +249,10 @@ std::vector<Shape> find_shapes() {
             s.has_links = lists;
             s.has_large_buckets = is(layouts[layout], "Tagged");
             s.in_kernel = in_kernel;
-            if (refusal_of(spec).empty()) found.push_back(s);
+            if (!refusal_of(spec, &s.guard).empty()) continue;
+            if (in_kernel && !s.has_links) s.guard = TSR_GUARD_LOCK;
+            s.parts.push_back((int)s.guard);
+            found.push_back(s);
           }
   return found;
 }
@@ -230,7 +268,9 @@ const std::vector<Shape> &all_shapes() {
 
 std::vector<Shape> covering_shapes() {
   using Pair = std::vector<int>;
-  const int chosen[][2] = {{0, 1}, {1, 2}, {0, 3}, {0, 4}, {2, 3}};
+  enum { SCHEME, LAYOUT, POLICY, CONCURRENCY, OTHER, GUARD };
+  const int chosen[][2] = {{SCHEME, GUARD},       {LAYOUT, GUARD},       {POLICY, GUARD},      {OTHER, GUARD},
+                           {SCHEME, CONCURRENCY}, {LAYOUT, CONCURRENCY}, {POLICY, CONCURRENCY}};
   const auto pairs_of = [&](const Shape &shape) {
     std::set<Pair> pairs;
     for (const auto &[one, other] : chosen) pairs.insert({one, other, shape.parts[one], shape.parts[other]});

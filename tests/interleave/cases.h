@@ -34,7 +34,9 @@ struct Shape {
   bool has_links = false, has_large_buckets = false;
   bool unique = false; // the caller promises that no key is inserted twice
   bool shares_locks = false, in_kernel = false;
+  uint32_t guard = 0;          // TSR_GUARD_
   std::vector<int> parts = {}; // by which a covering set is drawn
+  const char *scheme = "", *layout = "", *policy = "", *other = "";
 };
 
 std::ostream &operator<<(std::ostream &out, const Shape &shape);
@@ -42,8 +44,8 @@ std::ostream &operator<<(std::ostream &out, const Shape &shape);
 // Every table of a few slots that `check` accepts.
 const std::vector<Shape> &all_shapes();
 
-// As many of these that each layout is there with each scheme, each policy and each further setting that goes with it, and each
-// scheme with each concurrency.
+// As many of these that each scheme, layout, policy and further setting is there with each guard, and each of the first three
+// with each concurrency.
 std::vector<Shape> covering_shapes();
 
 // By its name; it must be there.

@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <omp.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -107,6 +108,20 @@ bool put_gpu_modes(std::string *text, bool is_mixed) {
   return text->find(fact + (is_mixed ? "0u" : "1u")) != std::string::npos;
 }
 
+// Facts as numbers of the preprocessor, so that a compiler that optimises nothing leaves out what the table does not need.
+void put_facts(std::string *text) {
+  const std::string begin = "TSR_CONSTANT uint32_t tsr_fact_";
+  std::string defined;
+  replace_all(text, begin + "##fact;", "");
+  for (size_t at = 0; (at = text->find(begin, at)) != std::string::npos;) {
+    const size_t name = at + strlen("TSR_CONSTANT uint32_t "), sign = text->find(" = ", name),
+                 end = text->find(";\n", sign);
+    defined += "#define " + text->substr(name, sign - name) + text->substr(sign + 2, end - sign - 2) + "\n";
+    text->erase(at, end + 1 - at);
+  }
+  *text = defined + *text;
+}
+
 // Libraries are kept until the program ends: many cases are of one text.
 struct Code {
   tsr_cpu_range *const *ranges = nullptr;
@@ -152,7 +167,7 @@ const Code &code_of(const std::string &text) {
 
 struct Rules {
   uint32_t policy;
-  uint64_t value_mask, missing;
+  uint64_t value_mask, missing, key_bits;
   uint32_t value_bits;
   bool has_values, is_cache, saturates;
   bool
@@ -160,9 +175,28 @@ struct Rules {
                // (operate.c), and with `replace` any of the values that race may stay
 };
 
+using WideKey = unsigned __int128;
+
+// A key of a scenario as one of `bits`, and back. Each 32 bits of it are the same, so that a torn one is none.
+WideKey widened(uint64_t key, uint64_t bits) {
+  const WideKey two = key << 32 | key, four = two << 64 | two;
+  return bits == 32 ? key : bits == 64 ? two : four;
+}
+
+uint64_t narrowed(WideKey key, uint64_t bits) {
+  const uint64_t low = (uint32_t)key;
+  return key == widened(low, bits) ? low : (uint64_t)key ^ (uint64_t)(key >> 64) ^ 1ull << 63;
+}
+
+// The same of a small value.
+uint64_t value_of(uint64_t value, uint32_t bits) {
+  return bits == 64 && value < 1u << 16 ? value << 32 | value : value;
+}
+
 // One item, its arrays of any width, and its counters.
 struct Item {
-  uint64_t key, value, found = 0, left_key = 0, left_value = 0;
+  WideKey key, left_key = 0;
+  uint64_t value, found = 0, left_value = 0;
   uint8_t code = 0;
   tsr_tally tally = {};
   uint8_t operation = 0;          // of apply
@@ -204,7 +238,7 @@ struct Reference {
 
   // A cache may give up any pair for a new one: the one that it told.
   void give_up(const Item &item) {
-    const auto at = pairs.find(item.left_key);
+    const auto at = pairs.find(narrowed(item.left_key, rules.key_bits));
     if (at != pairs.end() && at->second == (rules.has_values ? item.left_value : 0)) pairs.erase(at);
   }
 
@@ -272,6 +306,7 @@ public:
     rules_ = {has_lists ? (uint32_t)TSR_DUPLICATES_KEEP : s.duplicates,
               mask,
               0xFFFFFFF0u,
+              s.key_bits,
               value_bits,
               value_bits != 0,
               is_cache,
@@ -282,6 +317,7 @@ public:
       if (!operations_[i].follows) threads_.emplace_back();
       threads_.back().push_back(i);
     }
+    for (Operation &o : operations_) o.value = value_of(o.value, value_bits);
     if (c.shares_locks) state_.lock_shift = 63;
     for (tsr_region_walk at = {}; tsr_next_region(composition_, &at);)
       shared_.push_back({table->store.state.part[at.role].region[at.i], tsr_region_bytes(composition_, at.region)});
@@ -305,7 +341,7 @@ public:
 private:
   void fill(const Operation &o, Item *item) const {
     tsr_bulk *b = &item->bulk;
-    item->key = o.key;
+    item->key = widened(o.key, rules_.key_bits);
     item->value = o.value;
     item->operation = operation_of(o.verb);
     b->state = state_;
@@ -358,14 +394,15 @@ private:
     tsr_error error = {};
     uint64_t size = 0, keys_bytes = composition_->shape.key_bits / 8, values_bytes = rules_.value_bits / 8;
     EXPECT_EQ(tsr_size(table_, &size, &error), TSR_OK) << error.message;
-    std::vector<char> keys(size * 8 + 1), values(size * 8 + 1);
+    std::vector<char> keys(size * sizeof(WideKey) + 1), values(size * 8 + 1);
     EXPECT_EQ(tsr_export(table_, size, keys.data(), values_bytes ? values.data() : nullptr, &size, &error), TSR_OK)
         << error.message;
     for (size_t i = 0; i < size; i++) {
-      uint64_t key = 0, value = 0;
+      WideKey key = 0;
+      uint64_t value = 0;
       memcpy(&key, &keys[i * keys_bytes], keys_bytes);
       if (values_bytes) memcpy(&value, &values[i * values_bytes], values_bytes);
-      at->second.emplace(key, value);
+      at->second.emplace(narrowed(key, rules_.key_bits), value);
     }
     return at->second;
   }
@@ -374,7 +411,7 @@ private:
     Pairs all = pairs();
     for (size_t i = 0; i < items_.size(); i++)
       if (items_[i].code == TSR_NOT_PLACED && !is_left_out(i))
-        all.emplace(items_[i].left_key, rules_.has_values ? items_[i].left_value : 0);
+        all.emplace(left_key(i), rules_.has_values ? items_[i].left_value : 0);
     if (const std::string left = what_is_left(); !left.empty()) return left;
     std::vector<size_t> order(operations_.size());
     std::iota(order.begin(), order.end(), 0);
@@ -414,8 +451,10 @@ private:
     const Item &item = items_[i];
     const Operation &o = operations_[i];
     const bool same_value = !rules_.has_values || item.left_value == (o.value & rules_.value_mask);
-    return item.code == TSR_NOT_PLACED && item.left_key == o.key && same_value;
+    return item.code == TSR_NOT_PLACED && left_key(i) == o.key && same_value;
   }
+
+  uint64_t left_key(size_t i) const { return narrowed(items_[i].left_key, rules_.key_bits); }
 
   // Whether the operations of each thread are in its own order.
   bool keeps_threads(const std::vector<size_t> &order) const {
@@ -440,7 +479,7 @@ private:
       const Item &item = items_[i];
       if (item.code == TSR_NOT_PLACED && right[i].code == TSR_INSERTED) continue; // handed back instead
       if (item.code == TSR_EVICTED && right[i].code == TSR_INSERTED) continue;
-      if (item.code != right[i].code) return false;
+      if (item.code != right[i].code && !erases_some(i)) return false;
       const bool is_later = verb == Verb::FIND_OR_INSERT && rules_.is_late;
       const bool tells = rules_.has_values && (finds(verb) || verb == Verb::FIND_OR_INSERT);
       const auto later = all.find(operations_[i].key);
@@ -448,6 +487,12 @@ private:
     }
     if (rules_.policy == TSR_DUPLICATES_REPLACE && rules_.is_late) return holds_offered(reference.pairs, all);
     return std::is_permutation(all.begin(), all.end(), reference.pairs.begin(), reference.pairs.end());
+  }
+
+  // Whether the operation may have erased some pairs of a key while another one erased the rest.
+  bool erases_some(size_t i) const {
+    return rules_.policy == TSR_DUPLICATES_KEEP && erases(operations_[i].verb) && items_[i].code == TSR_ERASED &&
+           first_.count(operations_[i].key) > 1;
   }
 
   // Whether the keys are right, and each has a value that was offered for it, or that it had.
@@ -480,11 +525,14 @@ const char *const plugins = "layouts:probing:hashers:allocators:eviction";
 
 void do_before(tsr_table *table, const Operation &o) {
   tsr_error error = {};
-  const bool has_values = table->store.composition->settings.value_bits != 0;
+  const tsr_settings *settings = &table->store.composition->settings;
+  const WideKey key = widened(o.key, settings->key_bits);
+  const uint64_t value = value_of(o.value, (uint32_t)settings->value_bits);
   if (o.verb == Verb::ERASE)
-    EXPECT_EQ(tsr_erase(table, 1, &o.key, nullptr, &error), TSR_OK) << error.message;
+    EXPECT_EQ(tsr_erase(table, 1, &key, nullptr, &error), TSR_OK) << error.message;
   else
-    EXPECT_EQ(tsr_insert(table, 1, &o.key, has_values ? &o.value : nullptr, nullptr, &error), TSR_OK) << error.message;
+    EXPECT_EQ(tsr_insert(table, 1, &key, settings->value_bits ? &value : nullptr, nullptr, &error), TSR_OK)
+        << error.message;
 }
 
 } // namespace
@@ -499,13 +547,17 @@ bool replace_all(std::string *text, const std::string &from, const std::string &
   return count > 0;
 }
 
-std::string refusal_of(const std::string &spec) {
+std::string refusal_of(const std::string &spec, uint32_t *guard) {
   tsr_error error = {};
   tsr_options options = {};
   options.plugins = plugins;
   tsr_spec *read = tessera_test::spec_of(spec);
   char *text = nullptr;
   const tsr_status status = tsr_spec_check(read, &options, &text, &error);
+  static const char *const guards[] = {"uniqueness   none", "uniqueness   the claim's own CAS",
+                                       "uniqueness   key locks"};
+  for (uint32_t i = 0; text && i < std::size(guards); i++)
+    if (strstr(text, guards[i])) *guard = i;
   free(text);
   tsr_spec_free(read);
   return status ? error.message : "";
@@ -515,6 +567,7 @@ Verdict explore_case(const Case &c, Way way, Model model, const Fault &fault, co
   using namespace tessera_test;
   Verdict verdict;
   tsr_error error = {};
+  omp_set_num_threads(1); // tables of a few slots
   tsr_options options = {};
   options.plugins = plugins;
   tsr_spec *spec = spec_of("clean=no " + c.spec);
@@ -539,6 +592,7 @@ Verdict explore_case(const Case &c, Way way, Model model, const Fault &fault, co
   } else if (fault && !fault(&text)) {
     verdict.refusal = "the text has no place for the fault";
   } else {
+    put_facts(&text);
     const Code &code = code_of(text);
     verdict.outcome.failure = code.failure;
     if (code.ranges) verdict.outcome = Table(table, composition, c, code).explore(model, limits);

@@ -56,8 +56,8 @@ struct Case {
 // Replaces every place of `from`; false: there is none.
 bool replace_all(std::string *text, const std::string &from, const std::string &to);
 
-// Why `check` does not accept these words; empty: it does.
-std::string refusal_of(const std::string &spec);
+// Why `check` does not accept these words; empty: it does, and the table has this guard (TSR_GUARD_).
+std::string refusal_of(const std::string &spec, uint32_t *guard);
 
 Verdict explore_case(const Case &c, Way way, Model model, const Fault &fault = nullptr, const Limits &limits = {});
 
