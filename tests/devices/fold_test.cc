@@ -11,6 +11,7 @@
 
 #include "core/tessera_devices.h"
 #include "tests/devices/tables.h"
+#include "tests/oracle/draw.h"
 
 namespace {
 
@@ -49,7 +50,9 @@ std::vector<Case> cases() {
   for (const Made &made : foldable())
     for (unsigned devices : {1u, 3u})
       for (Keys keys : {Keys::equal, Keys::zipf, Keys::distinct, Keys::reserved}) all.push_back({made, devices, keys});
-  return all;
+  return covering(all, [](const Case &c) -> Options {
+    return {c.made.words, std::to_string(c.devices), std::to_string(static_cast<int>(c.keys))};
+  });
 }
 
 std::vector<uint64_t> keys_of(Keys kind, uint64_t n, uint32_t bits, Random &random) {
@@ -79,7 +82,7 @@ protected:
 
   tsr_table *table(uint64_t capacity, const char *combine, const std::string &words = "") {
     return table_of(made.words + words + " capacity=" + std::to_string(capacity) + " devices.combine=" + combine +
-                    " devices.chunk=100000 devices=" + numbers(GetParam().devices));
+                    " devices.chunk=30000 devices=" + numbers(GetParam().devices));
   }
 
   // For batches of several spans: a key without a place has seen 100 buckets, and not all of them.
@@ -179,7 +182,7 @@ protected:
   const Made made;
   Random random;
   const bool counts;
-  static constexpr uint64_t several_spans = scaled(110000, 3);
+  static constexpr uint64_t several_spans = 36000; // and more than a chunk
 };
 
 TEST_P(Fold, ValuesResultsAndReports) {

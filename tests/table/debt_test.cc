@@ -115,7 +115,7 @@ TEST_P(Debt, IsNoneAfterAThousandRounds) {
   EXPECT_LE(most_absent, most_of_absent(GetParam()) * absent + 0.1) << "absent keys";
 }
 
-INSTANTIATE_TEST_SUITE_P(Specs, Debt, testing::ValuesIn(recipes()), recipe_name);
+INSTANTIATE_TEST_SUITE_P(Specs, Debt, testing::ValuesIn(sanitized ? enough_recipes() : recipes()), recipe_name);
 
 } // namespace
 } // namespace tessera_test

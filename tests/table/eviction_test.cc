@@ -109,6 +109,7 @@ protected:
 };
 
 TEST_P(Eviction, GivesUpWhatTheModelSays) {
+  TSR_ONE_THREAD;
   ASSERT_NO_FATAL_FAILURE(make(200));
   EvictionModel model(200, counts_uses());
   for (int round = 0; round < 150; round++) {
@@ -148,15 +149,25 @@ TEST_P(Eviction, GivesUpWhatTheModelSays) {
   EXPECT_EQ(report.not_placed, 0u);
 }
 
+// Batches that several threads share.
+TEST_P(Eviction, GivesUpWhatTheModelSaysOfManyKeys) {
+  ASSERT_NO_FATAL_FAILURE(make(3200));
+  EvictionModel model(3200, counts_uses());
+  for (int round = 0; round < 3; round++) ASSERT_NO_FATAL_FAILURE(check_call(&model, some_keys(5000, 9000)));
+  EXPECT_GT(evictions_, 1000u);
+}
+
 TEST_P(Eviction, OneKeyAtATime) {
+  TSR_ONE_THREAD;
   ASSERT_NO_FATAL_FAILURE(make(8));
   EvictionModel model(8, counts_uses());
-  constexpr uint32_t rounds = finds_races ? 100 : 300;
+  constexpr uint32_t rounds = 300;
   for (uint32_t round = 0; round < rounds; round++) ASSERT_NO_FATAL_FAILURE(check_call(&model, some_keys(1, 30)));
   EXPECT_GT(evictions_, rounds / 6);
 }
 
 TEST_P(Eviction, GoesOnAfterASave) {
+  TSR_ONE_THREAD;
   const std::string path = testing::TempDir() + "eviction_" + name_of({GetParam(), 0}) + ".tsr";
   ASSERT_NO_FATAL_FAILURE(make(101));
   EvictionModel model(101, counts_uses());
@@ -173,6 +184,7 @@ TEST_P(Eviction, GoesOnAfterASave) {
 }
 
 TEST_P(Eviction, RefusesMoreKeysThanCapacity) {
+  TSR_ONE_THREAD;
   ASSERT_NO_FATAL_FAILURE(make(50));
   EvictionModel model(50, counts_uses());
   std::vector<uint64_t> keys, numbers;
