@@ -171,7 +171,8 @@ TSR_API tsr_status tsr_find_or_insert(tsr_table *table, uint64_t n, const void *
  * also in calls on several streams, which the table orders. numbers may be NULL. A key without a slot has the number
  * call->missing. Results: TSR_INSERTED, TSR_FOUND or TSR_NOT_PLACED. unplaced_values is not written.
  * A call takes 13 bytes of temporary device memory per item, or 9 if numbers is given, and 4 more each where pairs move and
- * with first_seen, for at most 2^24 items at a time, or 2^27 with page_bytes. It waits only where an insert does. In reports it is an insert.
+ * with first_seen, for at most 2^24 items at a time; with page_bytes 2^27, and then for what an insert page by page takes as
+ * well. It waits only where an insert does. In reports it is an insert.
  * tsr_insert without values and tsr_find_or_insert without values are the same call; tsr_find only looks.
  * TSR_UNSUPPORTED for another kind, if 2^31 numbers were given (reuse = no), or if an earlier call failed when keys had no
  * numbers yet: then the table must be cleared.
@@ -397,7 +398,7 @@ typedef struct tsr_report { /* since the table was created or tsr_table_report_r
    * may count twice. In a counter and with overflow = saturate: how many additions met the largest value and stopped there,
    * at least 1 per key that stopped. A value that alone is larger than a count of 8 or 16 bits is one more of them. */
   uint64_t overflows;
-  uint64_t zoned;   /* keys of finds and erases that were sorted by zones first (find_batch) */
+  uint64_t zoned;   /* keys of finds and erases, and of numbers written, that were sorted by zones first (find_batch) */
   uint64_t ungrown; /* a part of not_placed: memory ended growth = double, and these calls returned TSR_NO_MEMORY */
   uint64_t evicted; /* keys that an index with eviction gave up, and pairs that a cache gave up */
 } tsr_report;
