@@ -268,6 +268,7 @@ TEST(Memory, OfEachDevice) {
 
 // A batch is two chunks, but one where each shard sorts what it gets.
 TEST(Chunks, AreFew) {
+  if (sanitized) GTEST_SKIP() << "a number of chunks, of a long batch like others";
   const uint64_t n = 8 << 20; // in two parts; a chunk has at least 2^21 of each
   const std::string words =
       "kind=set key_bits=32 layout=packed probing=cuckoo hasher=murmur3 capacity=12M devices=" + numbers(2);
