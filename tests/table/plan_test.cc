@@ -180,6 +180,9 @@ TEST(Plan, FindsAreSortedWhereThatIsFaster) {
   EXPECT_GT(least({"layout.tile_lanes=2"}), uint64_t{1} << 25);
   EXPECT_GT(least({"table.key_bits=64", "table.value_bits=64"}), uint64_t{1} << 26);
   EXPECT_LE(least({"table.key_bits=64", "table.value_bits=64"}), kCapacity);
+  // A device that gets a little less than half of 2^27 keys.
+  EXPECT_LT(least({"table.key_bits=64", "table.value_bits=64", "table.capacity=64Mi"}), (uint64_t{1} << 26) - (1 << 20));
+  EXPECT_GE(least({"table.key_bits=64", "table.value_bits=64", "table.capacity=32Mi"}), uint64_t{1} << 25);
   EXPECT_EQ(least({"table.key_bits=64", "table.value_bits=64", "layout.tile_lanes=2"}), UINT64_MAX);
 }
 
