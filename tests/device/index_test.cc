@@ -538,7 +538,7 @@ TEST_P(Index, GivesUpWhatTheModelSays) {
       const std::vector<uint64_t> keys = some_keys(GetParam(), capacity, capacity, round * capacity / 3, &random);
       const std::map<uint32_t, uint64_t> gone = model.evict_for(keys);
       const std::vector<uint64_t> numbers = number(t, keys);
-      tsr_report report;
+      tsr_report report = {};
       ASSERT_EQ(tsr_table_report(t, &report, &error), TSR_OK) << error.message;
       ASSERT_EQ(std::count(numbers.begin(), numbers.end(), none), 0)
           << "keys without a number; " << report.not_placed << " found no place, cleanings: " << report.cleanings;
