@@ -2,7 +2,8 @@
  *
  * Finds in the order of zones. A zone is a run of neighbouring pages that fits the device's L2 cache. One pass moves
  * the keys alone into the order of the zones; the ordinary operation works on them in this order; then the answers go
- * back to the caller's order. An index writes its numbers so; these move too, and nothing goes back. Why: ../design/0032-zones.md. Read next: zones.c, zones.cu.
+ * back to the caller's order. An index writes its numbers so; these move too, and nothing goes back.
+ * Why: ../design/0032-zones.md. Read next: zones.c, zones.cu.
  */
 #ifndef TSR_BATCH_ZONES_H
 #define TSR_BATCH_ZONES_H
