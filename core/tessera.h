@@ -25,7 +25,7 @@
  * inserts that rebuild the table ([table] growth, clean). The cpu backend ignores streams and returns when the work is done.
  * Sizes: the first member of a struct is its size. Set it to sizeof the struct, or to 0 for the members of this version.
  * Later versions add members at the end, and the library reads and fills no more than the size says. Set every struct to
- * zero before a call, also those that the library fills.
+ * zero before a call, also those that the library fills. Options of an impossible size are refused, other structs left alone.
  */
 #ifndef TESSERA_H
 #define TESSERA_H
