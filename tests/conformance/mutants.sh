@@ -70,7 +70,7 @@ make_mutant() {
   file=$PWD/${role}_$name.so
 }
 
-# breaks RULE WHAT ROLE:SOURCE [c|cuh SCRIPT]...: the kit's tests of this rule must fail. with: further options. It is built and
+# breaks RULE WHAT ROLE:SOURCE [c|cuh SCRIPT]...: the kit's tests of this rule must fail; the first that does ends it. with: further options. It is built and
 # tested at one pair of widths; `at` names all, or the payloads to build it for, of which the last is tested.
 with=()
 breaks() {
@@ -81,7 +81,7 @@ breaks() {
   case_of "$rule: $2"
   shift 2
   make_mutant "$@"
-  GTEST_FILTER="*${number}_*" run conform "$file" --timeout 300 ${with[@]+"${with[@]}"}
+  GTEST_FAIL_FAST=1 GTEST_FILTER="*${number}_*" run conform "$file" --timeout 300 ${with[@]+"${with[@]}"}
   expect_status 1
   expect_out "^\[  FAILED  \] .*[./]([A-Z0-9]+_)*${number}_"
   expect_err "${file##*/}: breaks the contract"
