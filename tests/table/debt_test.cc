@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a table looks at is bounded at each load, and erases leave no debt: after a thousand rounds of erase and insert at load
-// 0.9 a find looks at no more buckets than after one, but for half again, with every recipe that erases. Looks are counted, not time. Read next: clean_test.cc, which
-// counts what inserts look at and how often a table is cleaned.
+// What a table looks at is bounded at each load. Erases leave no debt: after a thousand rounds of erase and insert at load 0.9
+// a find looks at no more buckets than after one, but for half again, with every recipe that erases. Looks are counted, not
+// time. Read next: clean_test.cc, which counts what inserts look at and how often a table is cleaned.
 #include <gtest/gtest.h>
 
 #include <algorithm>
