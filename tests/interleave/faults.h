@@ -8,8 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "tests/interleave/cases.h"
-
 namespace interleave {
 
 // What has to be modelled for a fault to be seen: ANYTHING: nothing more than orders; OLD_LOADS: loads that may see what was
@@ -20,8 +18,7 @@ struct Planted {
   const char *name;
   std::vector<std::pair<const char *, const char *>> changes; // of the text: from, to
   Needs needs;
-  std::vector<const char *> shapes; // some tables in which it must be found, by their names
-  bool (*matters)(const Shape &shape) = nullptr; // all of them
+  std::vector<const char *> shapes; // tables in which it must be found, by their names
 };
 
 std::ostream &operator<<(std::ostream &out, const Planted &planted);
