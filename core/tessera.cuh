@@ -136,6 +136,7 @@ typedef struct tsr_values {
   TSR_KERNEL_DEVICE uint64_t tsr_count_in_##table(const void *t, uint32_t mine, key_type key);                         \
   TSR_KERNEL_DEVICE void tsr_values_in_##table(const void *t, uint32_t mine, key_type key, tsr_values *values);        \
   TSR_KERNEL_DEVICE uint32_t tsr_next_value_in_##table(const void *t, tsr_values *values, uint64_t *value);            \
+  TSR_KERNEL_DEVICE void *tsr_row_in_##table(const void *t, uint64_t number);                                          \
   TSR_KERNEL_INLINE tsr_values tsr_values_of_##table(const void *t, uint32_t mine, key_type key) {                     \
     tsr_values values;                                                                                                 \
     tsr_values_in_##table(t, mine, key, &values);                                                                      \
@@ -155,7 +156,8 @@ typedef struct tsr_values {
   TSR_KERNEL_DEVICE uint32_t tsr_insert_pair_in_##table(const void *t, uint32_t mine, key_type *key, uint64_t *value); \
   TSR_KERNEL_DEVICE uint32_t tsr_find_or_insert_in_##table(const void *t, uint32_t mine, key_type key,                 \
                                                            uint64_t *value);                                           \
-  TSR_KERNEL_DEVICE uint32_t tsr_number_in_##table(const void *t, uint32_t mine, key_type key, uint64_t *number);
+  TSR_KERNEL_DEVICE uint32_t tsr_number_in_##table(const void *t, uint32_t mine, key_type key, uint64_t *number);      \
+  TSR_KERNEL_DEVICE void *tsr_row_in_##table(const void *t, uint64_t number);
 #define TSR_TABLE_erases(table, key_type)                                                                              \
   TSR_KERNEL_DEVICE uint64_t tsr_erase_in_##table(const void *t, uint32_t mine, key_type key);
 #define TSR_TABLE_all(table, key_type)                                                                                 \
@@ -200,6 +202,9 @@ typedef struct tsr_values {
  * one key get one number. With TSR_WAS_NOT_PLACED there was no room, and *number stays as it was. Needs a layout that
  * stores pairs whole, and a scheme that moves nothing. */
 #define tsr_number(table, mine, key, number) tsr_number_in_##table(&(table), mine, key, number)
+/* finds, inserts: of an index with value_bytes the row of a number, which the kernel may read and write. The number of a key
+ * that was inserted may have been another key's: its row has what that key left. Threads that write one row are yours to order. */
+#define tsr_row_of(table, number) tsr_row_in_##table(&(table), number)
 /* erases: erases the key with all its pairs; returns the number of these pairs. */
 #define tsr_erase(table, mine, key) tsr_erase_in_##table(&(table), mine, key)
 

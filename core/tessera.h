@@ -25,7 +25,7 @@
  * inserts that rebuild the table ([table] growth, clean). The cpu backend ignores streams and returns when the work is done.
  * Sizes: the first member of a struct is its size. Set it to sizeof the struct, or to 0 for the members of this version.
  * Later versions add members at the end, and the library reads and fills no more than the size says. Set every struct to
- * zero before a call, also those that the library fills.
+ * zero before a call, also those that the library fills. Options of an impossible size are refused, other structs left alone.
  */
 #ifndef TESSERA_H
 #define TESSERA_H
@@ -171,7 +171,8 @@ TSR_API tsr_status tsr_find_or_insert(tsr_table *table, uint64_t n, const void *
  * also in calls on several streams, which the table orders. numbers may be NULL. A key without a slot has the number
  * call->missing. Results: TSR_INSERTED, TSR_FOUND or TSR_NOT_PLACED. unplaced_values is not written.
  * A call takes 13 bytes of temporary device memory per item, or 9 if numbers is given, and 4 more each where pairs move and
- * with first_seen, for at most 2^24 items at a time. It waits only where an insert does. In reports it is an insert.
+ * with first_seen, for at most 2^24 items at a time; with page_bytes 2^27, and then for what an insert page by page takes as
+ * well. It waits only where an insert does. In reports it is an insert.
  * tsr_insert without values and tsr_find_or_insert without values are the same call; tsr_find only looks.
  * TSR_UNSUPPORTED for another kind, if 2^31 numbers were given (reuse = no), or if an earlier call failed when keys had no
  * numbers yet: then the table must be cleared.
@@ -184,6 +185,18 @@ TSR_API tsr_status tsr_number(tsr_table *table, uint64_t n, const void *keys, ui
  * otherwise 0. Reads all pairs, so ask for many at once. Waits. TSR_UNSUPPORTED for another kind. */
 TSR_API tsr_status tsr_keys_by_number(tsr_table *table, uint32_t from, uint64_t n, void *keys, const tsr_call *call,
                                       tsr_error *error);
+/* kind = index with value_bytes: a row of that many bytes for each number. tsr_read_rows writes the rows of the numbers to rows,
+ * tsr_write_rows writes rows to them; all arrays hold n items, in host or device memory. An item whose number is 2^31 or more,
+ * such as that of a key without room, is passed over: for it tsr_read_rows repeats the 8 bytes of call->missing. If a number
+ * comes twice in a call that writes, one of its rows is written, whole. Of call only missing and stream count.
+ * The table itself never writes to a row. It is zero at first; it stays while its number is free, and a key that gets the number
+ * then has what is left of it: so write the rows of the items whose result of tsr_number is TSR_INSERTED. Growing, rehashing and
+ * files keep rows. tsr_insert with values numbers the keys and writes their rows, in one call. tsr_write_rows takes 4 bytes
+ * of temporary device memory per item. TSR_UNSUPPORTED for another table. */
+TSR_API tsr_status tsr_read_rows(tsr_table *table, uint64_t n, const uint32_t *numbers, void *rows,
+                                 const tsr_call *call, tsr_error *error);
+TSR_API tsr_status tsr_write_rows(tsr_table *table, uint64_t n, const uint32_t *numbers, const void *rows,
+                                  const tsr_call *call, tsr_error *error);
 /* kind = index: writes to *given how many numbers were given since the table was cleared. All numbers are below it. Waits.
  * TSR_UNSUPPORTED for another kind. */
 TSR_API tsr_status tsr_numbers_given(tsr_table *table, uint64_t *given, tsr_error *error);
@@ -383,9 +396,9 @@ typedef struct tsr_report { /* since the table was created or tsr_table_report_r
   /* 0: all sums and counts are right. With duplicates = add and overflow = report: how often a sum passed the largest
    * value, which is for each key the true sum / 2^value_bits. If an insert was repeated because pairs found no room, some
    * may count twice. In a counter and with overflow = saturate: how many additions met the largest value and stopped there,
-   * at least 1 per key that stopped. One value that is larger than a count of 8 or 16 bits is cut and not counted. */
+   * at least 1 per key that stopped. A value that alone is larger than a count of 8 or 16 bits is one more of them. */
   uint64_t overflows;
-  uint64_t zoned;   /* keys of finds and erases that were sorted by zones first (find_batch) */
+  uint64_t zoned;   /* keys of finds and erases, and of numbers written, that were sorted by zones first (find_batch) */
   uint64_t ungrown; /* a part of not_placed: memory ended growth = double, and these calls returned TSR_NO_MEMORY */
   uint64_t evicted; /* keys that an index with eviction gave up, and pairs that a cache gave up */
 } tsr_report;

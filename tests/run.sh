@@ -99,6 +99,19 @@ job_default() {
   [[ $(targets all) ]] || return 0
   ./tessera demo --set table.backend=cpu </dev/null || status=$?
   record "default: the demo on the cpu backend" "$status"
+  [[ ! $build_cache_all ]] || check_types
+}
+
+# The checkers are of PyPI, and stay for other checkouts next to what Bazel has built.
+check_types() {
+  local status=0
+  tests/python/check_types.sh "$build_cache_all-checkers" || status=$?
+  if ((status == 77)); then
+    skipped=$((skipped + 1))
+    echo "default: mypy and pyright could not be installed from PyPI, so that types are not checked"
+  else
+    record "default: mypy and pyright find other types than typed.py says" "$status"
+  fi
 }
 
 # Without a CUDA toolkit as well.

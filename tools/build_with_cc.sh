@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Builds the program, the library and all plugins with a C compiler alone, where there is no Bazel, in the places of an
-# installed copy; without the conformance kit and the tests, which Bazel builds:
+# installed copy; the tests are Bazel's:
 #
 #   tools/build_with_cc.sh FOLDER      then FOLDER/bin/tessera
 #
@@ -11,6 +11,7 @@
 # bzip2, xz, zstd and xxhash; on openSUSE gcc, libinih-devel, zlib-devel, libbz2-devel, xz-devel, libzstd-devel and
 # xxhash-devel; on Debian and Ubuntu gcc, libinih-dev, zlib1g-dev, libbz2-dev, liblzma-dev, libzstd-dev and
 # libxxhash-dev.
+# TSR_KIT=1 also builds the conformance kit, for `tessera conform`: it takes as long again, a C++ compiler (CXX, g++) and GoogleTest.
 # Also read: CC (gcc), TSR_CFLAGS and TSR_LDFLAGS (more flags), TSR_NVCC, the path to nvcc (none: for the cpu backend only), and TSR_JOBS
 # (compilers at a time, 2); TSR_OBJECTS is an empty folder in which objects are kept. Read next: BUILD, which says the same to Bazel.
 
@@ -52,6 +53,20 @@ while read -r key payload suffix; do
 done < <(list_widths key_payload 0 32 64)
 start compile core pool core/cpu/pool.c
 start compile core pool_system core/cpu/pool.c -DTSR_POOL_SYSTEM=1
+if [[ ${TSR_KIT:-} ]]; then
+  mkdir "$scratch/kit"
+  # compile_kit NAME SOURCE FLAG...
+  compile_kit() {
+    "${CXX:-g++}" -std=c++17 -O1 -w -fPIC -fopenmp "${more_flags[@]}" -I. -c -o "$scratch/kit/$1.o" "${@:2}"
+  }
+  while read -r key payload suffix; do
+    start compile_kit "laws$suffix" tests/conformance/laws.cc "-DTSR_KEY_BITS=$key" "-DTSR_PAYLOAD_BITS=$payload"
+  done < <(list_widths key_payload 0 32 64)
+  for source in tests/conformance/*.cc; do
+    [[ $source == */laws.cc ]] || start compile_kit "$(basename "$source" .cc)" "$source"
+  done
+  start compile kit old_libstdcxx tests/conformance/old_libstdcxx.c
+fi
 device tsr_bulk_images key_payload core/kernels/launch.cu
 device tsr_cache_images key_payload core/kernels/cache.cu
 device tsr_match_images none core/batch/match.cu
@@ -73,6 +88,11 @@ mkdir -p "$out/lib"
   -latomic || fail "the library: linking failed"
 "${CC:-gcc}" -fopenmp -rdynamic -Wl,--as-needed -o "$out/bin/tessera" "$scratch"/{core,tools}/*.o "${link_flags[@]}" -linih -lz -lbz2 -llzma -lzstd -ldl -lm -lpthread -latomic ||
   fail "the program: linking failed"
+
+if [[ ${TSR_KIT:-} ]]; then
+  "${CXX:-g++}" -fopenmp -rdynamic -Wl,--as-needed -o "$out/bin/tessera-conform" "$scratch"/{kit,core}/*.o "$scratch/tools/tools_cli_old_start.c.o" \
+    "${link_flags[@]}" -lgtest -linih -lzstd -ldl -lm -lpthread -latomic || fail "the conformance kit: linking failed"
+fi
 
 for room in layout:layouts:key_payload probing:probing:key_payload hasher:hashers:key allocator:allocators:none eviction:eviction:none; do
   IFS=: read -r role folder widths <<<"$room"

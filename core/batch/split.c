@@ -68,9 +68,10 @@ static uint64_t first_of(const tsr_split *s, span *own, uint64_t i) {
   return i;
 }
 
-static void make_item(const tsr_split *s, uint64_t at, uint64_t i) {
+static void make_item(const tsr_split *s, uint64_t at, uint64_t i, uint32_t *overflows) {
   const tsr_fold *f = &s->fold;
   if (!f->keys) return;
+  *overflows += tsr_split_passes(s, i);
   tsr_split_set_word(f->keys, s->bytes[TSR_SPLIT_KEYS], at, tsr_split_key(s, i));
   if (f->values) tsr_split_set_word(f->values, s->bytes[TSR_SPLIT_VALUES], at, tsr_split_offer(s, i));
   f->more[at] = 0;
@@ -82,6 +83,7 @@ static void add_item(const tsr_split *s, uint64_t at, uint64_t i, uint32_t *over
   if (!f->keys) return;
   f->more[at]++;
   if (!f->values) return;
+  *overflows += tsr_split_passes(s, i);
   const uint64_t sum =
       tsr_fold_two(f->policy, f->most, tsr_split_word(f->values, bytes, at), tsr_split_offer(s, i), overflows);
   tsr_split_set_word(f->values, bytes, at, sum);
@@ -96,7 +98,7 @@ static void fold_item(const tsr_split *s, uint64_t number) {
     const uint64_t first = first_of(s, &own, i);
     if (first == i) {
       own.number[i - begin] = (uint16_t)made;
-      make_item(s, begin + made++, i);
+      make_item(s, begin + made++, i, &overflows);
     } else {
       add_item(s, begin + own.number[first - begin], i, &overflows);
     }

@@ -121,6 +121,12 @@ TSR_STEP_FUNCTION uint64_t tsr_split_offer(const tsr_split *s, uint64_t i) {
   return tsr_fold_offer(&s->fold, values != 0, values ? tsr_split_word(values, s->bytes[TSR_SPLIT_VALUES], i) : 0);
 }
 
+/* Whether that alone passes the largest count. */
+TSR_STEP_FUNCTION uint32_t tsr_split_passes(const tsr_split *s, uint64_t i) {
+  const void *values = s->items[TSR_SPLIT_VALUES];
+  return values && tsr_fold_passes(&s->fold, tsr_split_word(values, s->bytes[TSR_SPLIT_VALUES], i));
+}
+
 TSR_STEP_FUNCTION void tsr_split_set_word(void *column, uint32_t bytes, uint64_t i, uint64_t word) {
   if (bytes == 8)
     ((uint64_t *)column)[i] = word;

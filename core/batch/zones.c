@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds in the order of zones (zones.h): the host's part. Nothing waits for the device. Read next: zones_cpu.c.
+ * Work in the order of zones (zones.h): the host's part. Nothing waits for the device. Read next: zones_cpu.c.
  */
 #include "core/batch/zones.h"
 
@@ -10,11 +10,6 @@
 static void fit_keys(const tsr_shape *table, const void *argument, tsr_grid *grid) {
   (void)argument;
   grid->shared_bytes = TSR_RUNS_TILE * (table->key_bits / 8);
-}
-
-static void fit_values(const tsr_shape *table, const void *argument, tsr_grid *grid) {
-  (void)argument;
-  grid->shared_bytes = TSR_RUNS_TILE * (table->payload_bits / 8);
 }
 
 static void fit_column(const tsr_shape *table, const void *argument, tsr_grid *grid) {
@@ -48,6 +43,7 @@ static job job_for(const tsr_work *b, uint32_t op, const tsr_bulk *bulk) {
   j.step = (tsr_zone_step){.runs.bins = zones.count, .pages = zones.pages, .shift = zones.shift};
   if ((op != TSR_BULK_find && op != TSR_BULK_note) || !value_bytes(&j)) j.asked.values_out = NULL;
   if (op != TSR_BULK_count && op != TSR_BULK_note) j.asked.counts = NULL;
+  if (op != TSR_BULK_combine) j.asked.values = NULL;
   return j;
 }
 
@@ -62,7 +58,7 @@ static uint64_t lay_out(void *argument, uint64_t n, char *memory) {
   j->step.keys = tsr_work_take(memory, &used, n * (j->work.store->composition->shape.key_bits / 8));
   if (has_answers) runs->places = tsr_work_take(memory, &used, n * sizeof *runs->places);
   if (j->asked.results) j->results = tsr_work_take(memory, &used, n);
-  if (j->asked.values_out) j->values = tsr_work_take(memory, &used, n * value_bytes(j));
+  if (j->asked.values_out || j->asked.values) j->values = tsr_work_take(memory, &used, n * value_bytes(j));
   if (j->asked.counts) j->counts = tsr_work_take(memory, &used, n * sizeof *j->counts);
   return used;
 }
@@ -70,6 +66,15 @@ static uint64_t lay_out(void *argument, uint64_t n, char *memory) {
 tsr_status tsr_zone_work(const tsr_work *b, uint32_t step, const tsr_zone_step *argument) {
   return b->backend->step(b->device, b->store->code->program, &tsr_zone_steps.step[step], argument,
                           argument->runs.tiles, b->stream, b->error);
+}
+
+/* What a combine brings with its keys: values, and results that say which items it is for. */
+static tsr_status bring(const job *j, const tsr_zone_step *part, const void *column, void *ordered, uint32_t bytes) {
+  tsr_zone_step move = *part;
+  move.column = column;
+  move.answers = ordered;
+  move.column_bytes = bytes;
+  return j->asked.values ? tsr_zone_work(&j->work, TSR_ZONE_move, &move) : (tsr_status)TSR_OK;
 }
 
 /* Brings a column of answers back. */
@@ -89,15 +94,18 @@ static tsr_status work_on_part(const job *j, const tsr_bulk *bulk) {
   part.runs.tiles = TSR_RUNS_TILES(bulk->n);
   ordered.keys = part.keys;
   ordered.results = j->results;
-  ordered.values_out = j->values;
+  ordered.values = j->asked.values ? j->values : NULL;
+  ordered.values_out = j->asked.values ? NULL : j->values;
   ordered.counts = j->counts;
   tsr_status status = tsr_zone_work(&j->work, TSR_ZONE_count, &part);
   if (status == TSR_OK) status = tsr_work_sum(&j->work, part.runs.counts, part.runs.bins * part.runs.tiles);
   if (status == TSR_OK) status = tsr_zone_work(&j->work, TSR_ZONE_scatter, &part);
+  if (status == TSR_OK) status = bring(j, &part, bulk->values, j->values, value_bytes(j));
+  if (status == TSR_OK) status = bring(j, &part, bulk->results, j->results, 1);
   if (status == TSR_OK) status = tsr_work_random(&j->work, j->op, &ordered);
   if (status == TSR_OK) status = answer(j, &part, j->values, bulk->values_out, value_bytes(j));
   if (status == TSR_OK) status = answer(j, &part, j->counts, bulk->counts, sizeof *j->counts);
-  return status ? status : answer(j, &part, j->results, bulk->results, 1);
+  return status || j->asked.values ? status : answer(j, &part, j->results, bulk->results, 1);
 }
 
 tsr_status tsr_zones_work(const tsr_work *b, uint32_t op, const tsr_bulk *bulk, bool *began) {

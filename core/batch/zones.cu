@@ -38,23 +38,33 @@ KERNEL(scatter, 3) {
     a.begins[threadIdx.x] = a.runs.counts[threadIdx.x * a.runs.tiles];
 }
 
-KERNEL(move, 3) {
-  __shared__ tile_runs runs;
-  io_payload *room = (io_payload *)tsr_page_memory;
-  const uint32_t items = runs_tile_items(&a.runs);
-  runs_find(&a.runs, &runs);
+template <class word>
+static __device__ __forceinline__ void move_column(const tsr_zone_step *a, const tile_runs *runs) {
+  word *room = (word *)tsr_page_memory;
+  const uint32_t items = runs_tile_items(&a->runs);
 #pragma unroll
   for (uint32_t round = 0; round < RUNS_ROUNDS; round += RUNS_AHEAD) {
-    io_payload value[RUNS_AHEAD];
+    word item[RUNS_AHEAD];
     uint16_t place[RUNS_AHEAD];
-    runs_read_ahead((const io_payload *)a.bulk.values, items, round, value);
-    runs_read_ahead((const uint16_t *)a.runs.places, items, round, place);
+    runs_read_ahead((const word *)a->column, items, round, item);
+    runs_read_ahead((const uint16_t *)a->runs.places, items, round, place);
 #pragma unroll
     for (uint32_t k = 0; k < RUNS_AHEAD; k++)
-      if (runs_item(round + k) < items) room[place[k]] = value[k];
+      if (runs_item(round + k) < items) room[place[k]] = item[k];
   }
   __syncthreads();
-  runs_write(&a.runs, &runs, room, [&](uint32_t) { return (io_payload *)a.values; });
+  runs_write(&a->runs, runs, room, [&](uint32_t) { return (word *)a->answers; });
+}
+
+KERNEL(move, 3) {
+  __shared__ tile_runs runs;
+  runs_find(&a.runs, &runs);
+  if (a.column_bytes == 8)
+    move_column<unsigned long long>(&a, &runs);
+  else if (a.column_bytes == 4)
+    move_column<uint32_t>(&a, &runs);
+  else
+    move_column<uint8_t>(&a, &runs);
 }
 
 template <class word>

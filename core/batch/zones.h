@@ -2,7 +2,8 @@
  *
  * Finds in the order of zones. A zone is a run of neighbouring pages that fits the device's L2 cache. One pass moves
  * the keys alone into the order of the zones; the ordinary operation works on them in this order; then the answers go
- * back to the caller's order. Why: ../design/0032-zones.md. Read next: zones.c, zones.cu.
+ * back to the caller's order. An index writes its numbers so; these move too, and nothing goes back.
+ * Why: ../design/0032-zones.md. Read next: zones.c, zones.cu.
  */
 #ifndef TSR_BATCH_ZONES_H
 #define TSR_BATCH_ZONES_H
@@ -14,13 +15,13 @@
 /* The steps of a batch in runs (runs.h), whose bins are the zones, or the bins of the first pass of order.h:
  * count    how many items of each tile are in each zone
  * scatter  moves the keys to the order of zones
- * move     moves the values there
+ * move     moves another column there
  * gather   brings a column of answers back
  * tell     brings results back, and what came back for items without a place */
 #define TSR_ZONE_STEPS(F)                                                                                              \
   F(count, .range = tsr_zone_count, .grid = {.threads = TSR_RUNS_THREADS, .block_items = 1})                           \
   F(scatter, .range = tsr_zone_scatter, .grid = {.threads = TSR_RUNS_THREADS, .block_items = 1}, .fit = fit_keys)      \
-  F(move, .range = tsr_zone_move, .grid = {.threads = TSR_RUNS_THREADS, .block_items = 1}, .fit = fit_values)          \
+  F(move, .range = tsr_zone_move, .grid = {.threads = TSR_RUNS_THREADS, .block_items = 1}, .fit = fit_column)          \
   F(gather, .range = tsr_zone_gather, .grid = {.threads = TSR_RUNS_THREADS, .block_items = 1}, .fit = fit_column)      \
   F(tell, .range = tsr_zone_tell, .grid = {.threads = TSR_RUNS_THREADS, .block_items = 1}, .fit = fit_column)
 #define TSR_ZONE_ENUM(step, ...) TSR_ZONE_##step,
@@ -28,14 +29,14 @@ enum { TSR_ZONE_STEPS(TSR_ZONE_ENUM) TSR_ZONE_STEP_COUNT };
 
 typedef struct tsr_zone_step {
   tsr_runs runs;
-  tsr_bulk bulk;         /* the batch as it came: keys, values; tell: its arrays for answers */
+  tsr_bulk bulk;         /* the batch as it came: keys; tell: its arrays for answers */
   uint64_t pages;        /* of page_of_item */
   uint32_t shift;        /* a key's zone is its page >> shift */
-  uint32_t column_bytes; /* of an answer: gather: 1, 4 or 8; tell: 1 */
+  uint32_t column_bytes; /* of an item: move, gather: 1, 4 or 8; tell: 1 */
   void *keys, *values;   /* in the order of zones; tell: what came back for each item */
   uint64_t *begins;      /* scatter: NULL, or zones + 1: where each begins */
-  const void *column;    /* answers in the order of zones, */
-  void *answers;         /* ... gather: and in the caller's */
+  const void *column;    /* answers in the order of zones; move: a column in the caller's */
+  void *answers;         /* gather: answers in the caller's order; move: the column in that of zones */
 } tsr_zone_step;
 
 TSR_STEPS(tsr_zone_steps)

@@ -45,17 +45,18 @@ static void put(void *to, uint64_t at, const void *from, uint64_t i, uint32_t by
   if (to && from) memcpy((char *)to + at * bytes, (const char *)from + i * bytes, bytes);
 }
 
-static void move_tile(const tsr_cpu_table *table, const tsr_zone_step *p, uint64_t tile) {
+static void move_tile(const tsr_zone_step *p, uint64_t tile) {
   tsr_tile_runs runs;
   tsr_runs_find(&p->runs, tile, &runs);
   for (uint64_t i = tile * TSR_RUNS_TILE; i < tsr_runs_end(&p->runs, tile); i++) {
     uint32_t zone;
-    put(p->values, tsr_runs_number(&p->runs, &runs, i, &zone), p->bulk.values, i, table->bulk->payload_bits / 8);
+    put(p->answers, tsr_runs_number(&p->runs, &runs, i, &zone), p->column, i, p->column_bytes);
   }
 }
 
 void tsr_zone_move(const tsr_cpu_table *table, const void *argument, uint64_t begin, uint64_t end) {
-  for (uint64_t tile = begin; tile < end; tile++) move_tile(table, argument, tile);
+  (void)table;
+  for (uint64_t tile = begin; tile < end; tile++) move_tile(argument, tile);
 }
 
 static void tell_tile(const tsr_cpu_table *table, const tsr_zone_step *p, uint64_t tile) {

@@ -41,7 +41,7 @@
     "use phased, or values = inline")                                                                                  \
   R(PAGES, BUCKETS, NOT_BUILT, "most of what an insert writes there is in no page", "remove the line")                 \
   R(DEVICES, BUCKETS, NOT_BUILT, "lists of values are on one device", "use values = inline, or device")                \
-  R(VALUE_BYTES, NO_MAP, MEANING, "only a map or multimap has such values", "remove the line")                         \
+  R(VALUE_BYTES, NO_MAP, MEANING, "only a map, multimap, cache or index has such values", "remove the line")           \
   R(VALUE_BITS, VALUE_BYTES, MEANING, "both say how large a value is", "remove one")                                   \
   R(NUMBERS, VALUE_BYTES, BYTES, "bytes are not added up or compared",                                                 \
     "use first, replace or promise_unique, or value_bits")                                                             \
@@ -79,11 +79,14 @@
   R(MIXED, INDEX, NOT_BUILT, "a key gets its number after it is inserted, and a find could come between",              \
     "use phased")                                                                                                      \
   R(FIRST_SEEN, DEVICES, NOT_BUILT, "each device numbers the keys that come to it", "use numbering = any, or device")  \
+  R(NUMBERED_ROWS, DEVICES, NOT_BUILT, "a device has only the rows of its own numbers",                                \
+    "use device, or arrays of your own at the numbers")                                                                \
+  R(NUMBERED_ROWS, KEEPS_NUMBERS, NOT_BUILT,                                                                           \
+    "there are as many rows as slots, and numbers that never come back are more",                                      \
+    "use reuse = yes, or arrays of your own at the numbers")                                                           \
   R(EVICTS, DEVICES, NOT_BUILT, "scores are at numbers, and each device has a part of these", "use device")            \
   R(REPLICATED, INDEX, NOT_BUILT, "each device gives numbers of its own", "use split = hash")                          \
   R(DEVICE_BYTES, INDEX, NOT_BUILT, "numbers are written to slots that are on the device",                             \
-    "remove the line, or use devices for more memory")                                                                 \
-  R(PAGES, INDEX, NOT_BUILT, "its keys are inserted by random access",                                                 \
     "remove the line, or use devices for more memory")                                                                 \
   R(PAGES, WIDE_KEYS, NOT_BUILT, "batches are put in order by keys of at most 64 bits", "remove the line")             \
   R(DEVICES, WIDE_KEYS, NOT_BUILT, "keys of at most 64 bits are dealt to several devices", "use device")               \
@@ -188,6 +191,7 @@
   R(CALL_NUMBER, NO_INDEX, MEANING, "its keys have no numbers", "make a table of kind = index")                        \
   R(CALL_EVICTED, CACHE, MEANING, "it hands the pairs that it gives up back at once", "use tsr_call.unplaced_keys")    \
   R(CALL_EVICTED, NO_INDEX, MEANING, "it gives up no keys", "make a table of kind = index with an eviction part")      \
+  R(CALL_ROWS, NO_NUMBERED_ROWS, MEANING, "no numbers have rows", "make a table of kind = index with value_bytes")     \
   R(CALL_SCORES, NO_CACHE, MEANING, "its pairs have no scores", "make a table of kind = cache")                        \
   R(CALL_UNIQUE, DEALT_INDEX, NOT_BUILT, "it works on one device", "use device, or tsr_number")                        \
   R(CALL_JOIN, DEALT_INDEX, NOT_BUILT, "pairs that are dealt anew get new numbers", "use device")                      \

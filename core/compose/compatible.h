@@ -38,6 +38,8 @@ extern "C" {
   F(VALUE_BITS, "table", "value_bits", 0, "value_bits")                                                                \
   F(NARROW, "table", "value_bits", 0, "value_bits = 8 or 16")                                                          \
   F(VALUE_BYTES, "table", "value_bytes", 0, "value_bytes")                                                             \
+  F(NUMBERED_ROWS, "table", "value_bytes", 0, "value_bytes of an index")                                               \
+  F(NO_NUMBERED_ROWS, "table", "value_bytes", 0, "any table but an index with value_bytes")                            \
   F(LONG_ROWS, "table", "value_bytes", 0, "value_bytes above 256")                                                     \
   F(POLICY, "table", "duplicates", 0, "duplicates")                                                                    \
   F(COMBINES, "table", "duplicates", 0, "duplicates = replace, add, min or max")                                       \
@@ -121,6 +123,7 @@ extern "C" {
   F(CALL_NUMBER, "", "", 1, "a call for an index")                                                                     \
   F(CALL_UNIQUE, "", "", 0, "tsr_unique")                                                                              \
   F(CALL_EVICTED, "", "", 1, "a call for an index that evicts")                                                        \
+  F(CALL_ROWS, "", "", 1, "a call on rows by number")                                                                  \
   F(CALL_SCORES, "", "", 1, "a call for a cache")                                                                      \
   F(CALL_REHASH, "", "", 0, "tsr_rehash")                                                                              \
   F(CALL_ERASE_PAIRS, "", "", 0, "tsr_erase_pairs")                                                                    \

@@ -82,10 +82,16 @@ uint64_t tsr_composition_spares(const tsr_composition *t) {
   return keeps ? tsr_composition_refs(t) * t->shape.bucket_slots : 0;
 }
 
+/* Behind the list and the scores, where the widest words are aligned. */
+uint64_t tsr_composition_rows_begin(const tsr_composition *t, uint64_t room) {
+  enum { ALIGNMENT = 16 };
+  uint64_t bytes = 2 * sizeof(uint64_t) + room * sizeof(uint32_t);
+  if (t->settings.numbers.scores != TSR_SCORES_NONE) bytes = (bytes + 7) / 8 * 8 + (room + 1) * sizeof(uint64_t);
+  return t->settings.numbers.row_bytes ? (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : bytes;
+}
+
 uint64_t tsr_composition_number_bytes_for(const tsr_composition *t, uint64_t room) {
-  const uint64_t listed = 2 * sizeof(uint64_t) + room * sizeof(uint32_t);
-  if (t->settings.numbers.scores == TSR_SCORES_NONE) return listed;
-  return (listed + 7) / 8 * 8 + (room + 1) * sizeof(uint64_t);
+  return tsr_composition_rows_begin(t, room) + room * t->settings.numbers.row_bytes;
 }
 
 uint64_t tsr_composition_number_bytes(const tsr_composition *t) {

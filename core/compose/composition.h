@@ -81,8 +81,9 @@ uint64_t tsr_composition_row_bytes(const tsr_composition *composition);
 /* Of an index: how many numbers can be free that were given before, and the memory of the free ones. 0 otherwise. */
 uint64_t tsr_composition_spares(const tsr_composition *composition);
 uint64_t tsr_composition_number_bytes(const tsr_composition *composition);
-/* The same for `room` free numbers. */
+/* The same for `room` free numbers, with their rows; and where the rows begin. */
 uint64_t tsr_composition_number_bytes_for(const tsr_composition *composition, uint64_t room);
+uint64_t tsr_composition_rows_begin(const tsr_composition *composition, uint64_t room);
 /* Refuses more rows than 32 bits can number, and more keys of an index than there are numbers. */
 tsr_status tsr_composition_check(const tsr_composition *composition, const tsr_spec *spec, tsr_error *error)
     TSR_MUST_CHECK;

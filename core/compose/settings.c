@@ -61,7 +61,7 @@ enum { ROW_WORD_BYTES = 24 };
     ROW_NUMBER, ROW(value_bits), 8, 64)                                                                                \
   R("value_bytes", "16 .. 4096", "",                                                                                   \
     "Size of a value in bytes (a multiple of 4, and above 256 of 16), in place of value_bits. Values are stored in "   \
-    "a separate array; the slot holds an index into it.",                                                              \
+    "a separate array; the slot holds an index into it. In an index: size of the row that each number has.",           \
     ROW_NUMBER, ROW(value_bytes), 16, 4096)                                                                            \
   R("capacity", "1 .. 2^40", "", "Pairs to hold. `run` derives it from the input when it is missing.", ROW_NUMBER,     \
     ROW(capacity), 1, TSR_CAPACITY_MAX)                                                                                \
@@ -572,7 +572,8 @@ static void find_traits_of_kind(const tsr_spec *spec, const tsr_settings *read, 
   has[TSR_HAS_EVICTS_NOTHING] = !read->part[TSR_ROLE_EVICTION];
   has[TSR_HAS_KEEPS_NUMBERS] = kind == TSR_KIND_INDEX && read->numbers.reuse == TSR_REUSE_NO;
   has[TSR_HAS_NO_MULTIMAP] = kind != TSR_KIND_MULTIMAP;
-  has[TSR_HAS_NO_MAP] = kind != TSR_KIND_MAP && kind != TSR_KIND_MULTIMAP && kind != TSR_KIND_CACHE;
+  has[TSR_HAS_NO_MAP] =
+      kind != TSR_KIND_MAP && kind != TSR_KIND_MULTIMAP && kind != TSR_KIND_CACHE && kind != TSR_KIND_INDEX;
   for (size_t i = 0; i < tsr_spec_count(spec); i++)
     if (strcmp(tsr_spec_at(spec, i)->section, "table") == 0 &&
         !tsr_is_key_of_filter(tsr_spec_at(spec, i)->key, read->filter.has_slots))
@@ -580,8 +581,10 @@ static void find_traits_of_kind(const tsr_spec *spec, const tsr_settings *read, 
   has[TSR_HAS_WIDE_KEYS] = read->key_bits > 64;
   has[TSR_HAS_VALUE_BITS] = read->value_bits != 0;
   has[TSR_HAS_NARROW] = read->value_bits && read->value_bits < 32;
-  has[TSR_HAS_VALUE_BYTES] = read->value_bytes != 0;
-  has[TSR_HAS_LONG_ROWS] = read->value_bytes > TSR_SHORT_ROW;
+  has[TSR_HAS_NUMBERED_ROWS] = kind == TSR_KIND_INDEX && read->value_bytes;
+  has[TSR_HAS_NO_NUMBERED_ROWS] = !has[TSR_HAS_NUMBERED_ROWS];
+  has[TSR_HAS_VALUE_BYTES] = kind != TSR_KIND_INDEX && read->value_bytes;
+  has[TSR_HAS_LONG_ROWS] = has[TSR_HAS_VALUE_BYTES] && read->value_bytes > TSR_SHORT_ROW;
   has[TSR_HAS_REPLACES_LATE] = read->value_bytes && policy == TSR_DUPLICATES_REPLACE; /* unless the layout is whole */
   has[TSR_HAS_OVERFLOW] = is_written(spec, "table", "overflow");
   has[TSR_HAS_SATURATES] = read->policy.overflow == TSR_OVERFLOW_SATURATE;
@@ -635,6 +638,11 @@ static tsr_status make_wide(const tsr_spec *spec, tsr_settings *read, tsr_error 
     return bad_entry(tsr_spec_find(spec, "table", "value_bytes"), error,
                      "must be a multiple of 4, as rows are copied word by word; multiples of 16 are fastest");
   read->value_bits = 32;
+  if (read->kind == TSR_KIND_INDEX) {
+    read->numbers.row_bytes = read->value_bytes;
+    read->value_bytes = 0; /* of a slot, which has a number */
+    return TSR_OK;
+  }
   if (read->kind == TSR_KIND_CACHE) return TSR_OK; /* the slot gets the number of another row, with its score */
   read->policy.replaces_rows = read->policy.duplicates == TSR_DUPLICATES_REPLACE;
   if (read->policy.replaces_rows)
@@ -643,10 +651,10 @@ static tsr_status make_wide(const tsr_spec *spec, tsr_settings *read, tsr_error 
 }
 
 /* To parts and walk an index is a map whose values are numbers. Nobody but the table writes them, and it replaces marks by
- * them (../table/numbering.h). */
+ * them. In pages the least value stays: a number is less than any mark (../table/numbering.h). */
 static void make_index(tsr_settings *read) {
   read->value_bits = 32;
-  read->policy.duplicates = TSR_DUPLICATES_REPLACE;
+  read->policy.duplicates = read->pages.bytes ? TSR_DUPLICATES_MIN : TSR_DUPLICATES_REPLACE;
 }
 
 /* What the kind needs, and its policy: a multiset, a multimap and a counter have one of their own. */
@@ -700,13 +708,14 @@ tsr_status tsr_settings_read(const tsr_spec *spec, const tsr_options *options, t
 }
 
 /* How a spec says how large a value is. */
-static const char *value_key(const tsr_settings *s) { return s->value_bytes ? "value_bytes" : "value_bits"; }
-static uint64_t value_size(const tsr_settings *s) { return s->value_bytes ? s->value_bytes : s->value_bits; }
+static uint64_t row_size(const tsr_settings *s) { return s->value_bytes ? s->value_bytes : s->numbers.row_bytes; }
+static const char *value_key(const tsr_settings *s) { return row_size(s) ? "value_bytes" : "value_bits"; }
+static uint64_t value_size(const tsr_settings *s) { return row_size(s) ? row_size(s) : s->value_bits; }
 
 tsr_status tsr_settings_check_same(const tsr_settings *asked, const tsr_settings *own, const char *call,
                                    tsr_error *error) {
   if (asked->kind == own->kind && asked->key_bits == own->key_bits && asked->value_bits == own->value_bits &&
-      asked->value_bytes == own->value_bytes)
+      row_size(asked) == row_size(own))
     return TSR_OK;
   return tsr_fail(error, TSR_UNSUPPORTED,
                   "%s: the spec has kind = %s, key_bits = %llu, %s = %llu; the table has kind = %s, key_bits = %llu, "

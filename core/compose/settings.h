@@ -83,7 +83,8 @@ typedef struct tsr_value_settings {
 /* Of an index. */
 typedef struct tsr_number_settings {
   uint64_t numbering, reuse;
-  uint64_t scores; /* TSR_SCORES_: from the eviction part, when it has planned */
+  uint64_t row_bytes; /* value_bytes of an index: each number has a row; 0: none. value_bytes itself is 0 then */
+  uint64_t scores;    /* TSR_SCORES_: from the eviction part, when it has planned */
 } tsr_number_settings;
 
 typedef struct tsr_settings {

@@ -75,7 +75,10 @@ tsr_status tsr_user_code_take(tsr_user_code *code, size_t i, const tsr_compositi
 /* ---- Texts ----------------------------------------------------------------------------------- */
 
 /* In the place of those that insert and erase in other kinds. */
-static void print_index_functions(FILE *out, const tsr_kernel_parameter *table, size_t number, bool reuses) {
+static void print_index_functions(FILE *out, const tsr_kernel_parameter *table, size_t number,
+                                  const tsr_number_settings *numbers) {
+  const bool reuses = numbers->reuse == TSR_REUSE_YES;
+  if (numbers->row_bytes) fprintf(out, "USER_rows(%s, %u)\n", table->name, (uint32_t)numbers->row_bytes);
   if (table->does & TSR_DOES_INSERTS) fprintf(out, "USER_numbers(%s, %zu, %d)\n", table->name, number, reuses);
   if (table->does & TSR_DOES_ERASES) fprintf(out, "USER_erases_numbers(%s, %zu, %d)\n", table->name, number, reuses);
 }
@@ -93,7 +96,7 @@ static void print_functions(FILE *out, const tsr_user_code *code, size_t i, size
     fprintf(out, "USER_finds(%s, %zu, %u)\n", table->name, number, row_bytes);
   if (table->does & TSR_DOES_SCANS) fprintf(out, "USER_scans(%s, %zu, %u)\n", table->name, number, row_bytes);
   if (code->tables[i].settings.kind == TSR_KIND_INDEX) {
-    print_index_functions(out, table, number, code->tables[i].settings.numbers.reuse == TSR_REUSE_YES);
+    print_index_functions(out, table, number, &code->tables[i].settings.numbers);
     return;
   }
   if (table->does & TSR_DOES_INSERTS && row_bytes)

@@ -103,8 +103,12 @@ static void in_ranges(uint64_t n, uint64_t range, void (*body)(void *argument, u
                       void *argument) {
   team t = {n, range, 0, body, argument};
   pthread_t threads[THREADS - 1];
+  const uint64_t ranges =
+      n / range + (n % range != 0); /* no thread without one: a thread is dear where it is watched */
   int started = 0;
-  while (started < THREADS - 1 && pthread_create(&threads[started], NULL, work, &t) == 0) started++;
+  while (started < THREADS - 1 && (uint64_t)started + 1 < ranges &&
+         pthread_create(&threads[started], NULL, work, &t) == 0)
+    started++;
   work(&t);
   for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);
 }

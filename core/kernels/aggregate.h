@@ -120,18 +120,23 @@ TSR_STEP_FUNCTION void tsr_aggregate_put(const tsr_aggregate *a, uint64_t at, ui
 /* ---- Steps ----------------------------------------------------------------------------------- */
 
 /* add   each item offers its value to the sum of its key
- * put   each sum becomes what its key has */
+ * put   each sum becomes what its key has
+ * pass  each item whose value is above `most` adds 1 to the only sum: counts of 8 and 16 bits are stored in 32 */
 #define TSR_AGGREGATE_STEPS(ITEM)                                                                                      \
   ITEM(add)                                                                                                            \
-  ITEM(put)
+  ITEM(put)                                                                                                            \
+  ITEM(pass)
 #define TSR_AGGREGATE_ENUM(step) TSR_AGGREGATE_##step,
 enum { TSR_AGGREGATE_STEPS(TSR_AGGREGATE_ENUM) TSR_AGGREGATE_STEP_COUNT };
 
 typedef struct tsr_aggregate_step {
   uint64_t n;
   tsr_aggregate column;
-  const uint32_t *numbers; /* of the items' keys */
-  uint64_t *sums;          /* of keys, zero at first */
+  const uint32_t *numbers;   /* of the items' keys */
+  uint64_t *sums;            /* of keys, zero at first */
+  uint64_t most;             /* pass */
+  const uint8_t *operations; /* pass: those above `last` offer nothing; NULL: all items insert */
+  uint32_t last;
 } tsr_aggregate_step;
 
 TSR_STEP_FUNCTION void tsr_aggregate_add_item(const tsr_aggregate_step *s, uint64_t i) {
@@ -139,6 +144,17 @@ TSR_STEP_FUNCTION void tsr_aggregate_add_item(const tsr_aggregate_step *s, uint6
 }
 TSR_STEP_FUNCTION void tsr_aggregate_put_item(const tsr_aggregate_step *s, uint64_t i) {
   tsr_aggregate_put(&s->column, i, s->sums[i]);
+}
+
+TSR_STEP_FUNCTION void tsr_aggregate_pass_item(const tsr_aggregate_step *s, uint64_t i) {
+  const uint64_t value = tsr_aggregate_bytes(s->column.type) == 8 ? ((const uint64_t *)s->column.values)[i]
+                                                                  : ((const uint32_t *)s->column.values)[i];
+  if (value <= s->most || (s->operations && s->operations[i] > s->last)) return;
+#ifdef __CUDACC__
+  atomicAdd((unsigned long long *)s->sums, 1ull);
+#else
+  __atomic_fetch_add(s->sums, 1, __ATOMIC_RELAXED);
+#endif
 }
 
 TSR_STEPS(tsr_aggregate_steps)

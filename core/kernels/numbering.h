@@ -19,6 +19,7 @@
  * first    first[m] becomes the least item whose key item m inserted
  * lead     ranks: 1 for the item of each new key that takes its number, otherwise 0
  * settle   marks become numbers, and the codes say which items write theirs to the table. ranks: summed
+ * say_found  page by page: an item whose mark was no less than what its key had, has found the key
  * take     one item: the numbers that settle gave are no longer free
  * leave    ranks: 1 for each item whose number comes back, otherwise 0
  * keep     the numbers that come back go behind the free ones. ranks: summed
@@ -42,6 +43,7 @@
   ITEM(first)                                                                                                          \
   ITEM(lead)                                                                                                           \
   ITEM(settle)                                                                                                         \
+  ITEM(say_found)                                                                                                      \
   ITEM(take)                                                                                                           \
   ITEM(leave)                                                                                                          \
   ITEM(keep)                                                                                                           \
@@ -158,6 +160,10 @@ TSR_STEP_FUNCTION void tsr_numbering_settle_item(const tsr_numbering_run *r, uin
     r->numbers[i] = (uint32_t)r->missing;
   else if (tsr_numbering_is_marked(seen))
     r->numbers[i] = tsr_numbering_free(r, r->ranks[tsr_numbering_leader(r, seen)]);
+}
+
+TSR_STEP_FUNCTION void tsr_numbering_say_found_item(const tsr_numbering_run *r, uint64_t i) {
+  if (r->codes[i] == TSR_RESULT_COMBINED) r->codes[i] = TSR_RESULT_FOUND;
 }
 
 /* pre: one thread does it. ranks: of the items before, whose number is `room`. */

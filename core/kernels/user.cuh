@@ -578,6 +578,7 @@ TSR_INLINE uint64_t user_erase_number(const tsr_ctx *c, const user_table *t, uin
     USER_CONTEXT(number)                                                                                               \
     tsr_key k = (tsr_key)*key;                                                                                         \
     tsr_payload p = offered(&c, (tsr_payload)*value);                                                                  \
+    if (mine && p != (tsr_payload)*value) c.scratch->overflows++; /* a count of 8 or 16 bits alone */                  \
     const uint32_t result = user_insert(&c, user_tally(t), mine, TSR_FACT(&c, duplicates), &k, &p);                    \
     user_tell_overflows(&c, user_tally(t));                                                                            \
     if (result == TSR_RESULT_NOT_PLACED) {                                                                             \
@@ -615,6 +616,12 @@ TSR_INLINE uint64_t user_erase_number(const tsr_ctx *c, const user_table *t, uin
   USER_FUNCTION uint32_t tsr_number_in_##name(const void *t, uint32_t mine, user_key key, uint64_t *value) {           \
     USER_CONTEXT(number)                                                                                               \
     return user_number(&c, user_table_of(t), reuses, mine, (tsr_key)key, value);                                       \
+  }
+
+/* With value_bytes. */
+#define USER_rows(name, row_bytes)                                                                                     \
+  USER_FUNCTION void *tsr_row_in_##name(const void *t, uint64_t number) {                                              \
+    return user_table_of(t)->rows.rows + number * row_bytes;                                                           \
   }
 
 #define USER_erases_numbers(name, number, reuses)                                                                      \

@@ -16,14 +16,14 @@ static void back_item(const tsr_wide_run *w, uint64_t i) {
 }
 
 static void put_item(const tsr_wide_run *w, uint64_t i) {
-  if (tsr_wide_is_wanted(w, i) && w->numbers[i] != TSR_WIDE_NONE)
+  if (tsr_wide_is_wanted(w, i) && w->numbers[i] < w->row_count)
     memcpy(tsr_wide_row(w, w->numbers[i]), (const char *)w->values + i * w->row_bytes, w->row_bytes);
 }
 
 static void get_item(const tsr_wide_run *w, uint64_t i) {
   char *to = (char *)w->values + i * w->row_bytes;
   if (!tsr_wide_is_wanted(w, i)) return;
-  if (w->numbers[i] != TSR_WIDE_NONE)
+  if (w->numbers[i] < w->row_count)
     memcpy(to, tsr_wide_row(w, w->numbers[i]), w->row_bytes);
   else /* the bytes of the missing value, repeated */
     for (uint32_t byte = 0; byte < w->row_bytes; byte++) to[byte] = (char)(w->missing >> byte % 8 * 8);

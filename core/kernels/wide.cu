@@ -83,7 +83,7 @@ static __device__ __forceinline__ void miss_word(const tsr_wide_run &a, void *to
 
 KERNEL(put) {
   const place p = place_of(a);
-  if (!p.is_one || a.numbers[p.item] == TSR_WIDE_NONE) return;
+  if (!p.is_one || a.numbers[p.item] >= a.row_count) return;
   copy_word(a, tsr_wide_row(&a, a.numbers[p.item]), (const char *)a.values + p.item * a.row_bytes, p.word);
 }
 
@@ -91,8 +91,8 @@ KERNEL(get) {
   const place p = place_of(a);
   if (!p.is_one) return;
   char *to = (char *)a.values + p.item * a.row_bytes;
-  if (a.numbers[p.item] == TSR_WIDE_NONE)
-    miss_word(a, to, p.word);
-  else
+  if (a.numbers[p.item] < a.row_count)
     copy_word(a, to, tsr_wide_row(&a, a.numbers[p.item]), p.word);
+  else
+    miss_word(a, to, p.word);
 }

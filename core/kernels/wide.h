@@ -45,7 +45,7 @@ enum { TSR_WIDE_STEPS(TSR_WIDE_ENUM, TSR_WIDE_ENUM) TSR_WIDE_STEP_COUNT };
 /* Arrays hold n items, or are NULL if a step does not use them. */
 typedef struct tsr_wide_run {
   uint64_t n;         /* of list and spare, rows */
-  uint64_t row_count; /* mark: an item that names no row is passed over */
+  uint64_t row_count; /* an item whose number is not below it has no row */
   uint32_t row_bytes, word_bytes;
   void *rows;
   uint32_t *numbers;   /* the items' rows; TSR_WIDE_NONE: none. list, spare, judge: written */
@@ -83,11 +83,11 @@ TSR_STEP_FUNCTION void tsr_wide_mark_item(const tsr_wide_run *w, uint64_t i) {
 
 /* If several items write to a row at once, any one of them remains; judge reads it in the next step. */
 TSR_STEP_FUNCTION void tsr_wide_claim_item(const tsr_wide_run *w, uint64_t i) {
-  if (w->numbers[i] != TSR_WIDE_NONE) TSR_STEP_STORE(tsr_wide_first(w, w->numbers[i]), (uint32_t)i);
+  if (w->numbers[i] < w->row_count) TSR_STEP_STORE(tsr_wide_first(w, w->numbers[i]), (uint32_t)i);
 }
 
 TSR_STEP_FUNCTION void tsr_wide_judge_item(const tsr_wide_run *w, uint64_t i) {
-  if (w->numbers[i] != TSR_WIDE_NONE && *tsr_wide_first(w, w->numbers[i]) != (uint32_t)i) w->numbers[i] = TSR_WIDE_NONE;
+  if (w->numbers[i] < w->row_count && *tsr_wide_first(w, w->numbers[i]) != (uint32_t)i) w->numbers[i] = TSR_WIDE_NONE;
 }
 
 TSR_STEP_FUNCTION void tsr_wide_tell_item(const tsr_wide_run *w, uint64_t i) {

@@ -121,6 +121,8 @@ static const obstacle obstacles[] = {
     {ANY_CALL, grows, NULL, TSR_HAS_GROWTH},
     {ANY_CALL, uses_rows, NULL, TSR_HAS_VALUE_BYTES},
     {TSR_CALL_NUMBERS, NULL, "it waits, to see which numbers there are: call it before or after", TSR_HAS_NOTHING},
+    {TSR_CALL_NUMBER_ROWS, NULL, "the code that copies rows may have to be loaded: call it before or after",
+     TSR_HAS_NOTHING},
     {TSR_CALL_PACK, NULL, "the code that makes keys of columns may have to be loaded: call it before", TSR_HAS_NOTHING},
     {ANY_CALL, writes_behind, "it hands over pairs: call tsr_write_behind with NULL before the capture",
      TSR_HAS_NOTHING},

@@ -16,8 +16,9 @@ enum {
   TSR_CALL_FUNCTION,
   TSR_CALL_BUILD,
   TSR_CALL_PARTS,
-  TSR_CALL_NUMBERS, /* that waits for an index */
-  TSR_CALL_PACK,    /* of keys of several columns */
+  TSR_CALL_NUMBERS,     /* that waits for an index */
+  TSR_CALL_NUMBER_ROWS, /* on rows of an index */
+  TSR_CALL_PACK,        /* of keys of several columns */
   TSR_CALLS
 };
 

@@ -172,7 +172,7 @@ static void print_pages(FILE *out, const tsr_composition *t) {
   const uint64_t least = tsr_plan_page_batch(t, 0), of_half = tsr_plan_page_batch(t, s->capacity / 2);
   fprintf(out, "%-12s %llu of %llu buckets each; ", "pages", (unsigned long long)s->pages,
           (unsigned long long)tsr_composition_page_buckets(t));
-  if (least == UINT64_MAX || t->settings.kind == TSR_KIND_INDEX) {
+  if (least == UINT64_MAX) {
     fprintf(out, "inserts go by random access\n");
     return;
   }
@@ -218,7 +218,8 @@ static void print_plan_of_finds(FILE *out, const tsr_composition *t) {
 /* The stages of an insert that is large enough for all of them. Results may make it go another way. */
 static void print_plan(FILE *out, const tsr_composition *t) {
   const uint64_t pages = tsr_plan_page_batch(t, 0), marks = tsr_plan_mark_batch(t);
-  const uint32_t op = t->settings.kind == TSR_KIND_INDEX ? TSR_BULK_find_or_insert : TSR_BULK_insert;
+  const bool is_random = t->settings.kind == TSR_KIND_INDEX && pages == UINT64_MAX;
+  const uint32_t op = is_random ? TSR_BULK_find_or_insert : TSR_BULK_insert;
   tsr_batch batch = {.op = op, .n = TSR_SPANS_BATCH, .is_clear = true};
   if (pages != UINT64_MAX && pages > batch.n) batch.n = pages;
   if (marks != UINT64_MAX && marks > batch.n) batch.n = marks;
@@ -466,8 +467,7 @@ tsr_status tsr_spec_resolve(const tsr_spec *spec, const tsr_options *options, ts
   if (status) return status;
   const tsr_composition *t = r.composition;
   const uint32_t parts = r.shards ? r.shards : 1;
-  const uint64_t inserts =
-      t->shape.is_paged && t->settings.kind != TSR_KIND_INDEX ? tsr_plan_page_batch(t, 0) : UINT64_MAX;
+  const uint64_t inserts = t->shape.is_paged ? tsr_plan_page_batch(t, 0) : UINT64_MAX;
   const uint64_t finds = tsr_plan_has_zones(t, TSR_BULK_find) ? tsr_plan_zone_batch(t, 0) : UINT64_MAX;
   tsr_resolution ours = {.sm = r.sm,
                          .capacity = r.shards ? r.capacity : t->shape.capacity,

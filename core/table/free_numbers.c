@@ -12,6 +12,11 @@ uint64_t *tsr_scores_in(const tsr_table *t, tsr_free_numbers *memory, uint64_t r
   return (uint64_t *)(memory + 1) + (room + 1) / 2 + 1;
 }
 
+void *tsr_rows_in(const tsr_table *t, tsr_free_numbers *memory, uint64_t room) {
+  const tsr_composition *c = t->store.composition;
+  return c->settings.numbers.row_bytes ? (char *)memory + tsr_composition_rows_begin(c, room) : NULL;
+}
+
 tsr_status tsr_numbering_step(const tsr_table *t, uint32_t which, const tsr_numbering_run *run, void *stream,
                               tsr_error *error) {
   tsr_numbering_run whole = *run;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The memory of an index: which numbers are free and, with eviction, the score of each number. Read next: eviction.h,
- * numbering.h, which work on it by steps.
+ * The memory of an index: which numbers are free; with eviction, the score of each number; with value_bytes, its row. Read
+ * next: eviction.h, numbering.h, which work on it by steps.
  */
 #ifndef TSR_TABLE_FREE_NUMBERS_H
 #define TSR_TABLE_FREE_NUMBERS_H
@@ -12,6 +12,8 @@
 bool tsr_evicts(const tsr_table *table);
 /* Where the scores are in memory that has a list of `room` free numbers; NULL: the table evicts nothing. */
 uint64_t *tsr_scores_in(const tsr_table *table, struct tsr_free_numbers *memory, uint64_t room);
+/* Where the rows of numbers are in the same memory; NULL: they have none. */
+void *tsr_rows_in(const tsr_table *table, struct tsr_free_numbers *memory, uint64_t room);
 /* Runs a step on the table's numbers. */
 tsr_status tsr_numbering_step(const tsr_table *table, uint32_t which, const tsr_numbering_run *run, void *stream,
                               tsr_error *error) TSR_MUST_CHECK;

@@ -270,6 +270,7 @@ static tsr_status insert_combined(tsr_table *t, const tsr_request *r, const item
   const bool is_whole = list.counts || first == left->n;
   const items made = {list.n, list.keys, list.values, list.counts};
   *taken = is_whole ? first : left->n;
+  if (status == TSR_OK && list.counts) status = tsr_launch_tell_of_values(t, TSR_BULK_insert, &batch, stream, error);
   if (status == TSR_OK) status = insert_list(t, r, is_whole ? &made : left, error);
   if (status == TSR_OK && is_whole) t->done.insert_keys += first - list.n;
   tsr_status freed = TSR_OK;

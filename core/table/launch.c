@@ -9,6 +9,7 @@
 #include "core/batch/place.h"
 #include "core/batch/travel.h"
 #include "core/batch/zones.h"
+#include "core/kernels/aggregate.h"
 
 /* Sets the bits of a filter before the table, or of the table that is one. *began: this was all that there was to
  * do. */
@@ -46,9 +47,10 @@ tsr_stages tsr_launch_plan(const tsr_table *t, const tsr_store *store, uint32_t 
 tsr_status tsr_launch(const tsr_table *t, tsr_store *store, uint32_t op, const tsr_bulk *bulk,
                       const tsr_call_state *call, tsr_error *error) {
   const tsr_work work = tsr_work_on(t, store, call->stream, error);
-  const tsr_stages stages = tsr_launch_plan(t, store, op, bulk->n, tsr_wants_answers(bulk), call);
+  tsr_stages stages = tsr_launch_plan(t, store, op, bulk->n, tsr_wants_answers(bulk), call);
   const bool by_pages = stages.order == TSR_ORDER_PAGES, inserts = op == TSR_BULK_insert;
   bool began = false;
+  if (bulk->spans.made && stages.order == TSR_ORDER_ZONES) stages.order = TSR_ORDER_NONE; /* spans are as they came */
   tsr_status status = TSR_OK;
   if (bulk->n == 0) return TSR_OK;
   if (by_pages && !stages.travels) status = tsr_pages_insert(&work, &stages, bulk, &began);
@@ -92,4 +94,27 @@ tsr_status tsr_launch_alone(const tsr_table *t, tsr_store *store, uint32_t op, c
   const tsr_work work = tsr_work_on(t, store, stream, error);
   status = tsr_work_random(&work, TSR_BULK_combine, &whole);
   return status ? status : read_tally(t, whole.tally, stream, tally, error);
+}
+
+/* The largest count of 8 or 16 bits; otherwise 0. */
+static uint64_t narrow_most(const tsr_table *t) {
+  const uint32_t policy = t->store.composition->shape.duplicates;
+  return policy == TSR_DUPLICATES_COUNT_8 ? UINT8_MAX : policy == TSR_DUPLICATES_COUNT_16 ? UINT16_MAX : 0;
+}
+
+bool tsr_launch_tells_of_values(const tsr_table *t) { return narrow_most(t) != 0; }
+
+tsr_status tsr_launch_tell_of_values(const tsr_table *t, uint32_t op, const tsr_bulk *bulk, void *stream,
+                                     tsr_error *error) {
+  const bool inserts = op == TSR_BULK_insert || op == TSR_BULK_find_or_insert || op == TSR_BULK_apply;
+  if (!inserts || !bulk->values || !bulk->n || !narrow_most(t)) return TSR_OK;
+  const uint32_t type =
+      t->store.composition->shape.payload_bits == 64 ? (uint32_t)TSR_AGGREGATE_U64 : (uint32_t)TSR_AGGREGATE_U32;
+  const tsr_aggregate_step step = {.n = bulk->n,
+                                   .column = {.values = bulk->values, .type = type},
+                                   .sums = &bulk->tally->overflows,
+                                   .most = narrow_most(t),
+                                   .operations = bulk->operations,
+                                   .last = TSR_APPLY_REPLACE};
+  return t->backend->step(t->device, NULL, &tsr_aggregate_steps.step[TSR_AGGREGATE_pass], &step, step.n, stream, error);
 }

@@ -29,4 +29,11 @@ tsr_status tsr_launch(const tsr_table *table, tsr_store *store, uint32_t op, con
 tsr_status tsr_launch_alone(const tsr_table *table, tsr_store *store, uint32_t op, const tsr_bulk *bulk, void *stream,
                             tsr_tally *tally, tsr_error *error) TSR_MUST_CHECK;
 
+/* Before an insert: counts the offered values that alone pass the largest count, where it is stored in more bits than it has.
+ * The kernels cut them where they read them, some more than once. bulk: with tally. */
+tsr_status tsr_launch_tell_of_values(const tsr_table *table, uint32_t op, const tsr_bulk *bulk, void *stream,
+                                     tsr_error *error) TSR_MUST_CHECK;
+/* Whether there are such tables: before their inserts are captured the code of that has to be there. */
+bool tsr_launch_tells_of_values(const tsr_table *table);
+
 #endif

@@ -41,14 +41,17 @@ static uint64_t bytes_for(const tsr_table *t, uint64_t room) {
   return tsr_composition_number_bytes_for(t->store.composition, room);
 }
 
-/* Into longer memory. The scores follow the list, with the clock before them. */
+/* Into longer memory. The scores follow the list, with the clock before them, and then the rows. */
 static tsr_status copy_numbers(tsr_table *t, tsr_free_numbers *to, uint64_t room, tsr_error *error) {
-  const uint64_t listed = sizeof *to + t->numbering.room * sizeof(uint32_t);
-  const tsr_status status = t->backend->copy(t->device, to, t->numbering.all, listed, NULL, error);
-  if (status || !tsr_evicts(t)) return status;
-  return t->backend->copy(t->device, tsr_scores_in(t, to, room) - 1,
-                          tsr_scores_in(t, t->numbering.all, t->numbering.room) - 1,
-                          (t->numbering.room + 1) * sizeof(uint64_t), NULL, error);
+  tsr_free_numbers *const from = t->numbering.all;
+  const uint64_t former = t->numbering.room, row_bytes = settings_of(t)->row_bytes;
+  tsr_status status = t->backend->copy(t->device, to, from, sizeof *to + former * sizeof(uint32_t), NULL, error);
+  if (status == TSR_OK && tsr_evicts(t))
+    status = t->backend->copy(t->device, tsr_scores_in(t, to, room) - 1, tsr_scores_in(t, from, former) - 1,
+                              (former + 1) * sizeof(uint64_t), NULL, error);
+  if (status || !row_bytes) return status;
+  return t->backend->copy(t->device, tsr_rows_in(t, to, room), tsr_rows_in(t, from, former), former * row_bytes, NULL,
+                          error);
 }
 
 static tsr_status reserve(tsr_table *t, uint64_t count, tsr_error *error) {
@@ -81,7 +84,8 @@ static void free_numbers(tsr_table *t) {
 static tsr_status clear(tsr_table *t, void *stream, tsr_error *error) {
   t->numbering.given_at_most = t->numbering.used_at_most = t->numbering.clock = t->numbering.evicted = 0;
   t->numbering.is_torn = false;
-  const uint64_t bytes = tsr_evicts(t) ? bytes_for(t, t->numbering.room) : sizeof *t->numbering.all;
+  const uint64_t scored = tsr_composition_rows_begin(t->store.composition, t->numbering.room); /* rows stay */
+  const uint64_t bytes = tsr_evicts(t) ? scored : sizeof *t->numbering.all;
   return t->backend->fill(t->device, t->numbering.all, 0, bytes, stream, error);
 }
 
@@ -95,8 +99,23 @@ typedef struct numbering {
   uint64_t *ranks;
   uint32_t *numbers, *first, *lost;
   uint8_t *codes;
+  bool by_pages;         /* the batch is inserted page by page */
   tsr_eviction eviction; /* all zero where the table evicts nothing */
 } numbering;
+
+/* A page is read and written once per batch, so that batches of a paged table are as large as memory for them may be. */
+static uint64_t batch_max(const tsr_table *t) {
+  static const uint64_t paged = 1u << 27;
+  return t->store.composition->shape.is_paged && !tsr_evicts(t) ? paged : TSR_NUMBERING_ITEMS;
+}
+
+/* Whether pages are faster. A find or insert of each key is by random access; an insert page by page needs a find of its
+ * own, because it says no values. */
+static bool goes_by_pages(const numbering *w, uint64_t n) {
+  const tsr_request *r = &w->asked;
+  const bool has_answers = r->results || r->unplaced_keys || w->lost;
+  return tsr_launch_plan(w->t, &w->t->store, TSR_BULK_insert, n, has_answers, &r->call).order == TSR_ORDER_PAGES;
+}
 
 /* Where an insert moves pairs, the last of them may find no place, and its number comes back. */
 static bool loses_numbers(const tsr_table *t) { return reuses(t) && t->store.composition->shape.moves_pairs; }
@@ -140,7 +159,7 @@ static tsr_status settle(const numbering *w, uint64_t from, uint64_t n, tsr_erro
   tsr_numbering_run run = {.n = n,
                            .numbers = w->numbers,
                            .ranks = w->ranks,
-                           .first = w->first,
+                           .first = w->by_pages ? NULL : w->first, /* there the least mark is that of the first item */
                            .codes = w->codes,
                            .from = t->numbering.shard,
                            .limit = shards_of(t),
@@ -199,13 +218,20 @@ static tsr_status make_room(numbering *w, uint64_t from, uint64_t n, tsr_error *
   return status;
 }
 
+/* A mark that was no less than what the key had: the key was found. */
+static tsr_status say_found(const numbering *w, uint64_t from, uint64_t n, tsr_error *error) {
+  const tsr_numbering_run run = {.n = n, .codes = w->asked.results + from};
+  return tsr_numbering_step(w->t, TSR_NUMBERING_say_found, &run, w->asked.call.stream, error);
+}
+
 /* What is left to do when the items are inserted. Numbers that came back can be taken at once, so that there are never
  * more of them than the table has slots. */
 static tsr_status finish_batch(const numbering *w, uint64_t from, uint64_t n, tsr_error *error) {
   tsr_table *t = w->t;
   tsr_status status = TSR_OK;
-  if (t->store.composition->shape.moves_pairs) status = find_numbers(w, from, n, error);
+  if (t->store.composition->shape.moves_pairs || w->by_pages) status = find_numbers(w, from, n, error);
   if (status == TSR_OK) status = tsr_call_enter(t, TSR_PHASE_COMBINE, &w->asked.call, error);
+  if (status == TSR_OK && w->by_pages && w->asked.results) status = say_found(w, from, n, error);
   if (status == TSR_OK && w->lost) status = give_back(w, &(tsr_numbering_run){.n = n, .numbers = w->lost}, error);
   if (status == TSR_OK) status = settle(w, from, n, error);
   if (status == TSR_OK && w->eviction.places)
@@ -220,13 +246,14 @@ static tsr_status number_batch(numbering *w, uint64_t from, uint64_t n, uint32_t
   const tsr_request *r = &w->asked;
   void *const stream = r->call.stream;
   w->numbers = r->values_out ? (uint32_t *)r->values_out + from : own;
+  w->by_pages = goes_by_pages(w, n);
   tsr_request part = *r;
-  part.op = TSR_BULK_find_or_insert;
+  part.op = w->by_pages ? TSR_BULK_insert : TSR_BULK_find_or_insert;
   part.n = n;
   part.keys = key_at(w, from);
   part.values = w->numbers;
   /* pairs that move may lose the slot of a key that was found */
-  part.values_out = t->store.composition->shape.moves_pairs ? NULL : w->numbers;
+  part.values_out = t->store.composition->shape.moves_pairs || w->by_pages ? NULL : w->numbers;
   part.missing = TSR_NUMBER_NONE;
   part.results = r->results ? r->results + from : NULL;
   part.unplaced_keys =
@@ -292,7 +319,7 @@ static void divide(numbering *w, char *memory, uint64_t n, uint32_t **own, uint6
 static tsr_status number_keys(numbering *w, uint32_t *own, tsr_error *error) {
   tsr_status status = check_numbers(w->t, &w->asked, error);
   for (uint64_t from = 0, n; status == TSR_OK && from < w->asked.n; from += n) {
-    n = w->asked.n - from < TSR_NUMBERING_ITEMS ? w->asked.n - from : TSR_NUMBERING_ITEMS;
+    n = w->asked.n - from < batch_max(w->t) ? w->asked.n - from : batch_max(w->t);
     status = number_batch(w, from, n, own, error);
   }
   return status;
@@ -330,7 +357,7 @@ static tsr_status operate(tsr_table *t, const tsr_request *r, tsr_operation *nar
   tsr_status status = tsr_numbering_check(t, error);
   if (status) return status;
   if (!inserts && !(erases && reuses(t))) return narrow(t, r, error);
-  const uint64_t n = inserts && r->n > TSR_NUMBERING_ITEMS ? TSR_NUMBERING_ITEMS : r->n;
+  const uint64_t n = inserts && r->n > batch_max(t) ? batch_max(t) : r->n;
   divide(&w, NULL, n, &own, &bytes);
   status = t->backend->allocate_in(t->device, bytes, r->call.stream, &memory, error);
   if (status) return status;
@@ -371,17 +398,21 @@ static tsr_status open_to_kernels(tsr_table *t, void *stream, tsr_error *error) 
   return tsr_numbering_check(t, error);
 }
 
-static void view(const tsr_table *t, tsr_user_table *seen) { seen->numbers = t->numbering.all; }
+static void view(const tsr_table *t, tsr_user_table *seen) {
+  seen->numbers = t->numbering.all;
+  seen->rows.rows = tsr_rows_in(t, t->numbering.all, t->numbering.room);
+}
 
 static void describe(const tsr_composition *c, FILE *out) {
+  const uint64_t room = tsr_composition_spares(c), row_bytes = c->settings.numbers.row_bytes;
   fprintf(out, "  %-18s %llu bytes, room for %llu numbers that come back\n", "free numbers",
-          (unsigned long long)tsr_composition_number_bytes(c), (unsigned long long)tsr_composition_spares(c));
+          (unsigned long long)(tsr_composition_number_bytes(c) - room * row_bytes), (unsigned long long)room);
+  if (row_bytes)
+    fprintf(out, "  %-18s %llu bytes, %llu of %llu bytes, at the numbers of keys\n", "rows",
+            (unsigned long long)(room * row_bytes), (unsigned long long)room, (unsigned long long)row_bytes);
 }
 
-static uint64_t no_bytes(const tsr_table *t) {
-  (void)t;
-  return 0;
-}
+static uint64_t row_bytes(const tsr_table *t) { return t->numbering.room * settings_of(t)->row_bytes; }
 
 static uint64_t memory_bytes(const tsr_table *t) {
   const uint64_t listed = t->numbering.evicted_room * (t->store.composition->shape.key_bits / 8 + sizeof(uint32_t));
@@ -395,8 +426,10 @@ static uint64_t saved_bytes(const tsr_table *t) {
 
 /* For how many free numbers memory of these bytes is. */
 static uint64_t room_of(const tsr_table *t, uint64_t bytes) {
-  const uint64_t least = bytes_for(t, 0), each = sizeof(uint32_t) + (tsr_evicts(t) ? sizeof(uint64_t) : 0);
-  return bytes < least ? 0 : (bytes - least) / each;
+  const uint64_t each = sizeof(uint32_t) + (tsr_evicts(t) ? sizeof(uint64_t) : 0) + settings_of(t)->row_bytes;
+  uint64_t room = bytes / each;
+  while (room && bytes_for(t, room) > bytes) room--;
+  return room;
 }
 
 static bool may_be_saved(const tsr_table *t, uint64_t saved) {
@@ -433,7 +466,7 @@ static tsr_status check_saved(tsr_table *t, uint64_t pairs, tsr_error *error) {
                   (unsigned long long)numbers.given, (unsigned long long)numbers.spares, (unsigned long long)pairs);
 }
 
-static const tsr_saved_values saved = {.name = "free numbers",
+static const tsr_saved_values saved = {.name = "numbers",
                                        .bytes = saved_bytes,
                                        .may_be = may_be_saved,
                                        .make = make_saved,
@@ -451,7 +484,7 @@ const tsr_values tsr_values_are_numbers = {.reserve = reserve,
                                            .open = open_to_kernels,
                                            .view = view,
                                            .describe = describe,
-                                           .bytes = no_bytes,
+                                           .bytes = row_bytes,
                                            .memory = memory_bytes,
                                            .saved = &saved,
                                            .further = further_of,

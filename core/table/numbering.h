@@ -4,10 +4,10 @@
  *
  * A batch is inserted by find_or_insert, and each item offers a mark, which is the item's position. So the mark that a new
  * key has in the table says which item of the batch inserted it. One item of each new key is chosen, a prefix sum over the
- * chosen ones says which number each takes, and TSR_BULK_combine writes the numbers over the marks. All of this is
- * enqueued, and the host never learns how many keys were new, unless some must go first (eviction.h). Which numbers are
- * free is in device memory: those from `given` on, and a list of those that came back from erased keys. Read next:
- * operate.c.
+ * chosen ones says which number each takes, and TSR_BULK_combine writes the numbers over the marks. Page by page the
+ * batch is inserted with the least mark of each key, and its marks are found afterwards. All of this is enqueued. The host
+ * never learns how many keys were new, unless some must go first (eviction.h). Which numbers are free is in device memory:
+ * those from `given` on, and a list of those that came back from erased keys. Read next: operate.c.
  */
 #ifndef TSR_TABLE_NUMBERING_H
 #define TSR_TABLE_NUMBERING_H

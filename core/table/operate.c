@@ -194,7 +194,8 @@ static tsr_status operate(tsr_table *t, const tsr_request *r, tsr_error *error) 
   tsr_status status = tsr_call_enter(t, tsr_works_alone(&stages) ? TSR_PHASE_ALONE : r->phase, &r->call, error);
   if (status == TSR_OK) {
     tsr_bulk bulk = bulk_of(t, r);
-    status = launch_all(t, &stages, r, &bulk, error);
+    status = tsr_launch_tell_of_values(t, r->op, &bulk, r->call.stream, error);
+    if (status == TSR_OK) status = launch_all(t, &stages, r, &bulk, error);
   }
   if (status == TSR_OK) status = tsr_call_leave(t, &r->call, error);
   return tsr_call_end(t, &r->call, r->tally ? NULL : counter_of(t, r->op), r->n, status);

@@ -303,7 +303,9 @@ tsr_status tsr_piece_insert(tsr_pieces *p, const tsr_piece *piece, uint64_t *ins
   tsr_tally tally = {.hits = 0};
   p->back_count = 0;
   if (p->asked->results) memset(p->host.codes, 0, piece->n);
-  tsr_status status = insert_piece(p, piece, &tally, error);
+  const tsr_bulk offered = {.n = piece->n, .values = piece->values, .tally = t->tallies + TSR_BULK_insert};
+  tsr_status status = tsr_launch_tell_of_values(t, p->op, &offered, p->growth.stream, error);
+  if (status == TSR_OK) status = insert_piece(p, piece, &tally, error);
   if (tally.not_placed) { /* the launches have counted pairs that were inserted again */
     tally.hits = tally.not_placed = 0;
     for (uint64_t i = 0; i < piece->n; i++) {

@@ -9,6 +9,7 @@
 #include "core/cpu/compiler.h"
 #include "core/cpu/fuse.h"
 #include "core/cuda/link.h"
+#include "core/kernels/aggregate.h"
 #include "core/kernels/bulk.h"
 #include "core/kernels/scan.h"
 #include "core/sized.h"
@@ -24,11 +25,13 @@
 /* The sets of no table that a call needs. A set is loaded whole. */
 static tsr_status prepare_sets(tsr_table *t, const tsr_call_row *c, tsr_error *error) {
   uint32_t count = 0;
-  const tsr_step *scan = &tsr_scan_steps.step[TSR_SCAN_tiles];
+  const tsr_step *scan = &tsr_scan_steps.step[TSR_SCAN_tiles], *aggregate = tsr_aggregate_steps.step;
   tsr_status status = TSR_OK;
   if (t->values->further) t->values->further(c->operations[0], &count);
   if (c->bit == TSR_PREPARE_FIND_ALL) /* it sums up counts */
     status = t->backend->prepare(t->device, NULL, &scan, 1, error);
+  if (tsr_launch_tells_of_values(t) && c->operations[0] != TSR_BULK_find)
+    status = t->backend->prepare(t->device, NULL, &aggregate, 1, error);
   for (uint32_t i = 0; status == TSR_OK && count && i < TSR_VALUE_SETS_MAX; i++)
     if (t->values->sets[i]) status = t->backend->prepare(t->device, NULL, &t->values->sets[i]->step, 1, error);
   return status;

@@ -8,7 +8,7 @@
 
 #include "core/sized.h"
 #include "core/table/filter.h"
-#include "core/table/numbering.h"
+#include "core/table/number_rows.h"
 #include "core/table/operate.h"
 
 _Static_assert((int)TSR_INSERTED == (int)TSR_RESULT_INSERTED && (int)TSR_PRESENT == (int)TSR_RESULT_PRESENT &&
@@ -93,12 +93,14 @@ tsr_status tsr_check_insert(const tsr_table *t, const char *call, uint64_t n, co
 tsr_status tsr_insert(tsr_table *t, uint64_t n, const void *keys, const void *values, const tsr_call *call,
                       tsr_error *error) {
   TSR_WRITES(t);
-  tsr_status status = tsr_check_insert(t, "tsr_insert", n, keys, values, error);
+  const bool has_rows = values && t && t->store.composition->settings.numbers.row_bytes;
+  tsr_status status = tsr_check_insert(t, "tsr_insert", n, keys, has_rows ? NULL : values, error);
   if (status) return status;
   tsr_call known;
   status = tsr_take_over("tsr_insert", &known, call, sizeof known, error);
   if (status == TSR_OK) status = check_call(t, "tsr_insert", &known, error);
   if (status) return status;
+  if (has_rows) return tsr_number_rows_insert(t, n, keys, values, &known, error);
   const tsr_request request = tsr_inserting(t, TSR_BULK_insert, n, keys, values, &known);
   return t->methods->operate(t, &request, error);
 }

@@ -6,7 +6,7 @@
  *   hold; store <- launch <- order <- call <- filter <- values <- wide, numbering <- create <- rebuild <- clean, enlarge <- piece
  *     <- growth <- operate <- table <- build, save
  *   values <- free_numbers <- eviction <- numbering
- *   values <- cache <- operate
+ *   values <- cache <- operate <- number_rows
  *   order <- match <- join
  *
  * The ways of a batch are in ../batch/.

@@ -95,8 +95,10 @@ tsr_status tsr_single_use(tsr_table *t, tsr_usage *usage, tsr_error *error) {
   uint64_t buckets = shape->buckets + (shape->has_link ? tally.units : 0), bucket_bytes = 0;
   for (uint32_t i = 0; i < TSR_REGIONS_MAX && regions[i].name; i++) bucket_bytes += regions[i].bytes_per_bucket;
   const bool has_value_lists = t->store.composition->facts.value_list_first != 0;
+  const uint64_t value_bytes = tsr_composition_value_bytes(t->store.composition),
+                 row_bytes = t->store.composition->settings.numbers.row_bytes;
   const double held = ((double)(has_value_lists ? tally.keys : tally.hits) * shape->key_bits +
-                       (double)tally.hits * 8 * tsr_composition_value_bytes(t->store.composition)) /
+                       (double)tally.hits * 8 * (double)(value_bytes + row_bytes)) /
                       8;
   double bytes = (double)shape->buckets * (double)bucket_bytes + (double)tally.units * shape->unit_bytes +
                  (double)t->values->bytes(t);

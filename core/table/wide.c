@@ -468,6 +468,7 @@ tsr_status tsr_pick_list(const tsr_table *t, const tsr_picked *items, void *stre
 tsr_status tsr_pick_items(const tsr_table *t, uint64_t count, uint32_t *list, void *array, uint32_t bytes, void *to,
                           void *stream, tsr_error *error) {
   const tsr_wide_run run = {.n = count,
+                            .row_count = TSR_WIDE_NONE,
                             .row_bytes = bytes,
                             .word_bytes = tsr_wide_word(bytes, array, to),
                             .rows = array,

@@ -186,10 +186,6 @@ class Adapter:
         """The lowest of signed numbers; 0 of none."""
         return int(values.min()) if math.prod(values.shape) else 0
 
-    def highest(self, values: Any) -> int:
-        """The highest of whole numbers; 0 of none."""
-        return int(values.max()) if math.prod(values.shape) else 0
-
     def repeated(self, keys: Any) -> Optional[int]:
         """A key that is there more than once; None if there is none. Keys that ascend, as `unique` returns them, are not
         sorted."""
@@ -352,10 +348,6 @@ class TorchAdapter(Adapter):
     def cast(self, array: Any, kind: str, width: int) -> Any:
         return array.to(self._type(kind, width))
 
-    def highest(self, values: Any) -> int:
-        signed = self._signed(values)  # few operations of PyTorch take unsigned numbers
-        return 1 << 63 if signed.numel() and int(signed.min()) < 0 else super().highest(signed)
-
     def is_code(self, codes: Any, code: int) -> Any:
         if codes.dtype is self.torch.bool:
             codes = codes.view(self.torch.uint8)
@@ -441,10 +433,6 @@ class CuPyAdapter(Adapter):
     def lowest(self, values: Any) -> int:
         with self._on(values):
             return Adapter.lowest(self, values)
-
-    def highest(self, values: Any) -> int:
-        with self._on(values):
-            return Adapter.highest(self, values)
 
     def _on(self, array: Any) -> Any:
         """A block in which the array's GPU is the current one."""
@@ -610,9 +598,6 @@ class NumbaAdapter(Adapter):
     def lowest(self, values: Any) -> int:
         return NUMPY.lowest(values.copy_to_host())
 
-    def highest(self, values: Any) -> int:
-        return NUMPY.highest(values.copy_to_host())
-
     def repeated(self, keys: Any) -> Optional[int]:
         return NUMPY.repeated(keys.copy_to_host())
 
@@ -765,12 +750,6 @@ class OtherAdapter(Adapter):
         raise WrongType(
             f"values: whether one is negative cannot be seen in arrays of {type(values).__module__}."
             f"{type(values).__name__}: pass unsigned ones, or arrays of CuPy or PyTorch"
-        )
-
-    def highest(self, values: Any) -> int:
-        raise WrongType(
-            f"values: how large they are cannot be seen in arrays of {type(values).__module__}.{type(values).__name__}, and counts "
-            "have few bits: pass arrays of CuPy or PyTorch"
         )
 
 

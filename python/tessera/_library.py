@@ -406,6 +406,8 @@ _DECLARATIONS: Dict[str, List[Any]] = {  # those that return a tsr_status
     "tsr_write_behind": [_P, _P, _P, _P],
     "tsr_evicted": [_P, _U64, _P, _P, _P, _P],
     "tsr_touch": [_P, _U64, _P, _P, _P],
+    "tsr_read_rows": [_P, _U64, _P, _P, _P, _P],
+    "tsr_write_rows": [_P, _U64, _P, _P, _P, _P],
     "tsr_unique": [_P, _U64, _P, _P, _P, _P],
     "tsr_key_pack": [_P, _U64, _P, _P, _P, _P, _P],
     "tsr_key_unpack": [_P, _U64, _P, _P, _P, _P, _P],
@@ -501,6 +503,11 @@ _WORDS: Tuple[Tuple[str, _Word], ...] = (  # what the library writes for C and t
     (r"`tessera list (\w+)`( shows them)?", "tessera.plugins()"),
     (r"`tessera describe (\w+)`", r"`python -m tessera describe \1`"),
     (r"\btsr_(?:table_)?(\w+)", lambda found: _CALLS.get(found[0][4:], found[1])),
+    (r"save or `tessera run --save` writes one", "Table.save writes one"),
+    (r"add a layout and a scheme of fingerprints \(`tessera list`\)", "tessera.Filter(for_=\"erase\") has an erase"),
+    (r"make one of kind = filter", "tessera.Filter makes one"),
+    (r"use concurrency = mixed", 'use settings={"table.concurrency": "mixed"}'),
+    (r"^(no CUDA driver: .*)", r'\1. Without a GPU use backend="cpu", or settings={"table.backend": "cpu"} of a Table'),
     (r"--([a-z]\w*)", r"`\1`"),
 )
 

@@ -105,9 +105,12 @@ Call = Literal[
 ]
 _CALLS: Tuple[Call, ...] = get_args(Call)  # in the order of TSR_PREPARE_
 
-JoinKind = Literal["inner", "left", "semi", "anti", "union", "intersect", "difference", "sum", "min", "max", "count"]
+# In the order of TSR_JOIN_; the last two are made of others.
+JoinKind = Literal[
+    "inner", "left", "semi", "anti", "union", "intersect", "difference", "sum", "min", "max", "count", "right", "outer"
+]
 _JOINS: Tuple[JoinKind, ...] = get_args(JoinKind)
-_JOINS_OF_PAIRS, _AGGREGATES = _JOINS[:4], _JOINS[7:]
+_JOINS_OF_PAIRS, _AGGREGATES = _JOINS[:4], _JOINS[7:11]
 
 _NOT_PLACED = int(Code.NOT_PLACED)
 _NO_MEMORY_TO_GROW = (
@@ -267,6 +270,7 @@ class Table:
         self._value_width = info.value_bits // 8
         self._row = self._value_width if self._value_width > 8 else 0  # bytes of a value that is a row
         self._kind = self._setting("kind", "")
+        self._number_row = int(self._setting("value_bytes", "0")) if self._kind == "index" else 0  # bytes of a number's row
         self._devices: Optional[FrozenSet[int]] = frozenset()  # the GPUs whose memory it sees; None: all
         if info.backend == b"cuda":
             global _used_gpu
@@ -280,6 +284,11 @@ class Table:
         self._saturates = self._setting("overflow", "report") == "saturate"
         self._adds = self._kind == "map" and self._duplicates == "add" and not self._saturates
         self._grows = self._setting("growth", "none") == "double"
+
+    @property
+    def _out_kinds(self) -> str:
+        """Kinds of the caller's arrays for values. A table without types does not know what its values are."""
+        return self._value_kind or ("ui" if self._kind in ("counter", "index") else "uif")
 
     def _setting(self, key: str, default: str) -> str:
         text = library.tsr_spec_get(library.tsr_table_spec(self._handle), b"table", key.encode())
@@ -480,20 +489,22 @@ class Table:
             if self._value_width and self._kind not in ("counter", "index"):
                 raise BadArgument(f"{name}: a {self._kind} needs a value for each key: pass an array like keys")
             if len(memory.shape) > 1:
-                raise _not_one_axis(memory.shape)
+                raise not_one_axis(memory.shape)
             return None, 0
         if not self._value_width:
             raise BadArgument(f"{name}: a {self._kind} has no values: leave them out")
+        if self._number_row:
+            return self._rows(plain(values, name), name, memory, self._number_row)
         if self._kind == "index":
             raise BadArgument(f"{name}: an index gives its keys their numbers: leave them out")
         values = plain(values, name)
         if self._row:
-            return self._rows(values, name, memory)
+            return self._rows(values, name, memory, self._row)
         fits_all = False  # whether the bits are the same as a signed and as an unsigned number
         if isinstance(values, (int, np.integer)) and not isinstance(values, bool):
             values, kind = int(values), memory.kind
             if len(memory.shape) > 1 and stored:
-                raise _not_one_axis(memory.shape)
+                raise not_one_axis(memory.shape)
             fits_all = 0 <= values < 1 << 8 * self._value_width - 1
             if values < 0 and self._kind == "counter":
                 raise _negative(name, values)
@@ -510,7 +521,7 @@ class Table:
             fits_all = fits_all and values.dtype.kind == "u"
         found = theirs.look(values, name, False)
         if len(memory.shape) > 1 and tuple(found.shape) != tuple(memory.shape):
-            raise _not_one_axis(memory.shape)
+            raise not_one_axis(memory.shape)
         if found.size != memory.size:
             raise BadArgument(f"{name}: has {found.size} items, and keys {memory.size}: pass one for each key")
         if found.width != self._value_width or found.kind not in "uif":
@@ -525,9 +536,6 @@ class Table:
             lowest = theirs.lowest(values)
             if lowest < 0:
                 raise _negative(name, lowest)
-        if self._count_bits < 8 * self._value_width and theirs.highest(values) >> self._count_bits:
-            # The library tells of additions alone, and an absent key's first count is none.
-            warnings.warn(self._overflow_text(1), OverflowWarning, stacklevel=5 + (type(self) is not Table))
         if found.kind == "i" and self._duplicates in ("min", "max"):
             raise WrongType(
                 f"{name}: is {name_of(found.kind, found.width)}, and duplicates = {self._duplicates} compares unsigned "
@@ -546,26 +554,26 @@ class Table:
             self._value_kinds.add(_ANY if fits_all else found.kind)
         return values, found.pointer
 
-    def _rows(self, values: Any, name: str, memory: Memory) -> Tuple[Any, int]:
+    def _rows(self, values: Any, name: str, memory: Memory, row: int) -> Tuple[Any, int]:
         """The same where values are rows, of items of any type."""
         theirs = adapter_of(values)
         if theirs is None:
             values = np.ascontiguousarray(values)
             theirs = NUMPY
         found = theirs.look(values, name, False)
-        self._check_rows(found, name, memory.shape)
+        self._check_rows(found, name, memory.shape, row)
         self._note(found, theirs, name)
         return values, found.pointer
 
-    def _check_rows(self, found: Memory, name: str, shape: Tuple[int, ...]) -> None:
+    def _check_rows(self, found: Memory, name: str, shape: Tuple[int, ...], row: int) -> None:
         """Refuses what has not the bytes of a row for each place of this shape."""
         items = math.prod(shape)
-        fits = found.size * found.width == items * self._row and tuple(found.shape[: len(shape)]) == shape
+        fits = found.size * found.width == items * row and tuple(found.shape[: len(shape)]) == shape
         if found.kind == "O" or not fits:
             raise WrongType(
-                f"{name}: is {name_of(found.kind, found.width)} of shape {tuple(found.shape)}, and a value is {self._row} "
-                f"bytes: pass an array of shape {(*shape, self._row)} of uint8, or one of another type with as many bytes "
-                "for each key"
+                f"{name}: is {name_of(found.kind, found.width)} of shape {tuple(found.shape)}, and a {'row' if self._number_row else 'value'} is "
+                f"{row} bytes: pass an array of shape {(*shape, row)} of uint8, or one of another type with as many bytes for "
+                f"each {'number' if self._number_row else 'key'}"
             )
 
     def _value_results(
@@ -574,13 +582,18 @@ class Table:
         """An array for values, as `_result`; its address, and the kind and width of its items. Rows are of uint8, where the
         caller's array is of no other type."""
         if not self._row:
-            return *self._result(out, name, adapter, like, shape, "uif", kind, self._value_width), self._value_width
+            return *self._result(out, name, adapter, like, shape, self._out_kinds, kind, self._value_width), self._value_width
+        return self._row_results(out, name, adapter, like, shape, self._row)
+
+    def _row_results(
+        self, out: Any, name: str, adapter: Adapter, like: Any, shape: Tuple[int, ...], row: int
+    ) -> Tuple[Any, int, str, int]:
         if out is None:
             kind, width = self._row_item
-            made = adapter.empty(like, (*shape, self._row // width), kind, width)
+            made = adapter.empty(like, (*shape, row // width), kind, width)
             return made, adapter.address(made), kind, width
         theirs, memory = self._look_at_out(out, name)
-        self._check_rows(memory, name, shape)
+        self._check_rows(memory, name, shape, row)
         self._note(memory, theirs, name)
         return out, memory.pointer, memory.kind, memory.width
 
@@ -594,13 +607,7 @@ class Table:
             raise WrongType(f"missing = {missing!r}: pass a number")
         if missing == 0:
             return 0
-        if not self._row:
-            return _bits(missing, kind, width, "missing")
-        if kind not in ("u", "i", "f") or width not in (1, 2, 4, 8):
-            raise WrongType(f"missing = {missing!r}: items of {name_of(kind, width)} are no numbers: leave it out")
-        if kind == "f":
-            return int.from_bytes(np.array(missing, f"<f{width}").tobytes() * (8 // width), "little")
-        return int.from_bytes(_bits(missing, kind, width, "missing").to_bytes(width, "little") * (8 // width), "little")
+        return _bits_of_row(missing, kind, width) if self._row else _bits(missing, kind, width, "missing")
 
     def _kind_of_values(self, keys: Memory) -> str:
         """The kind of values that are returned: the table's own, otherwise that of keys."""
@@ -799,7 +806,7 @@ class Table:
         places: List[int] = []
         of_values = self._kind_of_values(memory)
         for i, (kinds, kind, width) in enumerate(
-            (("u", "u", 1), ("ui", memory.kind, self._key_width), ("uif", of_values, self._value_width))
+            (("u", "u", 1), ("ui", memory.kind, self._key_width), (self._out_kinds, of_values, self._value_width))
         ):
             mine = out[i] if out is not None else None
             is_number = self._kind == "index" and i == 2  # which nobody else has a use for
@@ -1079,18 +1086,60 @@ class Table:
         finally:
             self._end()
 
+    def _numbers(self, numbers: Any) -> Tuple[Adapter, Any, Memory]:
+        """Numbers of keys as an array."""
+        if adapter_of(numbers) is None:
+            numbers = from_numbers(numbers, "numbers", 4)
+        adapter, numbers, memory = self._keys_array(numbers, "numbers")
+        if memory.width != 4 or memory.kind not in "ui":
+            raise WrongType(f"numbers: is {name_of(memory.kind, memory.width)}: pass an array of int32 or uint32")
+        self._note(memory, adapter, "numbers")
+        return adapter, numbers, memory
+
+    def _need_rows(self, operation: str) -> None:
+        self._need_index(operation)
+        if not self._number_row:
+            raise lib.Unsupported(f'{operation}: the numbers have no rows: create it with tessera.Index(row=("float32", 16))')
+
+    def read_rows(self, numbers: Any, *, missing: Union[int, float] = 0, out: Any = None) -> Any:
+        """Of an index whose numbers have rows: (..., m), the row of each number. numbers (...) int32 or uint32; -1 has a row
+        of `missing`. Items are uint8, or of the type that `Index` was given. The row of a number that was given again has
+        what was written for the key before. out: an array for the rows, of items of any type."""
+        handle = self._begin()
+        try:
+            self._need_rows("read_rows")
+            adapter, numbers, memory = self._numbers(numbers)
+            rows, at, kind, width = self._row_results(out, "out", adapter, numbers, memory.shape, self._number_row)
+            self._set_call(missing=_bits_of_row(missing, kind, width) if missing else 0)
+            if library.tsr_read_rows(handle, memory.size, memory.pointer, at, self._at.call_at, self._at.error_at):
+                self._fail()
+            self._finish()
+            return rows
+        finally:
+            self._end()
+
+    def write_rows(self, numbers: Any, rows: Any) -> None:
+        """Of an index whose numbers have rows: writes rows (..., m), of items of any type, to the numbers (...). -1 is passed
+        over. If a number is repeated, one of its rows is written, whole."""
+        handle = self._begin()
+        try:
+            self._need_rows("write_rows")
+            _, numbers, memory = self._numbers(numbers)
+            rows, at = self._rows(rows, "rows", memory, self._number_row)
+            self._set_call()
+            if library.tsr_write_rows(handle, memory.size, memory.pointer, at, self._at.call_at, self._at.error_at):
+                self._fail()
+            self._finish()
+        finally:
+            self._end()
+
     def touch(self, numbers: Any) -> None:
         """Of an index that evicts: counts a use of the keys that have these numbers, as `number` does. `find` and `get`
         count none. numbers (...) int32 or uint32; those that no key has are passed over, -1 too."""
         handle = self._begin()
         try:
             self._need_index("touch")
-            if adapter_of(numbers) is None:
-                numbers = from_numbers(numbers, "numbers", 4)
-            adapter, numbers, memory = self._keys_array(numbers, "numbers")
-            if memory.width != 4 or memory.kind not in "ui":
-                raise WrongType(f"numbers: is {name_of(memory.kind, memory.width)}: pass an array of int32 or uint32")
-            self._note(memory, adapter, "numbers")
+            _, numbers, memory = self._numbers(numbers)
             if library.tsr_touch(handle, memory.size, memory.pointer, self._at.stream, self._at.error_at):
                 self._fail()
             self._finish()
@@ -1187,7 +1236,7 @@ class Table:
             if self._row:
                 values, at, kind, width = self._value_results(out, "out", adapter, keys, memory.shape, kind)
             else:
-                values, at, kind = self._beside(out, "out", adapter, keys, memory, "uif", kind, width)
+                values, at, kind = self._beside(out, "out", adapter, keys, memory, self._out_kinds, kind, width)
             self._set_call(missing=self._missing(missing, kind, width))
             if library.tsr_find(handle, memory.size, memory.pointer, at, self._at.call_at, self._at.error_at):
                 self._fail()
@@ -1375,7 +1424,7 @@ class Table:
                 values, values_at = self._values(offered, "values", adapter, keys, memory, stored)
                 kind = self._kind_of_values(memory)
                 results, results_at, kind = self._beside(
-                    out_values, "out[0]", adapter, keys, memory, "uif", kind, self._value_width
+                    out_values, "out[0]", adapter, keys, memory, self._out_kinds, kind, self._value_width
                 )
                 bits = self._missing(missing, kind, self._value_width)
             elif values is not None:
@@ -1576,7 +1625,7 @@ class Table:
         right_values), arrays (rows) uint; a part that there is not is None.
 
         how: "inner"; "left", which has also the pairs of this table whose key is absent in the other, with `missing`
-        for the right value; "semi" and "anti", the pairs of this table whose key is present, or absent, in the other.
+        for the right value; "right", the same the other way round; "outer", with the pairs of both; "semi" and "anti", the pairs of this table whose key is present, or absent, in the other.
         Keys without values, each once: "union"; "intersect"; "difference", those of this table alone. "sum", "min", "max"
         and "count": the keys of both tables, each once, and as right_values that of all values that the other table has
         for it, of 8 bytes: counts int64; the others uint64, int64 or float64, as the values are.
@@ -1587,8 +1636,7 @@ class Table:
         `OverflowWarning` says how many there are; with saturate = True unsigned ones stop there. like: as of `items`.
         Waits."""
         if how not in _JOINS:
-            outer = {"outer": "outer", "full": "outer", "right": "right"}.get(str(how))
-            way = f': tessera.merge(left_keys, right_keys, how="{outer}") has such rows of two columns' if outer else ""
+            way = "; did you mean outer?" if str(how) in ("full", "full_outer") else ""
             raise BadArgument(f"how = {how!r}: there are {', '.join(_JOINS)}{way}")
         if saturate and how != "sum":
             raise BadArgument(f"saturate = True: only sums can overflow, and how = {how!r}: leave it out")
@@ -1596,6 +1644,11 @@ class Table:
             raise WrongType(f"other: is a {type(other).__name__}: pass a Table; tessera.merge(left, right) joins columns and frames")
         with self._with(other) as (handle, theirs):
             combined = other._dtype_of_values(dtype) if how in ("sum", "min", "max") else _UNSIGNED
+            if how == "right":
+                keys, right, left = other._join(theirs, handle, self, "left", missing, False, like)
+                return keys, left, right
+            if how == "outer":
+                return self._outer(handle, theirs, other, missing, like)
             if combined.kind == "u":
                 return self._join(handle, theirs, other, how, missing, saturate, like)
             if saturate:
@@ -1716,7 +1769,57 @@ class Table:
             )
         if kind not in _AGGREGATES:
             right_values = other._decoded(right_values)
-        return self._answered(keys), self._decoded(left_values), right_values
+        answered = self._answered_of(keys, other) if kind == "union" else self._answered(keys)
+        return answered, self._decoded(left_values), right_values
+
+    def _answered_of(self, keys: Any, other: "Table") -> Any:
+        """`_answered` for keys that this table or another one has."""
+        return self._answered(keys)
+
+    def _outer(
+        self, left: c_void_p, right: c_void_p, other: "Table", missing: Union[int, float], like: Any
+    ) -> Tuple[Any, Any, Any]:
+        """The rows of a left join, and behind them those of the other table whose key is absent in this one."""
+        adapter, like = self._like(like)
+        sign, device = self._sign_of(like, adapter)
+        pairs, alone = c_uint64(), c_uint64()
+        of_pairs, of_alone = _JOINS.index("left"), _JOINS.index("anti")
+        if library.tsr_join(left, right, of_pairs, None, byref(pairs), self._at.error_at) or library.tsr_join(
+            right, left, of_alone, None, byref(alone), self._at.error_at
+        ):
+            self._fail()
+        n = pairs.value + alone.value
+        keys, keys_at, _ = self._result(None, "keys", adapter, like, (n,), "ui", sign, self._key_width)
+        lefts, left_at, _, _ = self._absent_values(adapter, like, n, sign, missing)
+        rights, right_at, bits, width = other._absent_values(adapter, like, n, sign, missing)
+        adapter.synchronize(device)
+        for one, two, how, count, first in ((left, right, of_pairs, pairs, 0), (right, left, of_alone, alone, pairs.value)):
+            rows = lib.JoinRows(size=ctypes.sizeof(lib.JoinRows), room=count.value, missing=bits)
+            rows.keys = keys_at + first * self._key_width
+            if how == of_pairs:
+                rows.left_values, rows.right_values = left_at or None, right_at or None
+            elif right_at:
+                rows.left_values = right_at + first * width
+            if count.value and library.tsr_join(one, two, how, byref(rows), byref(count), self._at.error_at):
+                self._fail()
+        return self._answered_of(keys, other), self._decoded(lefts), other._decoded(rights)
+
+    def _absent_values(
+        self, adapter: Adapter, like: Any, n: int, sign: str, missing: Union[int, float]
+    ) -> Tuple[Any, int, int, int]:
+        """Values of n absent keys, where they are, the bits of one, and the bytes of a value. Without values: None, 0, 0, 0."""
+        if not self._value_width:
+            return None, 0, 0, 0
+        kind, width = self._row_item if self._row else (self._value_kind or sign, self._value_width)
+        bits = self._missing(missing, kind, width)
+        item = bits & ((1 << 8 * width) - 1)  # of a row's bits, which are repeated
+        shape = (n, self._row // width) if self._row else (n,)
+        if kind == "u" or width not in (4, 8):
+            values = adapter.full(like, shape, kind, width, item)
+        else:
+            signed = item - (1 << 8 * width) if item >> 8 * width - 1 else item
+            values = adapter.viewed(adapter.full(like, shape, "i", width, signed), kind, width)
+        return values, adapter.address(values), bits, self._value_width
 
     def _match_rows(self, left: Any, right: Any, kind: JoinKind) -> Tuple[Any, Optional[Any]]:
         """The numbers of the rows of two arrays that have one key, int32, in no order: of a left join -1 where there is no right
@@ -1957,7 +2060,7 @@ def _unpickled(
     return table
 
 
-def _not_one_axis(shape: Tuple[int, ...]) -> BadArgument:
+def not_one_axis(shape: Tuple[int, ...]) -> BadArgument:
     return BadArgument(
         f"keys: has shape {tuple(shape)}, and a key is one number: pass keys of one axis (keys.reshape(-1), where each "
         'number is a key), or values of the same shape. Tables such as tessera.Map(key=["int64", "int64"]) have keys of several '
@@ -1978,6 +2081,15 @@ def _pair(out: Any) -> Tuple[Any, Any]:
     if not isinstance(out, tuple) or len(out) != 2:
         raise WrongType("out: is a tuple of two arrays, of which any may be None")
     return out
+
+
+def _bits_of_row(missing: Union[int, float], kind: str, width: int) -> int:
+    """8 bytes that the library repeats, for each item of a row."""
+    if kind not in ("u", "i", "f") or width not in (1, 2, 4, 8):
+        raise WrongType(f"missing = {missing!r}: items of {name_of(kind, width)} are no numbers: leave it out")
+    if kind == "f":
+        return int.from_bytes(np.array(missing, f"<f{width}").tobytes() * (8 // width), "little")
+    return int.from_bytes(_bits(missing, kind, width, "missing").to_bytes(width, "little") * (8 // width), "little")
 
 
 def _bits(value: Union[int, float], kind: str, width: int, name: str) -> int:

@@ -9,7 +9,7 @@ import ctypes
 import inspect
 import os
 from ctypes import byref, c_uint64, c_void_p
-from typing import Any, Callable, Dict, Literal, Mapping, NamedTuple, NoReturn, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Literal, Mapping, NamedTuple, NoReturn, Optional, Tuple, Union, get_args
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from tessera._key_columns import KeyColumns
 from tessera._texts import TextKeys
 from tessera._library import BadArgument, WrongType, library
 from tessera._spec import flat
-from tessera._table import Code, Table, _bits
+from tessera._table import Code, Table, _bits, not_one_axis
 from tessera._verbs import group_by
 from tessera._words import no_argument
 
@@ -85,6 +85,7 @@ _CACHE_OF_ROWS = {
 _START = 1024  # capacity of a table that grows
 
 Need = Literal["find", "build", "absent", "groupby", "erase", "mixed"]
+_BACKENDS = ("auto", "cuda", "cpu")
 Duplicates = Literal["first", "replace", "add", "min", "max", "promise_unique"]
 
 
@@ -193,6 +194,17 @@ def _value_type(value: Any) -> Tuple["np.dtype[Any]", int]:
     return made, items
 
 
+def _row_type(row: Any) -> Tuple["np.dtype[Any]", int]:
+    """The dtype of an item of a number's row, and how many items it has."""
+    dtype, items = row if isinstance(row, tuple) and len(row) == 2 and isinstance(row[1], int) else (row, 1)
+    made = _dtype(dtype, "row", _VALUES)
+    if (made.kind, made.itemsize) not in ROW_ITEMS or not _is_row(made.itemsize * items):
+        raise WrongType(
+            f"row = {row!r}: rows are of numbers, as ('float32', 16), of 16 to 256 bytes, or of a multiple of 16 bytes up to 4096"
+        )
+    return made, items
+
+
 def _is_row(size: int) -> bool:
     return 16 <= size <= (4096 if size % 16 == 0 else 256)
 
@@ -224,10 +236,11 @@ class Typed(Table):
         **options: Any,
     ) -> None:
         choice = choose(self._table_kind, key, value, for_=for_, capacity=capacity)  # type: ignore[arg-type]
-        if duplicates is not None:
-            choice.settings["table.duplicates"] = duplicates
-        if backend is not None:
-            choice.settings["table.backend"] = backend
+        for name, chosen, known in (("duplicates", duplicates, get_args(Duplicates)), ("backend", backend, _BACKENDS)):
+            if chosen is not None and chosen not in known:
+                raise BadArgument(f"{name} = {chosen!r}: there are {', '.join(map(repr, known))}")
+            if chosen is not None:
+                choice.settings[f"table.{name}"] = chosen
         choice.settings.update(flat(settings))
         self._learn(key, value)
         self._adapt(choice.settings)
@@ -297,7 +310,8 @@ class Typed(Table):
         table._learn(key, value)
         table.recipe = None
         if table._kind != cls._table_kind:
-            raise BadArgument(f"{os.fspath(path)}: has a {table._kind}: load it by tessera.Table.load")
+            kinds = {kind._table_kind: kind.__name__ for kind in Typed.__subclasses__()}
+            raise BadArgument(f"{os.fspath(path)}: has a {table._kind}: load it by tessera.{kinds.get(table._kind, 'Table')}.load")
         for name, dtype, items, width in (
             ("key", table._key_type, 1, table._key_width),
             ("value", table._value_type, getattr(table, "_row_items", 1), table._value_width),
@@ -336,6 +350,13 @@ class Typed(Table):
 
     def _answered(self, keys: Any) -> Any:
         return keys if self._form is None or keys is None else self._form.unpack(self, keys)
+
+    def _answered_of(self, keys: Any, other: Table) -> Any:
+        made = self._answered(keys)
+        if isinstance(self._form, TextKeys) and keys is not None:
+            absent = np.equal(made, None)
+            made[absent] = other._answered(keys)[absent]
+        return made
 
     def _keep_keys(self) -> None:
         if isinstance(self._form, TextKeys):
@@ -401,6 +422,8 @@ class Typed(Table):
     ) -> Tuple[Any, int]:
         if self._orders and value != value:
             raise BadArgument(f"{name}: is NaN, which has no place in an order: leave it out")
+        if len(memory.shape) > 1:
+            raise not_one_axis(memory.shape)
         bits = self._stored_bits(value, name)
         signed = bits - (bits >> 8 * self._value_width - 1 << 8 * self._value_width)
         made = adapter.full(keys, memory.shape, "i", self._value_width, signed)
@@ -452,14 +475,21 @@ def _converted(numbers: Any, name: str, dtype: "np.dtype[Any]") -> Any:
             if isinstance(number, (int, np.integer)) and not isinstance(number, bool):
                 continue
             way = f', or create it with value="float64"' if isinstance(number, float) and name == "values" else ""
+            if name == "keys" and type(number).__name__ in ("str", "bytes", "UUID"):
+                kind = type(number).__name__.lower()
+                raise WrongType(f'keys: holds {number!r:.60}, and keys are {dtype.name} here: tables with key="{kind}" have such keys')
             raise WrongType(
                 f"{name}: holds {number!r:.40}, and other things than {dtype.name} are refused: pass an array of {dtype.name}{way}"
             )
     if array.size and dtype.kind != "f":
         low, high, limits = int(array.min()), int(array.max()), np.iinfo(dtype)
         if low < limits.min or high > limits.max:
-            raise BadArgument(f"{name}: {low} .. {high} do not fit into {dtype.name}")
+            raise BadArgument(f"{name}: {_range(low, high)} not fit into {dtype.name}")
     return array.astype(dtype)
+
+
+def _range(low: int, high: int) -> str:
+    return f"{low} does" if low == high else f"{low} .. {high} do"
 
 
 def _ordered(values: Any, adapter: Adapter, name: str, memory: Memory, stores: bool) -> Any:
@@ -622,7 +652,8 @@ class Counter(Typed):
 class Index(Typed):
     """A number for each distinct key of a dtype, from 0 on, as int32. numbering: "any" or "first_seen", the order of the new
     keys of a call. reuse: whether numbers of erased keys are given again. eviction: "lru" or "lfu" bounds it to `capacity`
-    keys; what `number` gives up then is in `evicted`.
+    keys; what `number` gives up then is in `evicted`. row: a dtype and how many, as ("float32", 16): each number has a row of
+    them, which `write_rows` and `read_rows` work on.
 
     >>> rows = tessera.Index("int64", numbering="first_seen", backend="cpu")
     >>> rows.number([70, -30, 70])
@@ -631,6 +662,11 @@ class Index(Typed):
     array([ 1, -1], dtype=int32)
     >>> rows.keys_by_number()[0]
     array([ 70, -30])
+    >>> vectors = tessera.Index("int64", row=("float32", 4), backend="cpu")
+    >>> vectors.write_rows(vectors.number([70, 90]), np.eye(2, 4, dtype=np.float32))
+    >>> vectors.read_rows(vectors.get([90, 5], missing=-1), missing=7)
+    array([[0., 1., 0., 0.],
+           [7., 7., 7., 7.]], dtype=float32)
     """
 
     _table_kind = "index"
@@ -643,11 +679,16 @@ class Index(Typed):
         numbering: Literal["any", "first_seen"] = "any",
         reuse: bool = True,
         eviction: str = "none",
+        row: Any = None,
         backend: Optional[Literal["auto", "cuda", "cpu"]] = None,
         settings: Optional[Mapping[str, object]] = None,
         **options: Any,
     ) -> None:
         own = {"table.numbering": numbering, "table.reuse": "yes" if reuse else "no", **flat(settings)}
+        if row is not None:
+            dtype, items = _row_type(row)
+            self._row_item = dtype.kind, dtype.itemsize
+            own["table.value_bytes"] = dtype.itemsize * items
         if eviction != "none":
             own = {"table.growth": "none", "table.eviction": eviction, **own}
         super().__init__(key, None, capacity, None, None, backend, own, **options)
@@ -655,6 +696,18 @@ class Index(Typed):
     def _learn(self, key: Any, value: Any) -> None:
         super()._learn(key, None)
         self._value_kind = "i"
+
+    @classmethod
+    def load(cls, path: "Union[str, os.PathLike[str]]", *, key: Any = "int64", row: Any = None, **options: Any) -> Any:
+        """The index that `save` wrote. The file has no dtypes: pass those of the table. Other arguments: as of `Table.load`."""
+        table = super().load(path, key=key, **options)
+        if row is None:
+            return table
+        dtype, items = _row_type(row)
+        if dtype.itemsize * items != table._number_row:
+            raise WrongType(f"row = {row!r}: the table's rows have {table._number_row} bytes")
+        table._row_item = dtype.kind, dtype.itemsize
+        return table
 
 
 _WRITE = ctypes.CFUNCTYPE(ctypes.c_int, c_void_p, c_uint64, c_void_p, c_void_p)

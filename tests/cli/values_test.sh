@@ -231,6 +231,19 @@ printf '1000000\n' >new.tsv
 run "${index[@]}" --load index.tsr --erase some.tsv --insert new.tsv --find new.tsv --out - --quiet
 expect_status 0
 [[ $(cat "$work/out") =~ ^1000000$'\t'[012]$ ]] || fail "a number of an erased key is not given again: $(cat "$work/out")"
+case_of "the rows of an index are read and written by its keys"
+rows=(run "$specs/index.ini" "${cpu[@]}" --set table.value_bytes=16 --set table.page_bytes=auto --set table.page_batch=1)
+awk 'NR < 400 { printf "%s\t%032x\n", 7 * NR, NR }' keys.tsv >rows.tsv
+run "${rows[@]}" --insert rows.tsv --save rows.tsr
+expect_status 0
+cut -f1 rows.tsv >asked.tsv
+run "${rows[@]}" --load rows.tsr --find asked.tsv --out found.tsv --quiet
+expect_status 0
+cmp rows.tsv found.tsv || fail "other rows than were written"
+printf '3\n14\n' >asked.tsv
+run "${rows[@]}" --load rows.tsr --find asked.tsv --out - --quiet
+[[ $(cat "$work/out") == $'3\t-\n14\t00000000000000000000000000000002' ]] || fail "other rows: $(cat "$work/out")"
+refuses 'value_bytes is no number' "${rows[@]}" --insert keys.tsv --value one
 refuses '--value: an index gives its keys their numbers' "${index[@]}" --insert keys.tsv --value one
 refuses '--histogram: an index numbers its keys' "${index[@]}" --insert keys.tsv --histogram
 printf '70\n30\n90\n' >used.txt

@@ -20,6 +20,7 @@
 #include "tests/compositions/random_spec.h"
 #include "tests/oracle/cache_exercise.h"
 #include "tests/oracle/exercise.h"
+#include "tests/oracle/index_exercise.h"
 
 namespace tessera_test {
 namespace {
@@ -99,6 +100,7 @@ public:
     tsr_table_info info = {};
     tsr_table_describe(table, &info);
     if (spec_.get("table", "kind") == "cache") return run_cache(&subject, info);
+    if (spec_.get("table", "kind") == "index") return run_index(&subject, info);
     Exercise::Options options;
     options.slots = std::min<uint64_t>(info.slots, 4000);
     options.operations = plan_.operations;
@@ -125,6 +127,21 @@ private:
     std::string complaint = CacheExercise(subject->get(), options, random_).run();
     if (complaint.empty()) complaint = save_and_load(subject);
     return complaint.empty() ? CacheExercise(subject->get(), options, random_).run() : complaint;
+  }
+
+  std::string run_index(Table *subject, const tsr_table_info &info) {
+    IndexExercise::Options options = {};
+    options.key_bits = spec_.key_bits();
+    options.row_bytes = spec_.value_bytes();
+    options.evicts = !spec_.get("table", "eviction").empty();
+    options.in_order = spec_.get("table", "numbering") == "first_seen";
+    options.operations = plan_.operations;
+    options.batch_max = random_.chance(4) ? 1500 : 64;
+    options.distinct = 4 + (1 + random_.below(3)) * std::min<uint64_t>(info.slots, 4000) / 2;
+    IndexExercise exercise(options, random_);
+    std::string complaint = exercise.run(subject->get());
+    if (complaint.empty()) complaint = change(subject);
+    return complaint.empty() ? exercise.run(subject->get()) : complaint;
   }
 
   // What leaves every pair where the oracle knows it.

@@ -119,10 +119,18 @@ void Parts::draw_cache(Random &random, RandomSpec *spec) const {
   if (random.chance(2)) spec->set("table", "statistics", "yes");
 }
 
+void Parts::draw_index(Random &random, RandomSpec *spec) const {
+  if (random.chance(2)) spec->set("table", "numbering", "first_seen");
+  if (random.chance(4)) spec->set("table", "reuse", "no");
+  if (parts_.count("eviction") && random.chance(3)) spec->set("table", "eviction", random.chance(2) ? "lru" : "lfu");
+  if (random.chance(3)) spec->set("table", "value_bytes", std::to_string(4 * (4 + random.below(61))));
+  if (random.chance(12)) spec->set("table", "value_bytes", std::to_string(16 * (1 + random.below(256))));
+}
+
 RandomSpec Parts::draw(Random &random, const std::string &backend) const {
-  static const char *const kinds[] = {"set", "map", "multiset", "multimap", "counter", "cache"};
+  static const char *const kinds[] = {"set", "map", "multiset", "multimap", "counter", "index", "cache"};
   RandomSpec spec;
-  const uint64_t kind = random.below(parts_.count("eviction") ? 6 : 5);
+  const uint64_t kind = random.below(parts_.count("eviction") ? 7 : 6);
   const uint64_t capacity = any_size(random, 1, random.chance(8) ? 30000 : 1500);
   spec.set("table", "backend", backend);
   spec.set("table", "kind", kinds[kind]);
@@ -132,19 +140,20 @@ RandomSpec Parts::draw(Random &random, const std::string &backend) const {
   spec.set("table", "capacity", std::to_string(capacity));
   spec.set("table", "seed", std::to_string(1 + random.next() / 2));
   for (const char *role : {"layout", "probing", "hasher"}) draw_part(random, role, &spec);
-  if (kind == 5) draw_cache(random, &spec);
-  if (kind == 5) return spec;
+  if (kind == 6) draw_cache(random, &spec);
+  if (kind == 6) return spec;
+  if (kind == 5) draw_index(random, &spec);
   auto allocators = parts_.find("allocator");
   if (allocators != parts_.end() && random.chance(3)) draw_part(random, "allocator", &spec);
   if (kind < 2 && !random.chance(3)) spec.set("table", "duplicates", policies[random.below(TSR_DUPLICATES_KEEP)]);
-  if (random.chance(3)) spec.set("table", "concurrency", "mixed");
+  if (kind != 5 && random.chance(3)) spec.set("table", "concurrency", "mixed");
   if (random.chance(4)) spec.set("table", "statistics", "yes");
   if (random.chance(3)) spec.set("table", "stash", std::to_string(any_size(random, 0, 64)));
   if (random.chance(4)) {
     spec.set("table", "page_bytes", std::to_string(1024u << random.below(8)));
     if (!random.chance(4)) spec.set("table", "page_batch", std::to_string(any_size(random, 0, 2000)));
     if (!random.chance(4)) spec.set("table", "find_batch", std::to_string(any_size(random, 0, 2000)));
-    if (random.chance(2) && spec.get("table", "concurrency").empty() && spec.get("table", "stash").empty())
+    if (random.chance(2) && spec.get("table", "concurrency").empty() && spec.get("table", "stash").empty() && kind != 5)
       spec.set("table", "device_bytes", std::to_string(any_size(random, 8 << 10, 128 << 10)));
   }
   if (random.chance(2)) {

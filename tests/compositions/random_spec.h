@@ -69,6 +69,7 @@ private:
     std::vector<Parameter> parameters;
   };
   void draw_cache(Random &random, RandomSpec *spec) const;
+  void draw_index(Random &random, RandomSpec *spec) const;
   void draw_part(Random &random, const std::string &role, RandomSpec *spec) const;
   std::map<std::string, std::vector<Part>> parts_; // by role
 };

@@ -33,6 +33,8 @@ const Case cases[] = {
     {"packed", "double_hashing", "reuse = no\n", 32, 8, 1},
     {"aos", "linear", "", 32, 8, 8},
     {"quotient", "robin_hood", "", 32, 8, 8},
+    {"packed", "cuckoo", "numbering = first_seen\npage_bytes = auto\npage_batch = 500\nfind_batch = 500\n", 32, 8, 1},
+    {"packed", "double_hashing", "page_bytes = auto\npage_batch = 500\nfind_batch = 500\n", 64, 8, 1},
     {"slab", "slab_list", "allocator = slab\n", 32, 8, 8},
 };
 
@@ -536,7 +538,7 @@ TEST_P(Index, GivesUpWhatTheModelSays) {
       const std::vector<uint64_t> keys = some_keys(GetParam(), capacity, capacity, round * capacity / 3, &random);
       const std::map<uint32_t, uint64_t> gone = model.evict_for(keys);
       const std::vector<uint64_t> numbers = number(t, keys);
-      tsr_report report;
+      tsr_report report = {};
       ASSERT_EQ(tsr_table_report(t, &report, &error), TSR_OK) << error.message;
       ASSERT_EQ(std::count(numbers.begin(), numbers.end(), none), 0)
           << "keys without a number; " << report.not_placed << " found no place, cleanings: " << report.cleanings;

@@ -3,10 +3,11 @@
 """The verbs of the Python package on arrays that are on a GPU: answers against NumPy, then times next to those of torch.unique,
 torch.isin and cupy.unique. Install the wheel (`./tessera wheel`) there:
 
-    python_verbs.py [--backend cuda|cpu] [--sizes 24,26] [--repeat 5] [LIBRARY...]      torch cupy jax; cpu: arrays on the host
+    python_verbs.py [--backend cuda|cpu] [--sizes 24,26] [--repeat 5] [--seconds 60] [LIBRARY...]      torch cupy jax; cpu: on the host
 
-A time is a line `time,JOB,KEYS,LIBRARY,ITEMS,MILLISECONDS,RATIO`; the ratio of Tessera is how many times as fast it is. The last
-line is `N passed, N failed, N skipped`. Read next: python_on_gpu.py (tables).
+A time is a line `time,JOB,KEYS,LIBRARY,ITEMS,MILLISECONDS,RATIO`; the ratio of Tessera is how many times as fast it is. A line
+`least,JOB,LIBRARY,RATIO,OF` has the least of these ratios, and how many there are. --seconds: times come first and take half of them; what
+does not begin before their end is skipped. The last line is `N passed, N failed, N skipped`. Read next: python_on_gpu.py (tables).
 """
 
 import argparse
@@ -490,17 +491,22 @@ def jobs(library: Library, x: Any, among: Any) -> Dict[str, Dict[str, Callable[[
     return made
 
 
-def measure(library: Library, sizes: List[int], repeat: int) -> None:
-    rng = np.random.default_rng(7)
+def measure(library: Library, sizes: List[int], repeat: int, end: float) -> Dict[str, List[float]]:
+    """The ratios by job. Arrays are made where they are: id i is i times an odd number, modulo 2^64."""
+    odd, ratios = -7046029254386353131, {}  # type: int, Dict[str, List[float]]
+    drawn = library.module.randint if library.name == "torch" else library.module.random.randint
+    where = {"device": "cuda" if backend == "cuda" else "cpu"} if library.name == "torch" else {"dtype": np.int64}
+    ascending = {"device": where["device"]} if library.name == "torch" else {}
     for bits in sizes:
         n = 1 << bits
         for keys, distinct in (("a tenth distinct", n // 10), ("all distinct", n), ("1000 distinct", 1000)):
-            ids = np.unique(rng.integers(-(2**62), 2**62, distinct))
-            rows = rng.permutation(n) % len(ids) if distinct == n else rng.integers(0, len(ids), n)
-            x = library.array(ids[rows])
-            among = library.array(np.concatenate([ids[: len(ids) // 2], rng.integers(-(2**62), 2**62, len(ids) // 2)]))
+            x = (library.module.arange(n, **ascending) if distinct == n else drawn(0, distinct, (n,), **where)) * odd
+            half = library.module.arange(distinct // 2, **ascending)
+            among = (library.module.concatenate([half, half + (1 << 40)])) * odd
             for job, runs in jobs(library, x, among).items():
                 best: Dict[str, float] = {}
+                if time.perf_counter() > end:
+                    return ratios
                 for name, run in runs.items():
                     try:
                         for _ in range(2):  # links, and fills the pools of memory
@@ -517,8 +523,11 @@ def measure(library: Library, sizes: List[int], repeat: int) -> None:
                 for name, seconds in best.items():
                     ratio = f"{min(others) / seconds:.2f}" if name == "tessera" and others else ""
                     print(f"time,{job},{keys},{name},{n},{1000 * seconds:.3f},{ratio}", flush=True)
+                if others and "tessera" in best:
+                    ratios.setdefault(job, []).append(min(others) / best["tessera"])
             del x, among
         tessera.free_kept_tables()
+    return ratios
 
 
 def main() -> int:
@@ -527,6 +536,7 @@ def main() -> int:
     parser.add_argument("--backend", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--sizes", default="24,26", help="powers of two of the items that are timed; empty: none")
     parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("libraries", nargs="*", default=["torch", "cupy", "jax"])
     arguments = parser.parse_args()
     backend = arguments.backend
@@ -534,16 +544,25 @@ def main() -> int:
         N //= 50
         _device._stays = lambda tensor: True
     passed = failed = skipped = 0
-    libraries = []
+    begun_at, libraries = time.perf_counter(), []
     for name in arguments.libraries:
         try:
             libraries.append(Library(name))
         except Exception as error:
             print(f"{name}: skipped: {error}")
             skipped += len(CASES)
+    timed = [library for library in libraries if library.name != "jax"]
+    for i, library in enumerate(timed):
+        end = begun_at + arguments.seconds * (i + 1) / 2 / len(timed)
+        sizes = [int(bits) for bits in arguments.sizes.split(",") if bits]
+        for job, ratios in measure(library, sizes, arguments.repeat, end).items():
+            print(f"least,{job},{library.name},{min(ratios):.2f},{len(ratios)}", flush=True)
     for library in libraries:
         print(f"{library.name} {getattr(library.module, '__version__', '')}")
         for case in CASES:
+            if time.perf_counter() - begun_at > arguments.seconds:
+                skipped += 1
+                continue
             begun = time.perf_counter()
             try:
                 case(library)
@@ -552,9 +571,6 @@ def main() -> int:
             except Exception:
                 failed += 1
                 print(f"FAILED: {library.name}: {case.__name__}\n{traceback.format_exc()}", flush=True)
-    for library in libraries:
-        if library.name != "jax":
-            measure(library, [int(bits) for bits in arguments.sizes.split(",") if bits], arguments.repeat)
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return failed > 0 or passed == 0
 

@@ -11,6 +11,7 @@
 
 #include "core/tessera_devices.h"
 #include "tests/devices/tables.h"
+#include "tests/oracle/draw.h"
 
 namespace {
 
@@ -49,7 +50,9 @@ std::vector<Case> cases() {
   for (const Made &made : foldable())
     for (unsigned devices : {1u, 3u})
       for (Keys keys : {Keys::equal, Keys::zipf, Keys::distinct, Keys::reserved}) all.push_back({made, devices, keys});
-  return all;
+  return covering(all, [](const Case &c) -> Options {
+    return {c.made.words, std::to_string(c.devices), std::to_string(static_cast<int>(c.keys))};
+  });
 }
 
 std::vector<uint64_t> keys_of(Keys kind, uint64_t n, uint32_t bits, Random &random) {
@@ -79,7 +82,7 @@ protected:
 
   tsr_table *table(uint64_t capacity, const char *combine, const std::string &words = "") {
     return table_of(made.words + words + " capacity=" + std::to_string(capacity) + " devices.combine=" + combine +
-                    " devices.chunk=100000 devices=" + numbers(GetParam().devices));
+                    " devices.chunk=30000 devices=" + numbers(GetParam().devices));
   }
 
   // For batches of several spans: a key without a place has seen 100 buckets, and not all of them.
@@ -179,7 +182,7 @@ protected:
   const Made made;
   Random random;
   const bool counts;
-  static constexpr uint64_t several_spans = scaled(110000, 3);
+  static constexpr uint64_t several_spans = 36000; // and more than a chunk
 };
 
 TEST_P(Fold, ValuesResultsAndReports) {
@@ -317,6 +320,28 @@ TEST(FoldAuto, OverflowsCount) {
     if (backend() == "cpu") { /* on a GPU lanes of a warp that insert may count one twice */
       EXPECT_EQ(report.overflows, n * value >> 32) << combine;
     }
+    tsr_table_destroy(t);
+  }
+}
+
+// A value that alone is larger than a count is told of, also where it is cut before it travels.
+TEST(FoldAuto, ValuesLargerThanCountsAreTold) {
+  for (const char *combine : {"always", "never"}) {
+    tsr_table *t =
+        table_of("kind=counter key_bits=32 value_bits=8 layout=packed probing=cuckoo hasher=murmur3 capacity=9000 "
+                 "devices.combine=" +
+                 std::string(combine) + " devices=" + numbers(3));
+    const uint64_t n = 5000;
+    std::vector<uint64_t> ascending(n), offered(n, 255);
+    for (uint64_t i = 0; i < n; i++) ascending[i] = i;
+    for (uint64_t i = 0; i < 3; i++) offered[1000 * i] = 256 + i;
+    Array keys(32, ascending), values(32, offered);
+    tsr_error error = {};
+    ASSERT_EQ(tsr_insert(t, n, keys.data(), values.data(), nullptr, &error), TSR_OK) << error.message;
+    tsr_report report = {};
+    report.size = sizeof report;
+    ASSERT_EQ(tsr_table_report(t, &report, &error), TSR_OK) << error.message;
+    EXPECT_EQ(report.overflows, 3u) << combine;
     tsr_table_destroy(t);
   }
 }

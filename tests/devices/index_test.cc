@@ -26,6 +26,7 @@ const Shape kShapes[] = {
     {"three_copied", "key_bits=64 layout=packed probing=quadratic devices.exchange=copy ", 3},
     {"two_folded", "key_bits=32 layout=packed probing=double_hashing devices.combine=always ", 2},
     {"three_that_grow", "key_bits=32 layout=packed probing=double_hashing growth=double ", 3},
+    {"two_in_pages", "key_bits=32 layout=packed probing=cuckoo page_bytes=4Ki page_batch=50 find_batch=20 ", 2},
     {"two_once", "key_bits=32 layout=packed probing=double_hashing reuse=no ", 2},
     {"one", "key_bits=32 layout=packed probing=double_hashing ", 1},
 };

@@ -165,7 +165,7 @@ struct Case {
 };
 
 std::ostream &operator<<(std::ostream &out, const Case &c) {
-  return out << c.made.words << " devices=" << c.devices << " " << c.split;
+  return out << c.made.words << "\ndevices=" << c.devices << "\n" << c.split;
 }
 
 std::vector<Case> cases() {
@@ -200,7 +200,7 @@ TEST_P(Parts, RandomOperations) {
   EXPECT_EQ(exercise.run(), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Parts, testing::ValuesIn(cases()));
+INSTANTIATE_TEST_SUITE_P(All, Parts, testing::ValuesIn(enough_for_sanitizers(cases())));
 
 const char *const kMixed = "kind=map key_bits=32 value_bits=32 layout=packed probing=double_hashing hasher=murmur3 "
                            "capacity=1500 concurrency=mixed ";
@@ -268,6 +268,7 @@ TEST(Memory, OfEachDevice) {
 
 // A batch is two chunks, but one where each shard sorts what it gets.
 TEST(Chunks, AreFew) {
+  if (sanitized) GTEST_SKIP() << "a number of chunks, of a long batch like others";
   const uint64_t n = 8 << 20; // in two parts; a chunk has at least 2^21 of each
   const std::string words =
       "kind=set key_bits=32 layout=packed probing=cuckoo hasher=murmur3 capacity=12M devices=" + numbers(2);

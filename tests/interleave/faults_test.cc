@@ -29,16 +29,6 @@ std::string first_failure(const Shape &shape, const Planted &planted, Model mode
   return "";
 }
 
-// Whether the text of the table has what the fault changes.
-bool has_place(const Shape &shape, const Planted &planted) {
-  Limits none;
-  none.executions = 1;
-  const Verdict v = explore_case(
-      {shape.spec, {}, {{Verb::ERASE, 7, 0}}, shape.shares_locks, shape.in_kernel}, Way::GPU, Model::SEQUENTIAL,
-      [&](std::string *text) { return plant(planted, text); }, none);
-  return v.refusal.empty();
-}
-
 class Faults : public testing::TestWithParam<Planted> {};
 
 TEST_P(Faults, AreFound) {
@@ -56,48 +46,6 @@ TEST_P(Faults, AreFound) {
     is_first = false;
   }
 }
-
-// ---- In every table -------------------------------------------------------------------------------
-
-// Tables of one scheme and one layout, in which a fault is looked for.
-struct Place {
-  const Planted *planted;
-  std::string scheme, layout;
-};
-
-std::ostream &operator<<(std::ostream &out, const Place &p) { return out << p.planted->name << p.scheme << p.layout; }
-
-std::vector<Place> all_places() {
-  std::vector<Place> all;
-  if (!runs_all()) return all;
-  for (const Planted &planted : all_planted())
-    for (const Shape &shape : all_shapes())
-      if (all.empty() || all.back().planted != &planted || all.back().scheme != shape.scheme ||
-          all.back().layout != shape.layout)
-        all.push_back({&planted, shape.scheme, shape.layout});
-  return all;
-}
-
-class Everywhere : public testing::TestWithParam<Place> {};
-
-TEST_P(Everywhere, FaultsAreFound) {
-  const Place &place = GetParam();
-  for (const Shape &shape : all_shapes()) {
-    const std::string other = shape.other;
-    const bool evicts = place.scheme == "Cuckoo" || std::string(shape.policy).find("Cache") == 0;
-    if (shape.scheme != place.scheme || shape.layout != place.layout) continue;
-    if (!(other == "" || other == "Kernel" || (other == "OneSlot" && evicts))) continue;
-    std::string found;
-    if (!has_place(shape, *place.planted)) continue;
-    found = first_failure(shape, *place.planted, Model::L1, 2);
-    printf("fault,%s,%s,%s\n", place.planted->name, shape.name.c_str(), found.c_str()), fflush(stdout);
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(All, Everywhere, testing::ValuesIn(all_places()), [](const auto &info) {
-  return info.param.planted->name + ("_" + info.param.scheme) + info.param.layout;
-});
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Everywhere);
 
 // What the library keeps apart by phases must be kept apart: finds from inserts and erases, and inserts from erases.
 TEST(Phases, AreNeeded) {

@@ -198,6 +198,18 @@ TEST(Tune, TheCacheWithTheMostHits) {
   EXPECT_NE(tuned.told.find("compared by hits, with all keys"), std::string::npos) << tuned.told;
 }
 
+TEST(Tune, TheIndexThatNumbersFastest) {
+  const Tuned tuned =
+      tune("number", "[table]\nkind = index\nkey_bits = 64\nbackend = cpu\nhasher = murmur3\nlayout = packed\n"
+                     "[workload]\nn = 8000\nnumber = 1\nloads = .7\nkeys = repeat:4\n[variants]\n"
+                     "open = table.probing=double_hashing layout.bucket_slots=8\n"
+                     "pages = table.probing=cuckoo layout.bucket_slots=8 table.page_bytes=4Ki table.page_batch=1\n");
+  ASSERT_EQ(tuned.status, TSR_OK) << tuned.sentence;
+  EXPECT_NE(tuned.told.find("2 answered right and hold all their pairs"), std::string::npos) << tuned.told;
+  EXPECT_NE(tuned.ini.find(" number "), std::string::npos) << tuned.ini;
+  EXPECT_NE(tuned.ini.find("kind = index\n"), std::string::npos) << tuned.ini;
+}
+
 TEST(Tune, WhatCannotBeIsSaid) {
   auto refused = [](const std::string &workload, const std::string &sentence) {
     const Tuned tuned = tune("bad", std::string(table) + "[workload]\n" + workload + space);
@@ -205,7 +217,7 @@ TEST(Tune, WhatCannotBeIsSaid) {
     EXPECT_NE(tuned.sentence.find(sentence), std::string::npos) << tuned.sentence;
     EXPECT_EQ(tuned.ini, "");
   };
-  refused("n = 1000\n", "at least one of insert, find, find_all, find_absent, erase and hits");
+  refused("n = 1000\n", "at least one of insert, find, find_all, find_absent, erase, hits and number");
   refused("find = 1\n", "with n and at least one");
   refused("n = 1000\nfind = x\n", "[workload] find = x: must be a share");
   refused("n = 1000\nfind = 1\ncolour = 1\n", "[workload] colour: is no entry");
@@ -213,6 +225,7 @@ TEST(Tune, WhatCannotBeIsSaid) {
   refused("n = 1000\nfind_all = 1\n", "only a multimap has several values of a key, and this is a map: say find");
   refused("n = 1000\nfind = 1\nloads = 7\n", "every combination is refused");
   refused("n = 1000\nhits = 1\n", "hits is the share of a cache");
+  refused("n = 1000\nnumber = 1\n", "number is the share of an index");
   refused("n = 1000\nfind = 1\nobjective = hit_rate\n", "objective = hit_rate needs it");
   refused("n = 1000\nfind = 1\nobjective = most\n", "must be time or hit_rate");
   refused("n = 1000\nfind = 1\nkeys = zipper\n", "is no distribution of keys");

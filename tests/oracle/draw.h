@@ -2,7 +2,7 @@
 //
 // Cases drawn from many. A test that tries every combination of its dimensions takes long on a GPU, where each case links
 // code. TSR_TEST_DRAW=SEED has it try some: a covering set, in which every two options that stand together in one of the
-// cases do so again. Other seeds draw others. Without TSR_TEST_DRAW all cases are tried.
+// cases do so again. Other seeds draw others. Without TSR_TEST_DRAW `drawn` are all cases; `covering` never are.
 #ifndef TSR_TESTS_DRAW_H
 #define TSR_TESTS_DRAW_H
 
@@ -47,14 +47,18 @@ inline std::vector<size_t> draw(const std::vector<Options> &cases, uint64_t seed
 
 // options_of: the options of a case.
 template <typename Case, typename OptionsOf>
-std::vector<Case> drawn(const std::vector<Case> &all, const OptionsOf &options_of) {
-  const char *const seed = getenv("TSR_TEST_DRAW");
-  if (!seed || !*seed) return all;
+std::vector<Case> covering(const std::vector<Case> &all, const OptionsOf &options_of, uint64_t seed = 1) {
   std::vector<Options> cases;
   for (const Case &one : all) cases.push_back(options_of(one));
   std::vector<Case> chosen;
-  for (size_t i : draw(cases, strtoull(seed, nullptr, 0))) chosen.push_back(all[i]);
+  for (size_t i : draw(cases, seed)) chosen.push_back(all[i]);
   return chosen;
+}
+
+template <typename Case, typename OptionsOf>
+std::vector<Case> drawn(const std::vector<Case> &all, const OptionsOf &options_of) {
+  const char *const seed = getenv("TSR_TEST_DRAW");
+  return seed && *seed ? covering(all, options_of, strtoull(seed, nullptr, 0)) : all;
 }
 
 } // namespace tessera_test

@@ -43,11 +43,13 @@ constexpr uint64_t scaled(uint64_t full, uint64_t divisor = 8) {
   return sanitized ? (full / divisor ? full / divisor : 1) : full;
 }
 
-// Of the cases of a test those that a sanitizer gets, which sees a fault in one case that meets it and takes two to ten times
-// as long: enough that every line that they are printed as is in one of them. Elsewhere all.
+// Put first in a case whose tables never work with several threads: ThreadSanitizer would see nothing in it.
+#define TSR_ONE_THREAD                                                                                                 \
+  if (::tessera_test::finds_races) GTEST_SKIP() << "one thread has no races"
+
+// Cases of a test, so that every line that all of them are printed as is in one that is chosen.
 template <typename Case>
-std::vector<Case> enough_for_sanitizers(const std::vector<Case> &all) {
-  if (!sanitized) return all;
+std::vector<Case> enough(const std::vector<Case> &all) {
   std::vector<std::set<std::string>> lines(all.size());
   for (size_t i = 0; i < all.size(); i++) {
     std::stringstream text;
@@ -67,6 +69,12 @@ std::vector<Case> enough_for_sanitizers(const std::vector<Case> &all) {
     chosen.push_back(all[best]);
     seen.insert(lines[best].begin(), lines[best].end());
   }
+}
+
+// Those that a sanitizer gets, which sees a fault in one case that meets it and takes two to ten times as long.
+template <typename Case>
+std::vector<Case> enough_for_sanitizers(const std::vector<Case> &all) {
+  return sanitized ? enough(all) : all;
 }
 
 inline uint64_t seed() {

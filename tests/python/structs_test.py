@@ -74,7 +74,7 @@ class StructsTest(unittest.TestCase):
     def test_codes_are_the_headers(self):
         names = [f"TSR_{code.name}" for code in Code] + [f"TSR_OP_{op.name}" for op in Op]
         self.assertEqual([int(code) for code in Code] + [int(op) for op in Op], ask_compiler(names))
-        kinds = [f"TSR_JOIN_{kind.upper()}" for kind in _JOINS] + ["TSR_JOIN_KINDS"]
+        kinds = [f"TSR_JOIN_{kind.upper()}" for kind in _JOINS[:-2]] + ["TSR_JOIN_KINDS"]  # the last two are made of others
         self.assertEqual(list(range(len(kinds))), ask_compiler(kinds))
         called = {"count": "count_all", "len": "size", "items": "export"}
         calls = [f"TSR_PREPARE_{called.get(call, call).upper()}" for call in _CALLS]

@@ -366,9 +366,10 @@ class OperationsTest(unittest.TestCase):
                 keys, none, values = left.join(right, kind)
                 self.assertEqual((rows(keys, values), none), ([(2, expected)], None))
             self.assertEqual(left.join(right, like=np.empty(0, np.int32))[2].dtype, np.int32)
-            with self.assertRaisesRegex(tessera.BadArgument, "inner, left, semi, anti"):
-                left.join(right, "outer")
-            with self.assertRaisesRegex(tessera.BadArgument, r'tessera\.merge\(left_keys, right_keys, how="outer"\)'):
+            alone = [(j, 9, b) for j, b in right_pairs if j not in dict(left_pairs)]
+            self.assertEqual(rows(*left.join(right, "right", missing=9)), sorted(inner + alone))
+            self.assertEqual(rows(*left.join(right, "outer", missing=9)), sorted(inner + [(1, 10, 9)] + alone))
+            with self.assertRaisesRegex(tessera.BadArgument, "inner, left, semi, anti.*did you mean outer"):
                 left.join(right, "full")
             with self.assertRaisesRegex(tessera.WrongType, "pass a Table"):
                 left.join([1])
@@ -426,6 +427,43 @@ class OperationsTest(unittest.TestCase):
             rows.number([8])
             self.assertEqual(rows.evicted()[0].tolist(), [7])
             self.assertEqual(rows.get([-5, 7], missing=-1).tolist()[1], -1)
+
+    def test_an_index_has_rows(self):
+        generator = np.random.default_rng(5)
+        rows = generator.random((300, 12)).astype(np.float32)
+        keys = generator.permutation(10_000)[:300]
+        with tessera.Index("int64", row=("float32", 12), backend="cpu") as index:
+            numbers = index.number(keys)
+            index.write_rows(numbers, rows)
+            np.testing.assert_array_equal(index.read_rows(numbers), rows)
+            index.number(np.arange(20_000, 30_000))  # grows
+            np.testing.assert_array_equal(index.read_rows(index.get(keys).reshape(3, 100)), rows.reshape(3, 100, 12))
+            self.assertEqual(index.read_rows([-1, int(numbers[0])], missing=-2.5)[:, 0].tolist(), [-2.5, rows[0, 0]])
+            out = np.empty((300, 6), np.float64)
+            self.assertIs(index.read_rows(numbers, out=out), out)
+            np.testing.assert_array_equal(out.view(np.float32), rows)
+            index.insert(keys[:5], -rows[:5])
+            np.testing.assert_array_equal(index.read_rows(numbers[:5]), -rows[:5])
+            for call in (lambda: index.write_rows(numbers, rows[:9]), lambda: index.write_rows(numbers, rows[:, :3].copy())):
+                with self.assertRaisesRegex(tessera.WrongType, "a row is 48 bytes"):
+                    call()
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "index.tsr")
+                index.save(path)
+                with tessera.Index.load(path, row=("float32", 12)) as loaded:
+                    np.testing.assert_array_equal(loaded.read_rows(loaded.get(keys[5:])), rows[5:])
+                with self.assertRaisesRegex(tessera.WrongType, "48 bytes"):
+                    tessera.Index.load(path, row=("float32", 16))
+        with tessera.Index("int32", eviction="lru", capacity=2, row=("int64", 512), backend="cpu") as cache:
+            cache.write_rows(cache.number([1, 2]), np.ones((2, 512), np.int64))
+            cache.number([3])
+            gone, numbers = cache.evicted()
+            self.assertEqual((gone.tolist(), cache.read_rows(numbers).sum()), ([1], 512))
+        with tessera.Index("int32", backend="cpu") as index:
+            with self.assertRaisesRegex(tessera.Unsupported, "no rows"):
+                index.read_rows([0])
+            with self.assertRaisesRegex(tessera.WrongType, "multiple of 16"):
+                tessera.Index("int32", row=("float32", 3))
 
     def test_an_index_tells_distinct_keys(self):
         keys = np.random.default_rng(4).integers(0, 300, (20, 50))
@@ -555,6 +593,7 @@ class OperationsTest(unittest.TestCase):
             with self.assertWarnsRegex(tessera.OverflowWarning, r"^counts passed the largest that fits, 2\^8 - 1") as caught:
                 counts.insert([8, 9], [256, 1])  # of an absent key, which is no addition
             self.assertEqual((counts[[8, 9]].tolist(), caught.filename), ([255, 1], __file__))
+            self.assertEqual(counts.report()["overflows"], 2)
 
     def test_sums_of_a_join_that_overflow_are_told(self):
         keys = np.array([1, 1, 2, 2], np.uint64)
@@ -603,7 +642,7 @@ class OperationsTest(unittest.TestCase):
             self.assertEqual(sorted(table), [1, 3, 4])
             with self.assertRaisesRegex(tessera.WrongType, "operations: is 1 of uint8"):
                 table.apply([0], [1, 2])
-        with Table(spec()) as table, self.assertRaisesRegex(tessera.Unsupported, "concurrency = mixed"):
+        with Table(spec()) as table, self.assertRaisesRegex(tessera.Unsupported, r"settings={\"table.concurrency\": \"mixed\"}"):
             table.apply([0], [1], [1])
 
     def test_find_or_insert(self):

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a type checker finds: each line that ends with "# error" is one. wheel_test.sh asks mypy and pyright, where they are
-installed."""
+"""What a type checker finds: each line that ends with "# error" is one. check_types.sh asks mypy and pyright."""
 
 from typing import Any, Dict, Tuple
 
@@ -80,7 +79,7 @@ def typed(table: tessera.Table, ids: npt.NDArray[np.int64], tensor: Tensor) -> N
     offsets: npt.NDArray[np.uint64] = table.find_all(ids)[0]  # error
     table.join(table, kind="left")  # error
     tensors: Tensor = table.get(ids)  # error
-    table.join(table, "outer")  # error
+    table.join(table, "cross")  # error
     table.get("seven")  # error
     tessera.Table("quickstart", on_busy="never")  # error
     print(text, tensors, wrong, offsets)

@@ -48,29 +48,6 @@ for target in arrow pickle; do
   grep -qx '500 inputs' log || fail "$(tail -n 3 log)"
 done
 
-# The types that LOG reveals have the words that typed.py says.
-reveals() { # LOG
-  local line word
-  while IFS=: read -r line word; do
-    grep "typed.py:$line:.*$word" "$1" >/dev/null || fail "line $line reveals no $word: $(grep "typed.py:$line:" "$1")"
-  done < <(sed -n '/^    reveal_type/{=;s/.*# //p}' typed.py | paste -d: - -)
-}
-
-case_of "mypy finds the wrong lines, where it is installed"
-if "$python" -c 'import mypy' 2>/dev/null; then
-  cp "$here/tests/python/typed.py" . && "$python" -m mypy --ignore-missing-imports typed.py >log 2>&1
-  diff <(sed -n 's/^typed.py:\([0-9]*\): error.*/\1/p' log) <(grep -n '# error$' typed.py | cut -d: -f1) || fail "$(cat log)"
-  reveals log
-fi
-
-case_of "pyright finds the same lines, where it is installed"
-if "$python" -c 'import pyright' 2>/dev/null; then
-  cp "$here/tests/python/typed.py" . && "$python" -m pyright --pythonpath "$python" typed.py >log 2>&1
-  diff <(sed -n 's/^.*typed.py:\([0-9]*\):[0-9]* - error.*/\1/p' log | sort -nu) <(grep -n '# error$' typed.py | cut -d: -f1) ||
-    fail "$(cat log)"
-  reveals log
-fi
-
 ranks_are_right() { # N: that all of them said so
   [[ $(sort out) == "$(for ((i = 0; i < $1; i++)); do echo "rank $i of $1 is right"; done)" ]] || fail "said: $(cat out log)"
 }
@@ -152,6 +129,10 @@ case_of "what a call costs beside the same call from C is measured, with NumPy"
 for call in find get contains count insert insert_wait_False erase; do
   grep -qE "^numpy,[^,]+,$call,[0-9.]+,[0-9.]+$" out || fail "no row of $call: $(cat out)"
 done
+
+case_of "a release has code ahead for all that Python chooses"
+(source "$here/tools/ahead/tables.sh" && list_tables "$here"/specs/*.ini && list_cpu_tables "$here"/specs/*.ini) >tables 2>log || fail "$(cat log)"
+"$python" "$here/tests/python/chosen.py" tables >log 2>&1 || fail "$(cat log)"
 
 case_of "its program works, by both names"
 version=$("$python" -c 'import tessera; print(tessera.__version__)')

@@ -220,7 +220,8 @@ protected:
 };
 
 TEST_P(InOneBucket, DoesWhatTheModelDoes) {
-  constexpr uint32_t rounds = finds_races ? 1000 : 4000; // a key at a time
+  TSR_ONE_THREAD;
+  constexpr uint32_t rounds = sanitized ? 1000 : 4000; // a key at a time
   for (uint32_t round = 0; round < rounds; round++) {
     SCOPED_TRACE(round);
     now_ += static_cast<uint32_t>(1 + random_.below(4));
@@ -319,13 +320,13 @@ protected:
 
 // A value is made of its key and its batch, so that a pair that comes back shows whether it was whole.
 TEST_P(InBatches, EveryPairIsThereOrWasHandedBack) {
-  const uint64_t capacity = 3000, n = 20000;
+  const uint64_t capacity = 3000, n = sanitized ? 8000 : 20000, batches = sanitized ? 2 : 6;
   Table table = make(text_of(c_, capacity));
   Random random{3};
   std::map<uint64_t, uint64_t> before;
   uint64_t evicted = 0;
   tsr_error error = {};
-  for (uint64_t batch = 1; batch <= 6; batch++) {
+  for (uint64_t batch = 1; batch <= batches; batch++) {
     SCOPED_TRACE(batch);
     std::vector<uint64_t> keys, values;
     for (uint64_t i = 0; i < n; i++) {
@@ -374,7 +375,7 @@ TEST_P(InBatches, EveryPairIsThereOrWasHandedBack) {
     for (size_t i = 0; i < there.size(); i++) ASSERT_TRUE(present[i]) << there[i];
     before = after;
   }
-  EXPECT_GT(evicted, 10000u);
+  EXPECT_GT(evicted, n / 2);
   EXPECT_EQ(report_of(table.get()).evicted, evicted);
   tsr_table_info info = {};
   tsr_table_describe(table.get(), &info);
@@ -439,8 +440,8 @@ TEST(RowsOfACache, AreNeverLost) {
                        {part, part == std::string("ttl") ? "lifetime = 3\n" : "", {}}));
       Random random{11};
       tsr_error error = {};
-      for (int batch = 0; batch < 40; batch++) {
-        const uint64_t n = 1 + random.below(9000);
+      for (int batch = 0; batch < (sanitized ? 6 : 40); batch++) {
+        const uint64_t n = sanitized ? 2500 + random.below(2500) : 1 + random.below(9000);
         std::vector<uint32_t> keys, scores;
         for (uint64_t i = 0; i < n; i++) {
           keys.push_back(static_cast<uint32_t>(random.below(4000)));
@@ -631,12 +632,13 @@ TEST(HitRates, AreThoseOfAnExactCache) {
 // Every layout, scheme and eviction part that is built here, at the least and the most bits of a score: it is refused, or no
 // pair is lost.
 TEST(CacheOf, EveryCompositionKeepsEveryPair) {
-  uint64_t accepted = 0, refused = 0, evicted = 0;
+  uint64_t accepted = 0, refused = 0, evicted = 0, turn = 0;
   for (const std::string &layout : plugins_of(TSR_ROLE_LAYOUT))
     for (const std::string &probing : plugins_of(TSR_ROLE_PROBING))
       for (const std::string &part : plugins_of(TSR_ROLE_EVICTION))
         for (const char *values : {"", "value_bits = 32\n", "value_bits = 64\n", "value_bytes = 16\n"})
           for (const char *walk_of : {"", "[probing]\nmax_probes = 3\n"}) {
+            if (sanitized && turn++ % 3) continue; // two or three of each three parts
             tsr_table *made = nullptr;
             tsr_error error = {};
             const std::string text =

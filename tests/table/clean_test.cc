@@ -111,6 +111,7 @@ protected:
 };
 
 TEST_F(Cleaning, CostsABoundedPartOfWhatIsErased) {
+  TSR_ONE_THREAD;
   ASSERT_NO_FATAL_FAILURE(fill({}));
   // small batches: many calls, each of which erases less than pays for a count
   for (uint64_t done = 0; done < 5 * kKeys; done += 10) {
@@ -235,7 +236,7 @@ TEST_F(Cleaning, GoesWithFiles) {
   ASSERT_NO_FATAL_FAILURE(expect_all(batch_of(1 + (2 * kCycles - 1) * kPart, kKeys + 2 * kPart).keys));
 }
 
-INSTANTIATE_TEST_SUITE_P(Specs, OnRecipe, testing::ValuesIn(recipes()), recipe_name);
+INSTANTIATE_TEST_SUITE_P(Specs, OnRecipe, testing::ValuesIn(sanitized ? enough_recipes() : recipes()), recipe_name);
 
 } // namespace
 } // namespace tessera_test

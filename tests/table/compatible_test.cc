@@ -116,6 +116,8 @@ const std::vector<Feature> &features() {
       {"value_bits", {{{"table.value_bits", "32"}}, {{"table.value_bits", "64"}}}},
       {"value_bits = 8 or 16", {{{"table.value_bits", "8"}, {"table.kind", "counter"}}, {{"table.value_bits", "16"}}}},
       {"value_bytes", {{{"table.value_bytes", "48"}, {"table.value_bits", ""}}}},
+      {"value_bytes of an index", {index({{"table.value_bytes", "48"}}), index({{"table.value_bytes", "512"}})}},
+      {"any table but an index with value_bytes", {{{"table.kind", "map"}}, index()}},
       {"value_bytes above 256", {{{"table.value_bytes", "512"}, {"table.value_bits", ""}}}},
       {"duplicates", {{{"table.duplicates", "first"}}, {{"table.duplicates", "promise_unique"}}}},
       {"duplicates = replace, add, min or max", {{{"table.duplicates", "replace"}}, {{"table.duplicates", "min"}}}},
@@ -404,6 +406,10 @@ const std::vector<Call> &calls() {
       {"a call for an index that evicts",
        [](tsr_table *t, tsr_error *e) { return tsr_touch(t, 2, values_out, nullptr, e); }},
       {"a call for an index", [](tsr_table *t, tsr_error *e) { return tsr_numbers_given(t, &count, e); }},
+      {"a call on rows by number",
+       [](tsr_table *t, tsr_error *e) { return tsr_read_rows(t, 2, values_out, values_out, nullptr, e); }},
+      {"a call on rows by number",
+       [](tsr_table *t, tsr_error *e) { return tsr_write_rows(t, 2, values_out, values_out, nullptr, e); }},
       {"tsr_unique", [](tsr_table *t, tsr_error *e) { return tsr_unique(t, 2, kKeys, nullptr, &count, e); }},
       {"a call for an index", [](tsr_table *t, tsr_error *e) { return tsr_unique(t, 2, kKeys, nullptr, &count, e); }},
       {"a call for a cache", [](tsr_table *t, tsr_error *e) { return tsr_erase_if(t, nullptr, nullptr, e); }},
@@ -559,7 +565,7 @@ const std::map<std::string, std::function<bool(const Settings &)>> &meanings() {
     };
     is["eviction = none"] = word("eviction", {"", "none"});
     is["any kind but multimap"] = no_kind({"multimap"});
-    is["any kind but map or multimap"] = no_kind({"map", "multimap", "cache"});
+    is["any kind but map or multimap"] = no_kind({"map", "multimap", "cache", "index"});
     is["any kind but counter"] = no_kind({"counter"});
     auto has_slots = [](const Settings &s) { return !get(s, "layout").empty() || !get(s, "probing").empty(); };
     auto is_bloom = [=](const Settings &s) { return get(s, "kind") == "filter" && !has_slots(s); };
@@ -575,8 +581,15 @@ const std::map<std::string, std::function<bool(const Settings &)>> &meanings() {
     is["key_bits = 128"] = word("key_bits", {"128"});
     is["value_bits"] = written("value_bits");
     is["value_bits = 8 or 16"] = word("value_bits", {"8", "16"});
-    is["value_bytes"] = written("value_bytes");
-    is["value_bytes above 256"] = word("value_bytes", {"512"});
+    auto has_numbered_rows = [](const Settings &s) {
+      return get(s, "kind") == "index" && !get(s, "value_bytes").empty();
+    };
+    is["value_bytes of an index"] = has_numbered_rows;
+    is["any table but an index with value_bytes"] = [=](const Settings &s) { return !has_numbered_rows(s); };
+    is["value_bytes"] = [](const Settings &s) { return get(s, "kind") != "index" && !get(s, "value_bytes").empty(); };
+    is["value_bytes above 256"] = [](const Settings &s) {
+      return get(s, "kind") != "index" && get(s, "value_bytes") == "512";
+    };
     is["duplicates"] = written("duplicates");
     is["duplicates = replace, add, min or max"] = word("duplicates", {"replace", "add", "min", "max"});
     is["duplicates = add, min or max"] = word("duplicates", {"add", "min", "max"});

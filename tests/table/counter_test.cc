@@ -84,6 +84,21 @@ TEST_P(Counters, StopAtTheirLargest) {
   expect_all({hot, rare, 7, 8});
 }
 
+// A first count is no addition, so nothing stops: the values are looked at.
+TEST_P(Counters, TellOfOneValueThatIsTooLarge) {
+  if (GetParam().policy == TSR_DUPLICATES_COUNT) GTEST_SKIP() << "a value has as many bits as a count";
+  for (const char *growth : {"none", "double"}) {
+    create(recipe_of(GetParam()), {std::string("table.growth=") + growth});
+    Batch batch;
+    batch.keys = {5, 6, 7, 8};
+    batch.values = {most() + 1, most(), 1, 0xFFFFFFFFu};
+    insert(batch);
+    EXPECT_EQ(count_of(5), most());
+    EXPECT_EQ(count_of(7), 1u);
+    EXPECT_EQ(report().overflows, 2u) << growth;
+  }
+}
+
 TEST_P(Counters, GrowInPagesAndIn8Bits) {
   TSR_TRACE_SEED;
   Random random(3);

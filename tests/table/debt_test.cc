@@ -149,7 +149,7 @@ TEST_P(Debt, LooksAreBoundedAtEachLoad) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Specs, Debt, testing::ValuesIn(recipes()), recipe_name);
+INSTANTIATE_TEST_SUITE_P(Specs, Debt, testing::ValuesIn(sanitized ? enough_recipes() : recipes()), recipe_name);
 
 } // namespace
 } // namespace tessera_test

@@ -207,13 +207,17 @@ void expect_linear(Work &work) {
   expect("clear", work.clear());
 }
 
+// The square of 10,000 is forty times what is allowed. A million takes the code that large batches have: in recipes of which each
+// part and each kind is in one.
 TEST_P(EqualKeys, TakeNoSquareOfWork) {
-  for (uint64_t n : {1000u, 10000u, 100000u, 1000000u}) {
+  static const std::vector<std::string> large = enough_recipes();
+  const bool is_large = !sanitized && std::count(large.begin(), large.end(), GetParam());
+  for (uint64_t n : {10000u, 1000000u}) {
     SCOPED_TRACE(testing::Message() << n << " equal keys");
-    if (n > 10000 && sanitized) break;
+    if (n > 10000 && !is_large) break;
     Work work(GetParam(), n);
     ASSERT_TRUE(bool(work));
-    if (work.says_square && n > 10000) break;
+    if (n > 10000 && (work.says_square || work.kind == "filter")) break; // looks of filters are not counted
     expect_linear(work);
     if (HasFailure()) break;
   }
@@ -230,7 +234,7 @@ TEST_P(EqualKeys, TakeTheSquareThatCheckSays) {
     EXPECT_LT(much, 16 * little);
 }
 
-INSTANTIATE_TEST_SUITE_P(Specs, EqualKeys, testing::ValuesIn(recipes()), recipe_name);
+INSTANTIATE_TEST_SUITE_P(Specs, EqualKeys, testing::ValuesIn(sanitized ? enough_recipes() : recipes()), recipe_name);
 
 } // namespace
 } // namespace tessera_test

@@ -109,6 +109,7 @@ protected:
 };
 
 TEST_P(Eviction, GivesUpWhatTheModelSays) {
+  TSR_ONE_THREAD;
   ASSERT_NO_FATAL_FAILURE(make(200));
   EvictionModel model(200, counts_uses());
   for (int round = 0; round < 150; round++) {
@@ -148,15 +149,25 @@ TEST_P(Eviction, GivesUpWhatTheModelSays) {
   EXPECT_EQ(report.not_placed, 0u);
 }
 
+// Batches that several threads share.
+TEST_P(Eviction, GivesUpWhatTheModelSaysOfManyKeys) {
+  ASSERT_NO_FATAL_FAILURE(make(3200));
+  EvictionModel model(3200, counts_uses());
+  for (int round = 0; round < 3; round++) ASSERT_NO_FATAL_FAILURE(check_call(&model, some_keys(5000, 9000)));
+  EXPECT_GT(evictions_, 1000u);
+}
+
 TEST_P(Eviction, OneKeyAtATime) {
+  TSR_ONE_THREAD;
   ASSERT_NO_FATAL_FAILURE(make(8));
   EvictionModel model(8, counts_uses());
-  constexpr uint32_t rounds = finds_races ? 100 : 300;
+  constexpr uint32_t rounds = 300;
   for (uint32_t round = 0; round < rounds; round++) ASSERT_NO_FATAL_FAILURE(check_call(&model, some_keys(1, 30)));
   EXPECT_GT(evictions_, rounds / 6);
 }
 
 TEST_P(Eviction, GoesOnAfterASave) {
+  TSR_ONE_THREAD;
   const std::string path = testing::TempDir() + "eviction_" + name_of({GetParam(), 0}) + ".tsr";
   ASSERT_NO_FATAL_FAILURE(make(101));
   EvictionModel model(101, counts_uses());
@@ -173,6 +184,7 @@ TEST_P(Eviction, GoesOnAfterASave) {
 }
 
 TEST_P(Eviction, RefusesMoreKeysThanCapacity) {
+  TSR_ONE_THREAD;
   ASSERT_NO_FATAL_FAILURE(make(50));
   EvictionModel model(50, counts_uses());
   std::vector<uint64_t> keys, numbers;
@@ -187,17 +199,17 @@ TEST_P(Eviction, RefusesMoreKeysThanCapacity) {
   EXPECT_EQ(evicted().size(), 1u);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Eviction,
-                         testing::Values(Case{"packed", "double_hashing", "lru", "load_factor = 1\n", 32},
-                                         Case{"packed", "double_hashing", "lfu", "", 64},
-                                         Case{"packed", "two_choice", "lfu", "load_factor = 0.5\n", 32},
-                                         Case{"packed", "cuckoo", "lru", "", 64},
-                                         Case{"soa", "quadratic", "lfu", "", 64}, Case{"soa", "linear", "lru", "", 128},
-                                         Case{"aos", "linear", "lru", "", 64},
-                                         Case{"quotient", "robin_hood", "lru", "", 32},
-                                         Case{"tagged", "iceberg", "lru", "load_factor = 0.5\n", 64},
-                                         Case{"slab", "slab_list", "lfu", "allocator = slab\n", 32}),
-                         name_of);
+INSTANTIATE_TEST_SUITE_P(
+    All, Eviction,
+    testing::Values(Case{"packed", "double_hashing", "lru", "load_factor = 1\n", 32},
+                    Case{"packed", "double_hashing", "lfu", "", 64},
+                    Case{"packed", "two_choice", "lfu", "load_factor = 0.5\n", 32},
+                    Case{"packed", "cuckoo", "lru", "page_bytes = 4Ki\npage_batch = 5\nfind_batch = 5\n", 64},
+                    Case{"soa", "quadratic", "lfu", "", 64}, Case{"soa", "linear", "lru", "", 128},
+                    Case{"aos", "linear", "lru", "", 64}, Case{"quotient", "robin_hood", "lru", "", 32},
+                    Case{"tagged", "iceberg", "lru", "load_factor = 0.5\n", 64},
+                    Case{"slab", "slab_list", "lfu", "allocator = slab\n", 32}),
+    name_of);
 
 TEST(EvictionOf, RefusesWhatDoesNotGoWithIt) {
   const Case c = {"packed", "double_hashing", "lru", "", 32};

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "core/tessera_kernels.h"
+#include "tests/oracle/draw.h"
 #include "tests/table/judged.h"
 
 namespace tessera_test {
@@ -92,18 +93,19 @@ private:
 struct Case {
   std::string layout, probing, allocator;
   uint32_t key_bits;
-  bool reuses, in_order;
+  bool reuses, in_order, in_pages;
 };
 
 std::ostream &operator<<(std::ostream &out, const Case &c) {
-  return out << c.layout << ", " << c.probing << "\n"
-             << c.key_bits << (c.reuses ? ", again" : ", once") << (c.in_order ? ", first seen" : ", any");
+  return out << c.layout << (finds_races ? "\n" : ", ") << c.probing << "\n"
+             << c.key_bits << (c.reuses ? ", again" : ", once") << (c.in_order ? ", first seen" : ", any")
+             << (c.in_pages ? ", in pages" : "");
 }
 
 std::string name_of(const testing::TestParamInfo<Case> &info) {
   const Case &c = info.param;
   return c.layout + "_" + c.probing + "_" + c.allocator + std::to_string(c.key_bits) + (c.reuses ? "_again" : "_once") +
-         (c.in_order ? "_first_seen" : "_any");
+         (c.in_order ? "_first_seen" : "_any") + (c.in_pages ? "_pages" : "");
 }
 
 std::string text_of(const Case &c, uint64_t capacity, const std::string &more = "") {
@@ -111,7 +113,8 @@ std::string text_of(const Case &c, uint64_t capacity, const std::string &more = 
          "\ncapacity = " + std::to_string(capacity) + "\nlayout = " + c.layout + "\nprobing = " + c.probing +
          "\nhasher = murmur3\nbackend = cpu\nreuse = " + (c.reuses ? "yes" : "no") +
          "\nnumbering = " + (c.in_order ? "first_seen" : "any") + "\n" +
-         (c.allocator.empty() ? "" : "allocator = " + c.allocator + "\n") + more;
+         (c.allocator.empty() ? "" : "allocator = " + c.allocator + "\n") +
+         (c.in_pages ? "page_bytes = 4Ki\npage_batch = 20\nfind_batch = 10\n" : "") + more;
 }
 
 SpecPointer parsed(const std::string &text) {
@@ -138,14 +141,19 @@ std::vector<Case> cases() {
     for (const std::string &probing : plugins_of(TSR_ROLE_PROBING))
       for (const char *allocator : {"", "slab"})
         for (uint32_t key_bits : {32u, 64u, 128u}) {
-          Case c = {layout, probing, allocator, key_bits, true, true};
+          Case c = {layout, probing, allocator, key_bits, true, true, false};
           if (!composes(c)) continue;
           c.reuses = tried % 3 != 0;
           c.in_order = tried / 2 % 2 == 0;
           tried++;
           result.push_back(c);
+          c.in_pages = tried % 4 == 0;
+          if (c.in_pages && composes(c)) result.push_back(c);
         }
-  return result;
+  return covering(result, [](const Case &c) -> Options {
+    const std::string numbering = std::string(c.reuses ? "again" : "once") + (c.in_order ? " in order" : "");
+    return {c.layout, c.probing, c.allocator, std::to_string(c.key_bits), numbering, c.in_pages ? "pages" : ""};
+  });
 }
 
 class Index : public testing::TestWithParam<Case> {
@@ -262,7 +270,7 @@ protected:
 
 TEST_P(Index, AgreesWithTheModel) {
   TSR_TRACE_SEED;
-  for (uint64_t round = 0; round < scaled(6, 3); round++) {
+  for (uint64_t round = finds_races; round < scaled(6, 3); round++) { // from 1 on batches are long enough for threads
     Random random(10 + round);
     ASSERT_NO_FATAL_FAILURE(create(round % 2 ? 3000 : 400));
     const uint64_t distinct = round % 2 ? 2000 : 300;
@@ -288,6 +296,7 @@ TEST_P(Index, AgreesWithTheModel) {
 
 // What else a table may have: a stash, a filter before it, statistics.
 TEST_P(Index, HasOtherFeatures) {
+  TSR_ONE_THREAD;
   const std::string directories = plugin_directories();
   tsr_options options = {};
   options.plugins = directories.c_str();
@@ -309,6 +318,7 @@ TEST_P(Index, HasOtherFeatures) {
 
 // Whoever has room has a number, and nobody else has one. Evictions take numbers with them, which come back.
 TEST_P(Index, IsFull) {
+  TSR_ONE_THREAD;
   Random random(5);
   ASSERT_NO_FATAL_FAILURE(create(100, "load_factor = 1\n"));
   tsr_table_info info = {};
@@ -391,6 +401,7 @@ TEST_P(Index, IsRehashedSavedAndLoaded) {
 
 // Many erased keys: the table is rebuilt in place, and numbers stay.
 TEST_P(Index, IsCleaned) {
+  TSR_ONE_THREAD;
   Random random(8);
   ASSERT_NO_FATAL_FAILURE(create(500));
   for (int call = 0; call < 20; call++) {
@@ -483,7 +494,7 @@ TEST_P(Index, TellsDistinctKeys) {
 
 INSTANTIATE_TEST_SUITE_P(All, Index, testing::ValuesIn(enough_for_sanitizers(cases())), name_of);
 
-const Case plain = {"packed", "cuckoo", "", 32, true, true};
+const Case plain = {"packed", "cuckoo", "", 32, true, true, false};
 
 TEST(IndexCalls, NumberByOtherNames) {
   tsr_error error = {};
@@ -507,6 +518,31 @@ TEST(IndexCalls, NumberByOtherNames) {
   EXPECT_EQ(report.insert_keys, 9u);
   EXPECT_EQ(report.inserted, 4u);
   EXPECT_EQ(report.find_keys, 2u);
+  tsr_table_destroy(table);
+}
+
+// A large batch is inserted in its pages, and its marks are found and its numbers written zone by zone.
+TEST(IndexCalls, GoByPages) {
+  Case c = plain;
+  c.in_pages = true;
+  tsr_error error = {};
+  tsr_table *table = made(parsed(text_of(c, 4000)).get());
+  ASSERT_NE(table, nullptr);
+  std::vector<uint32_t> keys(3000), numbers(3000);
+  std::vector<uint8_t> codes(3000);
+  tsr_call call = {};
+  call.results = codes.data();
+  for (uint32_t i = 0; i < 3000; i++) keys[i] = 77 * (i / 2);
+  ASSERT_EQ(tsr_number(table, 3000, keys.data(), numbers.data(), &call, &error), TSR_OK) << error.message;
+  for (uint32_t i = 0; i < 3000; i++) ASSERT_EQ(numbers[i], i / 2);
+  for (uint32_t i = 0; i < 3000; i += 2) ASSERT_EQ((codes[i] == TSR_INSERTED) + (codes[i + 1] == TSR_INSERTED), 1);
+  for (uint32_t i = 0; i < 3000; i++) ASSERT_TRUE(codes[i] == TSR_INSERTED || codes[i] == TSR_FOUND);
+  tsr_report report = {};
+  ASSERT_EQ(tsr_table_report(table, &report, &error), TSR_OK);
+  EXPECT_EQ(report.insert_keys, 3000u);
+  EXPECT_EQ(report.inserted, 1500u);
+  EXPECT_EQ(report.insert_paged, 3000u);
+  EXPECT_EQ(report.zoned, 6000u);
   tsr_table_destroy(table);
 }
 
@@ -583,16 +619,236 @@ TEST(IndexCalls, AreRefused) {
   tsr_table_destroy(map);
 }
 
+// ---- Rows -------------------------------------------------------------------------------------
+
+struct RowCase {
+  const char *name, *entries;
+  uint32_t key_bits, bytes;
+};
+
+const RowCase row_cases[] = {
+    {"narrow_that_grows", "layout = packed\nprobing = cuckoo\ngrowth = double\n", 32, 20},
+    {"of_a_sector_in_pages", "layout = packed\nprobing = two_choice\npage_bytes = 4Ki\npage_batch = 30\n", 64, 64},
+    {"long_late_filtered", "layout = soa\nprobing = double_hashing\nfilter = 8\n", 64, 528},
+    {"longest_of_wide_keys", "layout = soa\nprobing = linear\ngrowth = double\n", 128, 4096},
+};
+
+void PrintTo(const RowCase &c, std::ostream *out) { *out << c.name; }
+
+std::string text_of_rows(const RowCase &c, uint64_t capacity, const std::string &more = "") {
+  return "[table]\nkind = index\nhasher = murmur3\nbackend = cpu\nkey_bits = " + std::to_string(c.key_bits) +
+         "\nvalue_bytes = " + std::to_string(c.bytes) + "\ncapacity = " + std::to_string(capacity) + "\n" + c.entries +
+         more;
+}
+
+class IndexRows : public testing::TestWithParam<RowCase> {
+protected:
+  ~IndexRows() override { tsr_table_destroy(table_); }
+
+  using Row = std::vector<uint8_t>;
+  Row row_of(uint64_t seed) const {
+    Row row(GetParam().bytes);
+    for (size_t i = 0; i < row.size(); i++) row[i] = static_cast<uint8_t>((seed + 1) * (i / 4 + 7) >> i % 4 * 8);
+    return row;
+  }
+
+  std::vector<uint32_t> number(const std::vector<uint64_t> &keys, std::vector<uint8_t> *codes) {
+    std::vector<uint32_t> numbers(keys.size());
+    codes->assign(keys.size(), 0);
+    tsr_call call = {};
+    call.results = codes->data();
+    call.missing = none;
+    Keys array(GetParam().key_bits, keys);
+    EXPECT_EQ(tsr_number(table_, keys.size(), array.data(), numbers.data(), &call, &error_), TSR_OK) << error_.message;
+    return numbers;
+  }
+
+  void write(const std::vector<uint32_t> &numbers, const std::vector<Row> &rows) {
+    std::vector<uint8_t> bytes;
+    for (const Row &row : rows) bytes.insert(bytes.end(), row.begin(), row.end());
+    ASSERT_EQ(tsr_write_rows(table_, numbers.size(), numbers.data(), bytes.data(), nullptr, &error_), TSR_OK)
+        << error_.message;
+    for (size_t i = 0; i < numbers.size(); i++) rows_[numbers[i]] = rows[i];
+  }
+
+  std::vector<Row> read(const std::vector<uint32_t> &numbers, uint64_t missing = 0) {
+    const size_t size = GetParam().bytes;
+    std::vector<uint8_t> bytes(numbers.size() * size + 1);
+    tsr_call call = {};
+    call.missing = missing;
+    EXPECT_EQ(tsr_read_rows(table_, numbers.size(), numbers.data(), bytes.data(), &call, &error_), TSR_OK)
+        << error_.message;
+    std::vector<Row> rows;
+    for (size_t i = 0; i < numbers.size(); i++)
+      rows.push_back(
+          Row(bytes.begin() + static_cast<long>(i * size), bytes.begin() + static_cast<long>((i + 1) * size)));
+    return rows;
+  }
+
+  // Every number that was written has its row, and the others have none.
+  void expect_rows() {
+    uint64_t given = 0;
+    ASSERT_EQ(tsr_numbers_given(table_, &given, &error_), TSR_OK) << error_.message;
+    std::vector<uint32_t> numbers;
+    for (uint32_t i = 0; i < given; i++) numbers.push_back(i);
+    const std::vector<Row> rows = read(numbers);
+    for (uint32_t i = 0; i < given; i++) ASSERT_EQ(rows[i], rows_.count(i) ? rows_[i] : Row(GetParam().bytes)) << i;
+  }
+
+  tsr_table *table_ = nullptr;
+  tsr_error error_ = {};
+  std::map<uint32_t, Row> rows_; // by number
+};
+
+TEST_P(IndexRows, StayWithTheirNumbers) {
+  Random random(17);
+  const bool grows = std::string(GetParam().entries).find("growth") != std::string::npos;
+  table_ = made(parsed(text_of_rows(GetParam(), grows ? 40 : 1500)).get());
+  ASSERT_NE(table_, nullptr);
+  for (uint64_t call = 0; call < 8; call++) {
+    std::vector<uint64_t> keys;
+    for (int i = 0; i < 150; i++) keys.push_back(random.below(600) * 2654435761u);
+    std::vector<uint8_t> codes;
+    const std::vector<uint32_t> numbers = number(keys, &codes);
+    std::vector<uint32_t> fresh;
+    std::vector<Row> rows;
+    for (size_t i = 0; i < keys.size(); i++) {
+      ASSERT_NE(numbers[i], none);
+      if (codes[i] == TSR_INSERTED && numbers[i] % 5) fresh.push_back(numbers[i]), rows.push_back(row_of(keys[i]));
+    }
+    ASSERT_NO_FATAL_FAILURE(expect_rows()); // a number that was another key's has what that key left
+    ASSERT_NO_FATAL_FAILURE(write(fresh, rows));
+    ASSERT_NO_FATAL_FAILURE(expect_rows());
+    Keys some(GetParam().key_bits, std::vector<uint64_t>(keys.begin(), keys.begin() + 60));
+    ASSERT_EQ(tsr_erase(table_, 60, some.data(), nullptr, &error_), TSR_OK) << error_.message;
+    if (call == 3) {
+      ASSERT_EQ(tsr_rehash(table_, nullptr, &error_), TSR_OK) << error_.message;
+    }
+    if (call == 5) {
+      const std::string path = testing::TempDir() + "/rows_" + GetParam().name, folders = plugin_directories();
+      ASSERT_EQ(tsr_table_save(table_, path.c_str(), &error_), TSR_OK) << error_.message;
+      tsr_table_destroy(table_);
+      table_ = nullptr;
+      tsr_load_options load = {};
+      load.plugins = folders.c_str();
+      ASSERT_EQ(tsr_table_load(path.c_str(), &load, &table_, &error_), TSR_OK) << error_.message;
+    }
+  }
+  ASSERT_EQ(tsr_clear(table_, nullptr, &error_), TSR_OK) << error_.message;
+  std::vector<uint8_t> codes;
+  ASSERT_EQ(number({5}, &codes)[0], 0u);
+  ASSERT_NO_FATAL_FAILURE(expect_rows());
+}
+
+TEST_P(IndexRows, AreReadAndWrittenWhole) {
+  table_ = made(parsed(text_of_rows(GetParam(), 100)).get());
+  ASSERT_NE(table_, nullptr);
+  std::vector<uint32_t> numbers(400, 3);
+  std::vector<Row> rows;
+  for (uint64_t i = 0; i < 400; i++) rows.push_back(row_of(i));
+  numbers[7] = none;
+  numbers[8] = 1u << 31;
+  ASSERT_NO_FATAL_FAILURE(write(numbers, rows));
+  const std::vector<Row> seen = read({3, none, 0}, 0x0102030405060708u);
+  EXPECT_NE(std::find(rows.begin(), rows.end(), seen[0]), rows.end()) << "a row of two items";
+  EXPECT_TRUE(seen[0] != rows[7] && seen[0] != rows[8]);
+  for (size_t i = 0; i < GetParam().bytes; i++) ASSERT_EQ(seen[1][i], 8 - i % 8);
+  EXPECT_EQ(seen[2], Row(GetParam().bytes));
+}
+
+// An insert with values numbers and writes. A key without room has no row.
+TEST_P(IndexRows, AreInserted) {
+  table_ = made(parsed(text_of_rows(GetParam(), 50)).get());
+  ASSERT_NE(table_, nullptr);
+  std::vector<uint64_t> keys;
+  std::vector<uint8_t> bytes;
+  for (uint64_t i = 0; i < 300; i++) {
+    const Row row = row_of(i);
+    keys.push_back(i * 977);
+    bytes.insert(bytes.end(), row.begin(), row.end());
+  }
+  Keys array(GetParam().key_bits, keys);
+  ASSERT_EQ(tsr_insert(table_, 300, array.data(), bytes.data(), nullptr, &error_), TSR_OK) << error_.message;
+  std::vector<uint32_t> numbers(300);
+  tsr_call call = {};
+  call.missing = none;
+  ASSERT_EQ(tsr_find(table_, 300, array.data(), numbers.data(), &call, &error_), TSR_OK) << error_.message;
+  const std::vector<Row> rows = read(numbers);
+  uint64_t placed = 0;
+  for (uint64_t i = 0; i < 300; i++) {
+    ASSERT_EQ(rows[i], numbers[i] == none ? Row(GetParam().bytes) : row_of(i));
+    placed += numbers[i] != none;
+  }
+  EXPECT_GE(placed, 40u);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, IndexRows, testing::ValuesIn(row_cases),
+                         [](const auto &info) { return std::string(info.param.name); });
+
+// A key that is given up leaves its row to be read, until its number's new key writes one.
+TEST(IndexRowsOfKeys, ThatAreGivenUp) {
+  const RowCase c = {"evicts", "layout = packed\nprobing = double_hashing\neviction = lru\n", 32, 32};
+  tsr_error error = {};
+  tsr_table *table = made(parsed(text_of_rows(c, 100)).get());
+  ASSERT_NE(table, nullptr);
+  std::map<uint32_t, uint32_t> kept; // what is given up, as a user writes it behind
+  for (uint32_t round = 0; round < 6; round++) {
+    std::vector<uint32_t> keys(80), numbers(80), rows(80 * 8), gone(100), gone_numbers(100), gone_rows(100 * 8);
+    for (uint32_t i = 0; i < 80; i++) keys[i] = 1000 * round + i;
+    ASSERT_EQ(tsr_number(table, 80, keys.data(), numbers.data(), nullptr, &error), TSR_OK) << error.message;
+    uint64_t count = 0;
+    ASSERT_EQ(tsr_evicted(table, 100, gone.data(), gone_numbers.data(), &count, &error), TSR_OK) << error.message;
+    ASSERT_EQ(count, round ? (round == 1 ? 60u : 80u) : 0u);
+    ASSERT_EQ(tsr_read_rows(table, count, gone_numbers.data(), gone_rows.data(), nullptr, &error), TSR_OK);
+    for (uint64_t i = 0; i < count; i++)
+      for (uint64_t word = 0; word < 8; word++) ASSERT_EQ(gone_rows[8 * i + word], gone[i] + word) << gone[i];
+    for (uint64_t i = 0; i < rows.size(); i++) rows[i] = keys[i / 8] + static_cast<uint32_t>(i % 8);
+    ASSERT_EQ(tsr_write_rows(table, 80, numbers.data(), rows.data(), nullptr, &error), TSR_OK) << error.message;
+  }
+  tsr_table_destroy(table);
+}
+
+TEST(IndexRowsOfKeys, AreRefused) {
+  tsr_error error = {};
+  tsr_table *index = made(parsed(text_of(plain, 100)).get());
+  ASSERT_NE(index, nullptr);
+  uint32_t numbers[] = {0, 1}, rows[32] = {};
+  expect_refused(tsr_read_rows(index, 2, numbers, rows, nullptr, &error), TSR_UNSUPPORTED, error, "value_bytes");
+  expect_refused(tsr_write_rows(index, 2, numbers, rows, nullptr, &error), TSR_UNSUPPORTED, error, "value_bytes");
+  tsr_table_destroy(index);
+  const RowCase c = {"refused", "layout = packed\nprobing = cuckoo\n", 32, 64};
+  index = made(parsed(text_of_rows(c, 100)).get());
+  ASSERT_NE(index, nullptr);
+  expect_refused(tsr_read_rows(index, 2, nullptr, rows, nullptr, &error), TSR_BAD_ARGUMENT, error, "numbers");
+  expect_refused(tsr_write_rows(index, 2, numbers, nullptr, nullptr, &error), TSR_BAD_ARGUMENT, error, "rows");
+  expect_refused(tsr_read_rows(nullptr, 2, numbers, rows, nullptr, &error), TSR_BAD_ARGUMENT, error, "NULL");
+  expect_refused(tsr_find_or_insert(index, 2, numbers, rows, numbers, nullptr, &error), TSR_BAD_ARGUMENT, error,
+                 "NULL");
+  EXPECT_EQ(tsr_read_rows(index, 0, nullptr, nullptr, nullptr, &error), TSR_OK);
+  tsr_table_destroy(index);
+  const struct {
+    const char *entry, *word;
+  } wrong[] = {{"devices = 0,0\n", "device"}, {"reuse = no\n", "reuse = yes"}, {"value_bits = 32\n", "value_b"}};
+  for (const auto &w : wrong) {
+    tsr_table *table = nullptr;
+    const std::string folders = plugin_directories();
+    tsr_options options = {};
+    options.plugins = folders.c_str();
+    EXPECT_NE(tsr_table_create(parsed(text_of_rows(c, 100, w.entry)).get(), &options, &table, &error), TSR_OK);
+    expect_sentence(error, w.word);
+    tsr_table_destroy(table);
+  }
+}
+
 TEST(IndexSpecs, AreRefused) {
   const struct {
     const char *entry, *word;
   } wrong[] = {{"value_bits = 32\n", "its number"},
-               {"value_bytes = 64\n", "value_bytes"},
+               {"value_bytes = 264\n", "multiple of 16"},
                {"duplicates = replace\n", "number"},
                {"concurrency = mixed\n", "phased"},
                {"devices = 0,0\n", "each device numbers the keys"},
                {"page_bytes = auto\ndevice_bytes = 1Mi\n", "device_bytes"},
-               {"page_bytes = auto\n", "random access"},
                {"numbering = sorted\n", "first_seen"},
                {"reuse = never\n", "yes"},
                {"capacity = 4G\n", "2^31"}};

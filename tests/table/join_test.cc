@@ -226,6 +226,7 @@ void expect_joins(const Side &left, const Side &right, const char *way = nullptr
 }
 
 TEST(Join, AgreesWithMaps) {
+  TSR_ONE_THREAD;
   const std::tuple<Widths, Widths> widths[] = {{{32, 32}, {32, 32}},  {{64, 64}, {64, 32}}, {{32, 0}, {32, 64}},
                                                {{64, 32}, {64, 0}},   {{32, 0}, {32, 0}},   {{128, 64}, {128, 32}},
                                                {{128, 0}, {128, 64}}, {{128, 32}, {128, 0}}};
@@ -243,6 +244,7 @@ TEST(Join, OfListsOfValuesAgreesWithMaps) {
   const std::tuple<Widths, Widths> widths[] = {{{32, 32}, {32, 64}}, {{64, 64}, {64, 32}}, {{128, 32}, {128, 64}}};
   for (const auto &width : widths)
     for (const Keys keys : {Keys::kSpread, Keys::kZipf, Keys::kEqual}) {
+      if (finds_races && keys != Keys::kZipf) continue;
       SCOPED_TRACE(testing::Message() << static_cast<int>(keys));
       const uint64_t lefts = keys == Keys::kEqual ? 250 : 2500, rights = keys == Keys::kEqual ? 200 : 2000;
       Shape shape = {std::get<0>(width), true, lefts, 2000, Place::kValues, true, 50, 4000, keys};
@@ -261,6 +263,7 @@ TEST(Join, OfListsOfValuesAgreesWithMaps) {
 }
 
 TEST(Join, OfEmptyTablesAndOfATableWithItself) {
+  TSR_ONE_THREAD;
   const Side none({32, 32}, false, 0, 1, 1), some({32, 32}, true, 300, 100, 2);
   for (const Side *left : {&none, &some})
     for (const Side *right : {&none, &some}) expect_joins(*left, *right);
@@ -288,7 +291,7 @@ TEST(Join, OfListsGoesPageByPage) {
 TEST(Join, OfShortListsCountsWhatRepeats) {
   const std::tuple<Widths, Widths> widths[] = {{{32, 32}, {32, 64}}, {{64, 0}, {64, 64}}, {{64, 64}, {64, 0}}};
   for (const auto &width : widths)
-    for (int multi = 0; multi < 4; multi++) {
+    for (int multi = finds_races ? 3 : 0; multi < 4; multi++) {
       SCOPED_TRACE(testing::Message() << "multi " << multi);
       const Shape left = {
           std::get<0>(width), (multi & 1) != 0, 3000, multi & 1 ? 3000u : 5000u, Place::kLists, false, 1u << 20, 12000};
@@ -304,6 +307,7 @@ TEST(Join, OfLongListsGoesPageByPage) {
     Shape shape = {width, true, 40000, 1u << 30, Place::kLists, false, 1u << 20, 48000};
     shape.lists = "probing.lists_percent=25";
     expect_joins(Side(shape, 3), Side(shape, 3), by_pages);
+    if (finds_races) return;
   }
 }
 
@@ -342,7 +346,7 @@ TEST(Join, OfSkewedKeysAgreesWithMaps) {
   for (const Keys keys : {Keys::kZipf, Keys::kEqual})
     for (const Place place : places)
       for (const Place other : places) {
-        if (finds_races && place != other) continue;
+        if (finds_races && (place != other || keys != Keys::kZipf)) continue;
         SCOPED_TRACE(testing::Message() << static_cast<int>(keys) << static_cast<int>(place)
                                         << static_cast<int>(other));
         const uint64_t lefts = keys == Keys::kZipf ? 2500 : 250,

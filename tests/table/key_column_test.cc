@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/tessera_tools.h"
+#include "tests/oracle/random.h"
 
 namespace {
 
@@ -124,6 +125,8 @@ TEST(KeyColumn, IsRightAtAnySize) {
   for (uint64_t n : {0, 1, 2, 100, 5000, 70000, 200000})
     for (uint64_t distinct : {1, 30, 20000, 1000000})
       for (bool is_skewed : {false, true}) {
+        if (tessera_test::finds_races && (n != 70000 || is_skewed == (distinct < 100)))
+          continue; // more threads than one
         SCOPED_TRACE(testing::Message() << n << " rows of " << distinct << (is_skewed ? ", skewed" : ""));
         expect_right(some_keys<uint64_t>(n, distinct, is_skewed));
         expect_right(some_keys<uint32_t>(n, distinct, is_skewed));

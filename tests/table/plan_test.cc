@@ -170,16 +170,19 @@ TEST(Plan, FindsAreSortedWhereThatIsFaster) {
   EXPECT_EQ(order({"table.page_bytes=auto", "table.find_batch=7", "layout.tile_lanes=4"}), TSR_ORDER_ZONES);
   EXPECT_EQ(order({"table.page_bytes=auto"}, 1 << 20), TSR_ORDER_NONE) << "the table is in the cache";
   // What an H100 gains: narrow pairs from 2^24 keys of a table for 2^27 on, wide ones if most of the table is asked for.
-  const auto least = [&](const std::vector<std::string> &entries) {
+  const auto least = [&](const std::vector<std::string> &entries, uint64_t capacity = kCapacity) {
     std::vector<std::string> all = {"table.page_bytes=auto", "layout.bucket_slots=4"};
     all.insert(all.end(), entries.begin(), entries.end());
-    return tsr_plan_zone_batch(composed(recipe, all).get(), 50 << 20);
+    return tsr_plan_zone_batch(composed(recipe, all, capacity).get(), 50 << 20);
   };
   EXPECT_GT(least({}), uint64_t{1} << 23);
   EXPECT_LE(least({}), uint64_t{1} << 24);
   EXPECT_GT(least({"layout.tile_lanes=2"}), uint64_t{1} << 25);
   EXPECT_GT(least({"table.key_bits=64", "table.value_bits=64"}), uint64_t{1} << 26);
   EXPECT_LE(least({"table.key_bits=64", "table.value_bits=64"}), kCapacity);
+  // A device that gets a little less than half of 2^27 keys.
+  EXPECT_LT(least({"table.key_bits=64", "table.value_bits=64"}, 1 << 26), (uint64_t{1} << 26) - (1 << 20));
+  EXPECT_EQ(least({"table.key_bits=64", "table.value_bits=64"}, 1 << 25), uint64_t{1} << 25);
   EXPECT_EQ(least({"table.key_bits=64", "table.value_bits=64", "layout.tile_lanes=2"}), UINT64_MAX);
 }
 

@@ -9,8 +9,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <ostream>
 #include <string>
 #include <vector>
+
+#include "core/tessera_tools.h"
+#include "tests/oracle/random.h"
 
 namespace tessera_test {
 
@@ -21,6 +25,31 @@ inline std::vector<std::string> recipes() {
     files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
     globfree(&found);
   }
+  return files;
+}
+
+// A recipe as the settings that choose the code of its operations, one a line.
+struct Chosen {
+  std::string file;
+};
+
+inline std::ostream &operator<<(std::ostream &out, const Chosen &recipe) {
+  tsr_spec *spec = nullptr;
+  tsr_error error = {};
+  EXPECT_EQ(tsr_spec_read(recipe.file.c_str(), &spec, &error), TSR_OK) << error.message;
+  for (const char *key : {"kind", "key_bits", "value_bits", "value_bytes", "values", "duplicates", "concurrency",
+                          "devices", "growth", "filter", "layout", "probing", "allocator", "eviction"})
+    if (const char *value = tsr_spec_get(spec, "table", key)) out << key << " = " << value << "\n";
+  tsr_spec_free(spec);
+  return out;
+}
+
+// Recipes, so that each of these settings is in one that is chosen.
+inline std::vector<std::string> enough_recipes() {
+  std::vector<Chosen> all;
+  for (const std::string &file : recipes()) all.push_back({file});
+  std::vector<std::string> files;
+  for (const Chosen &recipe : enough(all)) files.push_back(recipe.file);
   return files;
 }
 

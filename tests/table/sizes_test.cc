@@ -70,6 +70,26 @@ TEST_F(Sizes, ANewerProgramsMembersBecomeZero) {
   EXPECT_EQ(info.more, 0u);
 }
 
+// A struct on the stack that nobody set to zero.
+TEST_F(Sizes, AStructOfNoSizeIsLeftAlone) {
+  tsr_options options = {};
+  options.plugins = plugins_.c_str();
+  ASSERT_EQ(create(&options), TSR_OK) << error_.message;
+  for (const size_t size : {size_t{1}, size_t{7}, (size_t{1} << 16) + 1, SIZE_MAX}) {
+    SCOPED_TRACE(size);
+    tsr_table_info info;
+    memset(&info, 0x5A, sizeof info);
+    info.size = size;
+    tsr_table_describe(table_, &info);
+    EXPECT_EQ(info.capacity, 0x5A5A5A5A5A5A5A5Au);
+    tsr_call call = {};
+    call.size = size;
+    const uint32_t key = 5;
+    EXPECT_EQ(tsr_insert(table_, 1, &key, nullptr, &call, &error_), TSR_BAD_ARGUMENT);
+    EXPECT_NE(std::string(error_.message).find("set it to sizeof the struct"), std::string::npos) << error_.message;
+  }
+}
+
 TEST_F(Sizes, AnOlderProgramsOptionsEndWhereTheySay) {
   tsr_options options = {};
   options.plugins = plugins_.c_str();

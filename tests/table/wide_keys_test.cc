@@ -73,6 +73,7 @@ protected:
 };
 
 TEST_P(WideKeys, AgreeWithTheOracle) {
+  TSR_ONE_THREAD;
   TSR_TRACE_SEED;
   for (uint64_t round = 0; round < (sanitized ? 3 : 12); round++) {
     SCOPED_TRACE(round);
@@ -86,6 +87,7 @@ TEST_P(WideKeys, AgreeWithTheOracle) {
 
 // Where operations of all kinds overlap, of layouts of whole pairs.
 TEST_P(WideKeys, AgreeWhereOperationsOverlap) {
+  TSR_ONE_THREAD;
   TSR_TRACE_SEED;
   Recipe recipe = recipe_of(GetParam());
   recipe.mixed = true;
@@ -103,6 +105,7 @@ TEST_P(WideKeys, AgreeWhereOperationsOverlap) {
 
 // Behind a filter, with a stash, and with statistics.
 TEST_P(WideKeys, AgreeWithWhatElseATableHas) {
+  TSR_ONE_THREAD;
   TSR_TRACE_SEED;
   for (int what = 0; what < 3; what++) {
     SCOPED_TRACE(what);
@@ -193,6 +196,7 @@ INSTANTIATE_TEST_SUITE_P(All, WideKeys, testing::ValuesIn(cases), name_of);
 class WideKeysOfRows : public testing::Test, protected Judged {};
 
 TEST_F(WideKeysOfRows, AgreeWithTheOracle) {
+  TSR_ONE_THREAD;
   for (uint32_t policy : {TSR_DUPLICATES_FIRST, TSR_DUPLICATES_REPLACE, TSR_DUPLICATES_KEEP}) {
     Recipe recipe = recipe_of({"soa", "linear", "murmur3", 64, policy});
     recipe.value_bytes = 48;

@@ -70,6 +70,7 @@ protected:
 };
 
 TEST_P(Wide, AgreesWithTheOracle) {
+  TSR_ONE_THREAD;
   TSR_TRACE_SEED;
   const Case &c = GetParam();
   for (uint64_t round = 0; round < (sanitized ? 3 : 10); round++) {
@@ -87,10 +88,12 @@ TEST_P(Wide, AgreesWithTheOracle) {
 TEST_P(Wide, RunsOutOfRows) {
   Random random(3);
   if (GetParam().policy == TSR_DUPLICATES_PROMISE_UNIQUE) return; // whose keys come once
-  ASSERT_NO_FATAL_FAILURE(create(recipe_of(GetParam()), {"table.capacity=30000"}));
-  for (int call = 0; call < 4; call++) {
-    const bool keeps = GetParam().policy == TSR_DUPLICATES_KEEP;
-    Batch batch = batch_of(keeps ? 7000 : 60000, 9000, &random), some = batch_of(3000, 9000, &random);
+  const bool keeps = GetParam().policy == TSR_DUPLICATES_KEEP;
+  const uint64_t items = keeps ? scaled(7000, 3) : scaled(60000, 4), distinct = scaled(9000, 4);
+  const std::string capacity = std::to_string(scaled(30000, 4));
+  ASSERT_NO_FATAL_FAILURE(create(recipe_of(GetParam()), {"table.capacity=" + capacity}));
+  for (uint64_t call = 0; call < scaled(4, 2); call++) {
+    Batch batch = batch_of(items, distinct, &random), some = batch_of(distinct / 3, distinct, &random);
     ASSERT_NO_FATAL_FAILURE(insert(batch));
     ASSERT_NO_FATAL_FAILURE(erase(some));
     batch.keys.resize(400);

@@ -109,11 +109,12 @@ TEST_F(Cut, Rows) {
     for (const char *line_end : {"\n", "\r\n"})
       for (uint64_t rows : {0, 1, 2, 5, 40, 700}) {
         const std::string text = csv(rows, quoted, line_end, 7 + quoted);
-        const uint32_t some = expect_whole(write("rows.csv", text), rows);
+        const std::vector<uint32_t> few = {1, 2, 3, 7}, many = {1, 2, 3, 4, 7, 64};
+        const uint32_t some = expect_whole(write("rows.csv", text), rows, rows == 5 || rows == 700 ? many : few);
         if (rows == 700) {
           EXPECT_EQ(some, 64u);
         }
-        expect_whole(write("rows.csv", "\xEF\xBB\xBF" + text.substr(0, text.size() - strlen(line_end))), rows);
+        expect_whole(write("rows.csv", "\xEF\xBB\xBF" + text.substr(0, text.size() - strlen(line_end))), rows, {2, 7});
       }
 }
 

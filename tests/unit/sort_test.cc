@@ -42,6 +42,7 @@ void expect_sorted(uint64_t n, uint64_t mask, uint32_t low_bits) {
 TEST(Sort, IsThatOfTheStandard) {
   for (uint64_t n : {0u, 1u, 2u, 1000u, 65535u, 65536u, 131072u, 300001u})
     for (uint64_t mask : {0ull, 1ull, 0xFFull, 0xFF00ull, 0xFFFFFFFFull, 0xFF000000000000FFull, ~0ull}) {
+      if (finds_races && n != 131072) continue; // of two threads
       expect_sorted<1>(n, mask, 0);
       expect_sorted<1>(n, mask, 32);
       expect_sorted<2>(n, mask, 0);

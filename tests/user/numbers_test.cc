@@ -66,7 +66,7 @@ struct Shape {
 
 const Shape kShapes[] = {
     {"packed_double_hashing", "layout=packed\nprobing=double_hashing\n", 32},
-    {"packed_quadratic_64", "layout=packed\nprobing=quadratic\n", 64},
+    {"packed_quadratic_64", "layout=packed\nprobing=quadratic\npage_bytes=auto\n", 64},
     {"packed_linear_tiles", "layout=packed\nprobing=linear\n[layout]\nbucket_slots=8\ntile_lanes=4\n", 32},
     {"packed_iceberg", "layout=packed\nprobing=iceberg\n", 32},
     {"packed_two_choice_64", "layout=packed\nprobing=two_choice\n", 64},
@@ -323,6 +323,60 @@ TEST(Races, OneKeyHasOneNumber) {
     }
     ASSERT_EQ(inserted, 1u);
   }
+}
+
+// Kernels write and read the rows of their keys' numbers.
+TEST(Rows, AreOfKernelsToo) {
+  static const char text[] = R"(#include "tessera.cuh"
+TSR_TABLE(ids, inserts)
+TSR_TABLE(known, finds)
+TSR_KERNEL(fill, (tsr_table_ref ids, const uint64_t *keys)) {
+  const uint64_t i = tsr_item();
+  const uint32_t mine = i < tsr_items();
+  uint64_t number = 0;
+  if (tsr_number(ids, mine, mine ? keys[i] : 0, &number) != TSR_WAS_INSERTED) return;
+  uint64_t *row = (uint64_t *)tsr_row_of(ids, number);
+  for (uint32_t word = 0; word < 6; word++) row[word] = 3 * keys[i] + word;
+}
+TSR_KERNEL(look, (tsr_table_ref known, const uint64_t *keys, uint64_t *sums)) {
+  const uint64_t i = tsr_item();
+  const uint32_t mine = i < tsr_items();
+  uint64_t number = 0;
+  if (!tsr_find(known, mine, mine ? keys[i] : 0, &number)) return;
+  const uint64_t *row = (const uint64_t *)tsr_row_of(known, number);
+  for (uint32_t word = 0; word < 6; word++) sums[i] += row[word];
+}
+)";
+  Table table("layout=packed\nprobing=double_hashing\nvalue_bytes=48\n", 32, 2 * edges());
+  unsetenv("TESSERA_CC");
+  tsr_error error = {};
+  tsr_kernel_source source = {};
+  source.text = text;
+  source.file = "rows.cu";
+  const char *const ids = "ids", *const known = "known";
+  if (!table.table) return;
+  tsr_kernel *fill = nullptr, *look = nullptr;
+  ASSERT_EQ(tsr_kernel_create(&source, "fill", &table.table, &ids, 1, &fill, &error), TSR_OK) << error.message;
+  ASSERT_EQ(tsr_kernel_create(&source, "look", &table.table, &known, 1, &look, &error), TSR_OK) << error.message;
+  std::vector<uint64_t> keys;
+  for (size_t i = 0; i < edges(); i++) keys.push_back(i * 7919 % 0xFFFFFFF1u);
+  device::Array key_array(table.table, 64, keys), sum_array(table.table, 64, std::vector<uint64_t>(keys.size()));
+  const void *arrays[] = {key_array.data(), sum_array.data()};
+  const void *const arguments[] = {&arrays[0], &arrays[1]};
+  ASSERT_EQ(tsr_kernel_launch(fill, keys.size(), arguments, 1, nullptr, &error), TSR_OK) << error.message;
+  ASSERT_EQ(tsr_kernel_launch(look, keys.size(), arguments, 2, nullptr, &error), TSR_OK) << error.message;
+  const std::vector<uint64_t> sums = sum_array.numbers();
+  std::vector<uint32_t> narrow(keys.begin(), keys.end()), numbers(keys.size());
+  std::vector<uint64_t> rows(6 * keys.size());
+  ASSERT_EQ(tsr_find(table.table, keys.size(), narrow.data(), numbers.data(), nullptr, &error), TSR_OK);
+  ASSERT_EQ(tsr_read_rows(table.table, keys.size(), numbers.data(), rows.data(), nullptr, &error), TSR_OK)
+      << error.message;
+  for (size_t i = 0; i < keys.size(); i++) {
+    ASSERT_EQ(sums[i], 18 * keys[i] + 15) << i;
+    for (size_t word = 0; word < 6; word++) ASSERT_EQ(rows[6 * i + word], 3 * keys[i] + word) << i;
+  }
+  tsr_kernel_destroy(fill);
+  tsr_kernel_destroy(look);
 }
 
 void refuses(const char *kernel_name, const char *table_name, const char *entries, const char *sentence) {

@@ -108,7 +108,7 @@ static tsr_status settle_growth(tsr_job *job, tsr_error *error) {
 static tsr_status check_value(const tsr_job *job, tsr_error *error) {
   const tsr_dataset_options *reading = &job->reading;
   if (reading->value_rule == TSR_VALUE_NATURAL && !reading->value_column) return TSR_OK;
-  if (job->kind.is_index)
+  if (job->kind.is_index && job->value_bits <= 64)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "--value: an index gives its keys their numbers: remove the option");
   if (!job->value_bits)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "--value: a %s has no values", tsr_job_setting(job, "kind", "set"));
@@ -182,7 +182,7 @@ static tsr_stream_file file_of(const tsr_job *job, const tsr_job_step *step) {
       job->outputs.rows) /* one process asks, which writes rows in the order of the file */
     file.options.part = (tsr_part){job->ranks.rank, job->ranks.size, .turn = 0, .stays_whole = true};
   file.options.value_bits = job->value_bits;
-  file.options.want_values = file.is_inserted && job->value_bits > 0 && !job->kind.is_index;
+  file.options.want_values = file.is_inserted && job->value_bits > 0 && (!job->kind.is_index || job->value_bits > 64);
   if (is_natural && counts) {
     file.options.value_rule = TSR_VALUE_CONSTANT;
     file.options.value = 1;

@@ -83,7 +83,8 @@ tsr_status tsr_place_kit(char path[TSR_PLACE_BYTES], tsr_error *error) {
   if (is_given)
     return tsr_fail(error, TSR_NOT_FOUND, "TESSERA_CONFORM = %s: is not a program: set it to the path of the kit",
                     given);
-  return tsr_fail(error, TSR_NOT_FOUND,
-                  "there is no tessera-conform next to this program: build //tests/conformance and set TESSERA_CONFORM "
-                  "to its path");
+  return tsr_fail(
+      error, TSR_NOT_FOUND,
+      "there is no tessera-conform next to this program: build with TSR_KIT=1 (tools/build_with_cc.sh, or pip from "
+      "the sources), or build //tests/conformance and set TESSERA_CONFORM to its path");
 }

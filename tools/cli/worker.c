@@ -24,6 +24,9 @@ static bool finds_values(const tsr_worker *w) { return w->job->kind.is_multimap;
 
 static bool finds_numbers(const tsr_worker *w) { return !w->job->value_bits; }
 
+/* Of an index whose numbers have rows: files have these, and a find gives them. */
+static bool has_rows(const tsr_worker *w) { return w->job->kind.is_index && w->job->value_bits > 64; }
+
 static size_t key_bytes(const tsr_worker *w) { return w->job->reading.key_bits / 8; }
 
 static size_t value_bytes(const tsr_worker *w) { return w->job->value_bits / 8; }
@@ -57,7 +60,7 @@ void tsr_worker_free(tsr_worker *worker) {
 
 /* Makes room for chunks of n keys, whatever the operation. */
 static tsr_status reserve(tsr_worker *w, uint64_t n, tsr_error *error) {
-  const bool has_numbers = finds_values(w) || finds_numbers(w);
+  const bool has_numbers = finds_values(w) || finds_numbers(w) || has_rows(w);
   const uint64_t unplaced = w->unplaced ? n : 0;
   void *codes = NULL, *numbers = NULL;
   if (n <= w->room) return TSR_OK;
@@ -83,6 +86,13 @@ static tsr_status reserve(tsr_worker *w, uint64_t n, tsr_error *error) {
 
 /* ---- Operations ------------------------------------------------------------------------------ */
 
+static tsr_status find_rows(const tsr_worker *w, uint64_t n, const tsr_call *asked, tsr_error *error) {
+  uint32_t *numbers = (uint32_t *)w->numbers;
+  const tsr_call call = {.results = asked->results, .missing = UINT32_MAX};
+  const tsr_status status = tsr_find(w->job->table, n, w->keys, numbers, &call, error);
+  return status ? status : tsr_read_rows(w->job->table, n, numbers, w->values, NULL, error);
+}
+
 static tsr_status operate(const tsr_worker *w, tsr_job_verb verb, uint64_t n, tsr_error *error) {
   tsr_table *table = w->job->table;
   const bool has_codes = lists_unplaced(w, verb) || keeps_rows(w, verb);
@@ -90,7 +100,7 @@ static tsr_status operate(const tsr_worker *w, tsr_job_verb verb, uint64_t n, ts
       .results = has_codes ? w->codes : NULL, .unplaced_keys = w->unplaced_keys, .unplaced_values = w->unplaced_values};
   switch (verb) {
   case TSR_JOB_INSERT:
-    return tsr_insert(table, n, w->keys, w->job->kind.is_index ? NULL : w->values, &call, error);
+    return tsr_insert(table, n, w->keys, w->job->kind.is_index && !has_rows(w) ? NULL : w->values, &call, error);
   case TSR_JOB_ERASE:
     return tsr_erase(table, n, w->keys, NULL, error);
   default:
@@ -98,6 +108,7 @@ static tsr_status operate(const tsr_worker *w, tsr_job_verb verb, uint64_t n, ts
   }
   if (finds_numbers(w)) return tsr_count_all(table, n, w->keys, w->numbers, NULL, error);
   if (finds_values(w)) return tsr_find_all(table, n, w->keys, w->numbers, w->value_room, w->all_values, NULL, error);
+  if (has_rows(w)) return find_rows(w, n, &call, error);
   return tsr_find(table, n, w->keys, w->values, &call, error);
 }
 
@@ -319,15 +330,6 @@ static tsr_status put_found(const tsr_worker *w, tsr_job_step *step, const tsr_c
   return keeps_rows(w, step->verb) ? put_values(w, chunk, error) : TSR_OK;
 }
 
-/* Values that are larger than a count of 8 or 16 bits. Each counts as the largest, of which the table does not tell. */
-static uint64_t count_cut(const tsr_worker *w, tsr_job_verb verb, const tsr_chunk *chunk) {
-  const uint32_t bits = verb == TSR_JOB_INSERT && chunk->values ? tsr_bits_of_stop(w->job->table) : 0;
-  uint64_t cut = 0;
-  for (uint64_t i = 0; bits && bits < 32 && i < chunk->count; i++)
-    cut += tsr_number_at(chunk->values, w->job->value_bits, i) >> bits != 0;
-  return cut;
-}
-
 /* What all processes have read and counted. The most probes of one key are this one's. */
 static tsr_status add_up_report(const tsr_worker *w, uint64_t *keys, tsr_report *r, tsr_error *error) {
   uint64_t *const counts[] = {keys,
@@ -369,7 +371,6 @@ tsr_status tsr_worker_do(tsr_worker *worker, tsr_job_step *step, const tsr_chunk
   if (status == TSR_OK)
     status = finds_all ? find_values(w, n, &report, &milliseconds, error)
                        : timed(w, step->verb, n, &report, &milliseconds, error);
-  report.overflows += count_cut(w, step->verb, chunk);
   if (status == TSR_OK) status = add_up_report(w, &keys, &report, error);
   if (status) return status;
   step->count += keys;

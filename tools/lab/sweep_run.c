@@ -63,10 +63,12 @@ static bool has_no_composition(const tsr_results *r, size_t row) {
   return true;
 }
 
-/* A value of value_bytes has eight times as many bits. */
+/* A value of value_bytes has eight times as many bits, and that of an index is a number. */
 static bool says_value(const tsr_results *results, size_t row, const tsr_spec *spec) {
-  const char *bits = tsr_spec_get(spec, "table", "value_bits"), *bytes = tsr_spec_get(spec, "table", "value_bytes");
+  const char *bits = tsr_spec_get(spec, "table", "value_bits"), *bytes = tsr_spec_get(spec, "table", "value_bytes"),
+             *kind = tsr_spec_get(spec, "table", "kind");
   uint64_t number;
+  if (kind && strcmp(kind, "index") == 0) return says(results, row, "value_bits", "32");
   if (bytes && tsr_parse_u64(bytes, &number)) return is_number(results, row, "value_bits", 8 * (double)number);
   return says(results, row, "value_bits", bits ? bits : "0");
 }

@@ -21,13 +21,14 @@
 #include "tools/lab/forecast.h"
 #include "tools/lab/sweep_run.h"
 
-enum { INSERT, FIND, FIND_ALL, FIND_ABSENT, ERASE, HITS, SHARES };
+enum { INSERT, FIND, FIND_ALL, FIND_ABSENT, ERASE, HITS, NUMBER, SHARES };
 static const struct {
   const char *key, *op;
   tsr_bench_op which;
 } shares[SHARES] = {{"insert", "insert", TSR_BENCH_INSERT},       {"find", "find100", TSR_BENCH_FIND100},
                     {"find_all", "find_all", TSR_BENCH_FIND_ALL}, {"find_absent", "find0", TSR_BENCH_FIND0},
-                    {"erase", "erase", TSR_BENCH_ERASE},          {"hits", "hits", TSR_BENCH_HITS}};
+                    {"erase", "erase", TSR_BENCH_ERASE},          {"hits", "hits", TSR_BENCH_HITS},
+                    {"number", "number", TSR_BENCH_NUMBER}};
 
 /* The model counts probes on the processors, where nothing has to be linked; a stage between has that many pairs less. So
  * many go on. until: the share of the time after which a stage begins no further table. */
@@ -116,7 +117,7 @@ static tsr_status read_entry(tuner *t, const tsr_spec_item *item, tsr_error *err
   else
     return tsr_fail(error, TSR_BAD_SPEC,
                     "%s: [workload] %s: is no entry: they are n, insert, find, find_all, find_absent, erase, hits, "
-                    "objective, keys, loads and memory",
+                    "number, objective, keys, loads and memory",
                     t->options->path, item->key);
   return TSR_OK;
 }
@@ -140,7 +141,7 @@ static tsr_status read_workload(tuner *t, tsr_error *error) {
   if (!t->work.n || sum <= 0)
     return tsr_fail(error, TSR_BAD_SPEC,
                     "%s: a workload is a section [workload] with n and at least one of insert, find, find_all, "
-                    "find_absent, erase and hits",
+                    "find_absent, erase, hits and number",
                     t->options->path);
   const char *kind = tsr_spec_get(t->file, "table", "kind");
   const bool is_cache = kind && strcmp(kind, "cache") == 0, has_hits = t->work.share[HITS] > 0;
@@ -148,6 +149,12 @@ static tsr_status read_workload(tuner *t, tsr_error *error) {
     return tsr_fail(error, TSR_BAD_SPEC,
                     "%s: [workload]: hits is the share of a cache, which has no other, and objective = hit_rate needs "
                     "it: use kind = cache and hits = 1",
+                    t->options->path);
+  if ((kind && strcmp(kind, "index") == 0) != (t->work.share[NUMBER] > 0) ||
+      (t->work.share[NUMBER] > 0 && sum > t->work.share[NUMBER]))
+    return tsr_fail(error, TSR_BAD_SPEC,
+                    "%s: [workload]: number is the share of an index, which has no other: use kind = index and "
+                    "number = 1",
                     t->options->path);
   if (t->work.share[FIND_ALL] > 0 && kind && strcmp(kind, "multimap") != 0)
     return tsr_fail(error, TSR_BAD_SPEC,
@@ -630,12 +637,15 @@ static tsr_status link_kept(tuner *t, tsr_error *error) {
   return status;
 }
 
+/* The model knows neither hit rates nor the passes of an index. */
+static bool has_model(const tuner *t) { return !t->work.by_hits && t->work.share[NUMBER] <= 0; }
+
 /* A card is given, and no GPU is here. */
 static bool only_predicts(const tuner *t) {
   const char *backend = tsr_spec_get(t->file, "table", "backend");
   tsr_device_info info = {0};
   tsr_error why;
-  return t->options->card && !t->work.by_hits && !t->options->link_sm && !(backend && strcmp(backend, "cpu") == 0) &&
+  return t->options->card && has_model(t) && !t->options->link_sm && !(backend && strcmp(backend, "cpu") == 0) &&
          tsr_device_describe(0, &info, &why) != TSR_OK;
 }
 
@@ -643,7 +653,7 @@ static tsr_status search(tuner *t, tsr_error *error) {
   tsr_plan plan = {0};
   t->only_predicts = only_predicts(t);
   tsr_status status = begin(t, &plan, error);
-  if (status == TSR_OK && !t->work.by_hits) status = pass_model(t, &plan, error);
+  if (status == TSR_OK && has_model(t)) status = pass_model(t, &plan, error);
   tsr_plan_free(&plan);
   if (status == TSR_OK && t->options->link_sm) return link_kept(t, error);
   for (size_t i = 0; status == TSR_OK && !t->only_predicts && i < STAGES; i++)

@@ -10,6 +10,7 @@
  *   find_absent = 0.2        ; of absent keys,
  *   erase = 0               ; and erases
  *   hits = 0                ; of a cache alone: keys that are found or inserted, as of bench
+ *   number = 0              ; of an index alone: keys that are numbered
  *   objective = time        ; or hit_rate: the cache wins that holds the most of these keys when they come
  *   keys = zipf:1.0         ; their distribution, as of bench: also file:PATH, a sample; distinct
  *   loads = 0.6, 0.8, 0.9      ; how full the table may be; 0.5, 0.6, 0.7, 0.8, 0.9. Of a cache: slots / n
