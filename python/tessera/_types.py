@@ -123,11 +123,8 @@ def choose(
         settings = {"table.key_bits": 128}
     if width == _wide_keys.BYTES:
         if kind == "cache":
-            raise WrongType(
-                f"key = {key!r}: a cache of 128-bit keys has no values: number its keys by an Index(key={key!r}, "
-                "eviction=\"lru\"), and keep the values in an array of your own"
-            )
-        if kind != "filter":
+            settings["table.layout"] = "soa"
+        elif kind != "filter":
             recipe = "wide_keys"
             settings["table.kind"] = kind
             if kind != "set":
@@ -139,6 +136,8 @@ def choose(
         if items > 1 or dtype.itemsize not in (4, 8):
             if kind == "multimap":
                 raise WrongType(f"value = {value!r}: rows are values of maps: use tessera.Table with kind = {kind}")
+            if kind == "cache" and width == _wide_keys.BYTES:
+                raise WrongType(f"value = {value!r}: of 128-bit keys tessera.Cache has 4 or 8 bytes: use tessera.Table with value_bytes")
             recipe = "wide"
             settings["table.value_bytes"] = dtype.itemsize * items
             if kind == "cache":
