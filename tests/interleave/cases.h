@@ -14,8 +14,8 @@ namespace interleave {
 // Who may overlap: inserts each other and erases each other (PHASED), finds both as well (TURNS), all (MIXED).
 enum Overlap { PHASED, TURNS, MIXED };
 
-// In which tables: those where a key has one pair; where it may have many; where buckets are lists.
-enum Where { ANYWHERE, ONE_PAIR, MANY_PAIRS, LISTS };
+// In which tables: those where a key has one pair; where it may have many; where buckets are lists; where inserts need locks.
+enum Where { ANYWHERE, ONE_PAIR, MANY_PAIRS, LISTS, LOCKS };
 
 struct Scenario {
   const char *name;
@@ -33,7 +33,7 @@ struct Shape {
   bool once = true; // a key has one pair
   bool has_links = false, has_large_buckets = false;
   bool unique = false; // the caller promises that no key is inserted twice
-  bool shares_locks = false, in_kernel = false;
+  bool shares_locks = false, in_kernel = false, is_filter = false;
   uint32_t guard = 0;          // TSR_GUARD_
   std::vector<int> parts = {}; // by which a covering set is drawn
   const char *scheme = "", *layout = "", *policy = "", *other = "";
