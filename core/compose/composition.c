@@ -134,8 +134,8 @@ enum { CLEANED_SLOTS = 16 };
 
 uint64_t tsr_composition_clean_every(const tsr_composition *t) { return tsr_composition_slots(t) / CLEANED_SLOTS + 1; }
 
-/* Where cleaning is not enough, or does not happen, this many slots for each key that may be erased before tsr_rehash. */
-enum { REHASHED_SLOTS = 50 };
+/* Where cleaning is not enough, or does not happen, this many pairs for each key that may be erased before tsr_rehash. */
+enum { REHASHED_PAIRS = 50 };
 
 uint64_t tsr_composition_rehash_every(const tsr_composition *t) {
   const bool passes_erased = t->shape.has_link && t->shape.concurrency == TSR_CONCURRENCY_MIXED;
@@ -144,7 +144,7 @@ uint64_t tsr_composition_rehash_every(const tsr_composition *t) {
   if (!leaves || t->window_pages) return 0;
   if (!(t->settings.upkeep.clean == TSR_CLEAN_NO || passes_erased || t->part[TSR_ROLE_PROBING].plan.probing.clusters))
     return 0;
-  return tsr_composition_slots(t) / REHASHED_SLOTS + 1;
+  return t->shape.capacity / REHASHED_PAIRS + 1;
 }
 
 const char *tsr_composition_why_uncleaned(const tsr_composition *t) {

@@ -255,6 +255,7 @@ std::vector<Shape> find_shapes() {
             s.has_links = lists;
             s.has_large_buckets = is(layouts[layout], "Tagged");
             s.in_kernel = in_kernel;
+            s.asks_filter = is(others[other], "Filtered");
             if (!refusal_of(spec, &s.guard).empty()) continue;
             if (in_kernel && !s.has_links) s.guard = TSR_GUARD_LOCK;
             s.parts.push_back((int)s.guard);
@@ -339,6 +340,7 @@ bool is_in(Where where, const Shape &shape) {
 }
 
 bool goes_with(const Scenario &s, const Shape &shape) {
+  if ((shape.is_filter || shape.asks_filter) && s.at_once.size() > 2) return false; // a key sets six bits
   for (const Operations *all : {&s.before, &s.at_once})
     for (const Operation &o : *all)
       if (shape.is_filter && o.verb != Verb::INSERT && o.verb != Verb::FIND) return false;
