@@ -89,7 +89,6 @@
   R(DEVICE_BYTES, INDEX, NOT_BUILT, "numbers are written to slots that are on the device",                             \
     "remove the line, or use devices for more memory")                                                                 \
   R(PAGES, WIDE_KEYS, NOT_BUILT, "batches are put in order by keys of at most 64 bits", "remove the line")             \
-  R(DEVICES, WIDE_KEYS, NOT_BUILT, "keys of at most 64 bits are dealt to several devices", "use device")               \
   R(DEVICE, DEVICES, MEANING, "both say where the table is", "remove one")                                             \
   R(INDEPENDENT, LOOKS, ONCE, "a key could be on two devices",                                                         \
     "use hash, a multiset or multimap, or duplicates = promise_unique")                                                \
@@ -223,8 +222,6 @@
   R(CALL_GROUP, CACHE, NOT_BUILT, "a cache is on one device", "use one cache for each process")                        \
   R(CALL_GROUP, INDEX, NOT_BUILT, "the shards of a group do not take turns in numbers",                                \
     "number the keys in one process")                                                                                  \
-  R(CALL_GROUP, WIDE_KEYS, NOT_BUILT, "keys of at most 64 bits are dealt to several devices",                          \
-    "make a table in each process")                                                                                    \
   R(CALL_GROUP, LONG_ROWS, NOT_BUILT, "at most 256 bytes per value are dealt to several devices",                      \
     "make a table in each process")                                                                                    \
   R(CALL_GROUP, SEVERAL_DEVICES, NOT_BUILT, "each process of a group has one device", "name one")                      \

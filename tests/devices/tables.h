@@ -72,7 +72,11 @@ inline std::vector<Made> kinds() {
       {"kind=multimap key_bits=64 value_bits=64" + columns, 64, 64, TSR_DUPLICATES_KEEP},
       {"kind=map key_bits=32 value_bytes=64 duplicates=first" + parts, 32, 64, TSR_DUPLICATES_FIRST, 512},
       {"kind=map key_bits=64 value_bytes=20 duplicates=replace" + columns, 64, 64, TSR_DUPLICATES_REPLACE, 160},
-      {"kind=multimap key_bits=32 value_bytes=24" + stays, 32, 64, TSR_DUPLICATES_KEEP, 192}};
+      {"kind=multimap key_bits=32 value_bytes=24" + stays, 32, 64, TSR_DUPLICATES_KEEP, 192},
+      {"kind=set key_bits=128" + parts, 128, 0, TSR_DUPLICATES_FIRST},
+      {"kind=map key_bits=128 value_bits=64 duplicates=add" + columns, 128, 64, TSR_DUPLICATES_ADD},
+      {"kind=counter key_bits=128 value_bits=32" + columns, 128, 32, TSR_DUPLICATES_COUNT},
+      {"kind=multimap key_bits=128 value_bits=32" + columns, 128, 32, TSR_DUPLICATES_KEEP}};
 }
 
 // TSR_TEST_LINK_SM=90: beside the tests, on the cpu backend, a machine without a GPU fills the cubin cache of one with
