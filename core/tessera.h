@@ -110,8 +110,6 @@ typedef struct tsr_table_info {
   uint64_t window_bytes; /* device memory through which these pages are streamed, not a part of `bytes` */
   bool makes_lists;      /* each insert makes all bulk lists anew: insert in few large batches */
   tsr_code_counts code_counts;
-  uint64_t rehash_every; /* 0, or after this many erased keys tsr_rehash keeps finds of absent keys within half again of
-                          * what they cost before; 0: that is so without it */
 } tsr_table_info;
 /* Fills *info. Does not wait for a GPU. Its strings live as long as the table. */
 TSR_API_VOID void tsr_table_describe(const tsr_table *table, tsr_table_info *info);

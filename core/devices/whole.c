@@ -45,7 +45,7 @@ void tsr_shards_describe(const tsr_table *t, tsr_table_info *info) {
   if (!s || !s->members || !s->members[0].shard) return;
   tsr_single_describe(s->members[0].shard, info);
   info->backend_reason = t->reason;
-  info->slots = info->buckets = info->bytes = info->rehash_every = 0;
+  info->slots = info->buckets = info->bytes = 0;
   info->code_counts = (tsr_code_counts){0};
   for (uint32_t i = 0; i < s->transport.here; i++) {
     tsr_table_info one;
@@ -59,7 +59,6 @@ void tsr_shards_describe(const tsr_table *t, tsr_table_info *info) {
     capacity += one.capacity;
     info->slots += one.slots;
     info->buckets += one.buckets;
-    info->rehash_every += one.rehash_every;
   }
   const bool has_grown = capacity > t->store.composition->settings.capacity * tsr_shards_holders(s);
   info->capacity = has_grown ? capacity : t->capacity;

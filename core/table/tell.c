@@ -40,7 +40,6 @@ void tsr_single_describe(const tsr_table *t, tsr_table_info *info) {
                            .window_bytes = tsr_composition_window_bytes(t->store.composition),
                            .statistics = shape->statistics != 0,
                            .makes_lists = shape->has_lists != 0,
-                           .rehash_every = tsr_composition_rehash_every(t->store.composition),
                            .code = program ? t->backend->program_describe(program) : ""};
   if (program) info->code_counts = t->backend->count_code(t->device, program);
 }

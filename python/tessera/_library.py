@@ -178,7 +178,6 @@ class TableInfo(Structure):
         ("window_bytes", c_uint64),
         ("makes_lists", ctypes.c_bool),
         ("code_counts", CodeCounts),
-        ("rehash_every", c_uint64),
     ]
 
 
