@@ -116,8 +116,6 @@
     "use a hasher that can be undone (hashers/README.md), or another layout")                                          \
   R(CACHE, LINKS, NOT_BUILT, "a list grows, and gives up no pair", "use a layout whose buckets do not link")           \
   R(CACHE, FLAGS, NOT_BUILT, "no flag is raised for a pair that takes a full bucket's slot", "use another layout")     \
-  R(CACHE, NO_EXCHANGE, WHOLE, "a pair is given up and taken in one step",                                             \
-    "use a layout that exchanges pairs (`tessera list layout`)")                                                       \
   R(CACHE, ALL_REGIONS, NOT_BUILT, "scores need a region", "use another layout")                                       \
   R(CACHE, NOTES, NOT_BUILT, "no note is made for a pair that takes a full bucket's slot", "use another scheme")       \
   R(CACHE, LISTS, NOT_BUILT, "it makes lists of whole batches", "use another scheme")                                  \

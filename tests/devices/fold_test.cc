@@ -33,19 +33,19 @@ std::ostream &operator<<(std::ostream &out, const Case &c) {
 std::vector<Made> foldable() {
   const std::string moves = " layout=packed probing=cuckoo hasher=murmur3 ";
   const std::string stays = " layout=soa probing=double_hashing hasher=murmur3 ";
-  return {{"kind=map key_bits=32 value_bits=32 duplicates=add" + moves, 32, 32, TSR_DUPLICATES_ADD},
-          {"kind=map key_bits=64 value_bits=64 duplicates=add" + stays, 64, 64, TSR_DUPLICATES_ADD},
-          {"kind=map key_bits=64 value_bits=32 duplicates=min" + stays, 64, 32, TSR_DUPLICATES_MIN},
-          {"kind=map key_bits=32 value_bits=64 duplicates=max" + moves, 32, 64, TSR_DUPLICATES_MAX},
-          {"kind=map key_bits=32 value_bits=32 duplicates=first" + stays, 32, 32, TSR_DUPLICATES_FIRST},
-          {"kind=map key_bits=32 value_bits=32 duplicates=replace" + stays, 32, 32, TSR_DUPLICATES_REPLACE},
-          {"kind=set key_bits=64" + moves, 64, 0, TSR_DUPLICATES_FIRST},
-          {"kind=counter key_bits=32 value_bits=32" + stays, 32, 32, TSR_DUPLICATES_COUNT},
-          {"kind=counter key_bits=64 value_bits=64" + moves, 64, 64, TSR_DUPLICATES_COUNT},
-          {"kind=counter key_bits=32 value_bits=8" + stays, 32, 32, TSR_DUPLICATES_COUNT_8},
-          {"kind=counter key_bits=128 value_bits=32" + stays, 128, 32, TSR_DUPLICATES_COUNT},
-          {"kind=map key_bits=128 value_bits=64 duplicates=add" + stays, 128, 64, TSR_DUPLICATES_ADD},
-          {"kind=set key_bits=128" + moves, 128, 0, TSR_DUPLICATES_FIRST}};
+  return of_width({{"kind=map key_bits=32 value_bits=32 duplicates=add" + moves, 32, 32, TSR_DUPLICATES_ADD},
+                   {"kind=map key_bits=64 value_bits=64 duplicates=add" + stays, 64, 64, TSR_DUPLICATES_ADD},
+                   {"kind=map key_bits=64 value_bits=32 duplicates=min" + stays, 64, 32, TSR_DUPLICATES_MIN},
+                   {"kind=map key_bits=32 value_bits=64 duplicates=max" + moves, 32, 64, TSR_DUPLICATES_MAX},
+                   {"kind=map key_bits=32 value_bits=32 duplicates=first" + stays, 32, 32, TSR_DUPLICATES_FIRST},
+                   {"kind=map key_bits=32 value_bits=32 duplicates=replace" + stays, 32, 32, TSR_DUPLICATES_REPLACE},
+                   {"kind=set key_bits=64" + moves, 64, 0, TSR_DUPLICATES_FIRST},
+                   {"kind=counter key_bits=32 value_bits=32" + stays, 32, 32, TSR_DUPLICATES_COUNT},
+                   {"kind=counter key_bits=64 value_bits=64" + moves, 64, 64, TSR_DUPLICATES_COUNT},
+                   {"kind=counter key_bits=32 value_bits=8" + stays, 32, 32, TSR_DUPLICATES_COUNT_8},
+                   {"kind=counter key_bits=128 value_bits=32" + stays, 128, 32, TSR_DUPLICATES_COUNT},
+                   {"kind=map key_bits=128 value_bits=64 duplicates=add" + stays, 128, 64, TSR_DUPLICATES_ADD},
+                   {"kind=set key_bits=128" + moves, 128, 0, TSR_DUPLICATES_FIRST}});
 }
 
 std::vector<Case> cases() {
