@@ -28,7 +28,7 @@
  *                           evicted from bucket `ref` or has passed it.
  *
  * Facts that plan() writes: buckets, ends_at_empty, moves_pairs, asks_for_room, holds_many, first_slots, choices,
- * ordered, has_notes, lists, sorts_lists, counts_slots, by_fingerprint. Laws behind them:
+ * ordered, has_notes, lists, sorts_lists, counts_slots, by_fingerprint, clusters. Laws behind them:
  * ends_at_empty: a pair is put into a later bucket of its walk only while its earlier buckets have no empty slot.
  * ordered: the same for the first `ordered` buckets of a walk.
  * first_slots: the same for the first bucket and that number of its slots, and a claim takes the lowest vacant slot of a
