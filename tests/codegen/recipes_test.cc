@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every recipe of specs/ links without a GPU: every part is inlined, nothing is on a stack. Inserts, finds and erases are linked
-// for sm_90 by the first recipe with its parts, which links all its operations, and inserts, finds and erases for sm_80 as
-// well; by the others inserts and finds, unless TSR_TEST_ALL is set. The first with its pages and filter links the steps of batches. At the other widths a recipe composes, or the parts refuse it
-// with a sentence. Read next: matrix_test.cc, for the tables that no recipe describes, and all operations of sm_80;
-// pages_test.cc, for batches.
+// Every recipe of specs/ links without a GPU: every part is inlined, nothing is on a stack. The first recipe with its parts
+// links all operations for sm_90, and inserts, finds and erases for sm_80; the others link inserts and finds for sm_90, and
+// with TSR_TEST_ALL=1 erases as well. The first with its pages and filter links the steps of batches. At the other widths a
+// recipe composes, or the parts refuse it with a sentence. Read next: matrix_test.cc, for the tables that no recipe describes,
+// and all operations of sm_80; pages_test.cc, for batches.
 #include <glob.h>
 #include <gtest/gtest.h>
 

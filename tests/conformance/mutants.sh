@@ -70,8 +70,9 @@ make_mutant() {
   file=$PWD/${role}_$name.so
 }
 
-# breaks RULE WHAT ROLE:SOURCE [c|cuh SCRIPT]...: the kit's tests of this rule must fail; the first that does ends it. with: further options. It is built and
-# tested at one pair of widths; `at` names all, or the payloads to build it for, of which the last is tested.
+# breaks RULE WHAT ROLE:SOURCE [c|cuh SCRIPT]...: a test of the kit for this rule must fail, and the first that does ends the
+# run. with: further options. It is built and tested at one pair of widths; `at` names all, or the payloads to build it for,
+# of which the last is tested.
 with=()
 breaks() {
   local rule=$1 number=${1/-/} key_widths=32 payload_widths=${at:-32} TSR_CONFORM_WIDTHS=32:32
