@@ -269,7 +269,7 @@ TEST_F(Streams, ThatAreOneRecordOneEventACall) {
   EXPECT_EQ(fake().records, before + 60);
 }
 
-// A growing insert and its rebuilds overlap nothing, not even another insert: so there is no hand-over in which an operation
+// A growing insert and its rebuilds overlap nothing, not even another insert, which those of other tables do (above): so there is no hand-over in which an operation
 // would have to look at two stores (tests/interleave/README.md).
 TEST_F(Streams, OverlapNoInsertOfATableThatGrows) {
   constexpr uint64_t MOST = 512;
@@ -282,7 +282,6 @@ TEST_F(Streams, OverlapNoInsertOfATableThatGrows) {
   launched.clear();
   Random random(9);
   std::vector<std::pair<size_t, size_t>> inserts; // their launches
-  size_t overlapping = 0;
   for (uint64_t n = 8; n <= MOST; n += 8) {
     tsr_call on = {};
     on.size = sizeof on;
@@ -306,8 +305,6 @@ TEST_F(Streams, OverlapNoInsertOfATableThatGrows) {
         if (i == k) continue;
         ASSERT_TRUE(is_before(launched[std::min(i, k)], launched[std::max(i, k)])) << i << " " << k;
       }
-  for (size_t i = 1; i < launched.size(); i++) overlapping += !is_before(launched[i - 1], launched[i]);
-  EXPECT_GT(overlapping, 10u); // finds
 }
 
 // What neighbouring items offer for one key is combined on GPUs only, and no answer tells of it: only the launches do.
