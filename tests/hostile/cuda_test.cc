@@ -269,8 +269,8 @@ TEST_F(Streams, ThatAreOneRecordOneEventACall) {
   EXPECT_EQ(fake().records, before + 60);
 }
 
-// A growing insert and its rebuilds overlap nothing, not even another insert, which those of other tables do (above): so there is no hand-over in which an operation
-// would have to look at two stores (tests/interleave/README.md).
+// A growing insert and its rebuilds overlap nothing, not even another insert, as those of other tables do (above). So there is
+// no hand-over in which an operation would have to look at two stores (tests/interleave/README.md).
 TEST_F(Streams, OverlapNoInsertOfATableThatGrows) {
   constexpr uint64_t MOST = 512;
   for (void *array : {keys_, values_}) tsr_memory_free(table_, array);
