@@ -161,7 +161,8 @@ TSR_INLINE uint32_t cache_meet(const tsr_ctx *c, const tsr_bucket *b, uint32_t s
   return is_expired ? (uint32_t)TSR_RESULT_INSERTED : result_for_present(item->policy);
 }
 
-/* Takes a slot, vacant or not, for the new pair. TSR_RESULT_NONE: it has changed. */
+/* Takes a slot, vacant or not, for the new pair. TSR_RESULT_NONE: it has changed. The score that was swapped in then stays: put
+ * back, it could be that of another new pair, which has the same score and would seem to be worth as little as the old one. */
 TSR_INLINE uint32_t cache_take(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, uint32_t is_vacant,
                                cache_item *item) {
   const uint32_t score = cache_score(c, b->ref, slot), fresh = eviction_inserted(c, item->now, item->given);
@@ -175,7 +176,6 @@ TSR_INLINE uint32_t cache_take(const tsr_ctx *c, const tsr_bucket *b, uint32_t s
   const tsr_ctx taking = tsr_masked(c, tsr_shuffle32(c, leads, 0));
   const uint32_t taken = layout_cas(&taking, b, slot, walk_stored_key(item->key), item->payload) && taking.active;
   TSR_COUNT_WHERE(c, lost_claims, !taken && taking.active);
-  if (taking.active && !taken && c->lane == 0) cache_swap_score(c, b->ref, slot, fresh, score);
   if (is_low && c->active) return TSR_RESULT_NOT_PLACED;
   if (!taken) return TSR_RESULT_NONE;
   if (is_vacant) return TSR_RESULT_INSERTED;

@@ -203,6 +203,7 @@ const Word policies[] = {
     {"Multiset", "kind=multiset value_bits="},
     {"Cache", "kind=cache eviction=lru"},
     {"CacheReplace", "kind=cache eviction=lfu duplicates=replace"},
+    {"CacheExpires", "kind=cache eviction=ttl"},
     {"Lists", "kind=multimap values=buckets values.first=1 values.per_key=2 allocator=bump allocator.unit_bytes=16"}};
 
 const Word concurrencies[] = {{"", ""}, {"Mixed", "concurrency=mixed"}};

@@ -212,6 +212,14 @@ const std::vector<Planted> &all_planted() {
        ANYTHING,
        CACHES,
        {"CuckooPackedCacheOneSlot", "CuckooPackedCacheReplace"}},
+      // Another new pair may have the slot, and the same score, by then.
+      {"ALostSlotGetsItsScoreBack",
+       {{"if (is_low && c->active) return TSR_RESULT_NOT_PLACED;",
+         "if (taking.active && !taken && c->lane == 0) cache_swap_score(c, b->ref, slot, fresh, score);"
+         " if (is_low && c->active) return TSR_RESULT_NOT_PLACED;"}},
+       ANYTHING,
+       CACHES,
+       {"LinearPackedCacheExpires"}},
       {"ACacheTakesASlotWithoutComparing",
        {{"const uint32_t taken = layout_cas(&taking, b, slot, walk_stored_key(item->key), item->payload) && "
          "taking.active;",
