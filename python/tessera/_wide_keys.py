@@ -2,8 +2,9 @@
 """Keys of 128 bits as arrays: items of 16 bytes, the lower half first.
 
 A call takes rows of whole numbers that are 16 bytes together, such as (n, 2) uint64 or (n, 4) uint32, of NumPy, PyTorch, CuPy,
-JAX or Numba. NumPy's may have 12 bytes, such as (n, 3) uint32: keys of 96 bits, which are copied and get upper bits of 0. Of NumPy it also takes structured arrays and arrays of bytes whose items have 16 bytes, and it takes lists of
-uuid.UUID, bytes and whole numbers. Results are (n, 2) uint64, or int64 where rows of signed numbers were given. Read next:
+JAX or Numba. NumPy's may have 12 bytes, such as (n, 3) uint32: keys of 96 bits, which are copied and get upper bits of 0. Of
+NumPy it also takes structured arrays and arrays of bytes whose items have 16 bytes, and it takes lists of uuid.UUID, bytes and
+whole numbers. Results are (n, 2) uint64, or int64 where rows of signed numbers were given. Read next:
 _table.py.
 """
 
