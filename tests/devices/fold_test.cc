@@ -89,10 +89,10 @@ protected:
                     " devices.chunk=30000 devices=" + numbers(GetParam().devices));
   }
 
-  // For batches of several spans: a key without a place has seen 100 buckets, and not all of them.
+  // For batches of several spans: a key without a place has seen 20 buckets, and not all of them.
   tsr_table *too_small() {
     const bool moves = made.words.find("cuckoo") != std::string::npos;
-    return table(3000, "always", moves ? "" : " probing.max_probes=100");
+    return table(3000, "always", moves ? "" : " probing.max_probes=20");
   }
 
   Inserted batch(uint64_t n) {
@@ -286,7 +286,7 @@ uint64_t sent(const std::string &words, const std::vector<uint64_t> &keys, uint3
 // A sample decides: repeated keys travel once per span, distinct ones as they come, and what must not be combined never.
 TEST(FoldAuto, ASampleDecides) {
   TSR_TRACE_SEED;
-  const uint64_t n = 3 << 20;
+  const uint64_t n = scaled(3 << 20, 4);
   const std::string parts = " key_bits=32 layout=soa probing=double_hashing hasher=murmur3 ";
   Random random(5);
   const std::vector<uint64_t> equal = keys_of(Which::equal, n, 32, random);
