@@ -286,7 +286,7 @@ uint64_t sent(const std::string &words, const std::vector<uint64_t> &keys, uint3
 // A sample decides: repeated keys travel once per span, distinct ones as they come, and what must not be combined never.
 TEST(FoldAuto, ASampleDecides) {
   TSR_TRACE_SEED;
-  const uint64_t n = scaled(3 << 20, 4);
+  const uint64_t n = 3 << 20;
   const std::string parts = " key_bits=32 layout=soa probing=double_hashing hasher=murmur3 ";
   Random random(5);
   const std::vector<uint64_t> equal = keys_of(Which::equal, n, 32, random);
