@@ -189,7 +189,7 @@ std::string Choice::name() const {
          "_k" + std::to_string(key_bits) + "v" + std::to_string(value_bits) + "_" + duplicates + "_" + concurrency +
          (statistics == "yes" ? "_statistics" : "") + (stash ? "_stash" : "") + (filter ? "_filter" : "") +
          (grows_to ? "_grows" : "") + (page_bytes ? "_pages" : "") + (lists.empty() ? "" : "_lists_" + lists) +
-         (half ? "_rest" : "") + (sm ? "_sm" + std::to_string(sm) : "");
+         (quarter ? "_part" + std::to_string(quarter) : "") + (sm ? "_sm" + std::to_string(sm) : "");
 }
 
 void PrintTo(const Choice &choice, std::ostream *out) { *out << choice.name(); }
@@ -208,7 +208,7 @@ Options Options::all() {
   options.sms = {80, 90};
   options.stashes = {0, 8};
   options.filters = {0, 8};
-  options.halves = {0};
+  options.quarters = {0};
   return options;
 }
 
@@ -232,7 +232,7 @@ Choice choice_of(const Options &o, const Pick &p) {
   c.sm = o.sms[p[8]];
   c.stash = o.stashes[p[9]];
   c.filter = o.filters[p[10]];
-  c.half = o.halves[p[11]];
+  c.quarter = o.quarters[p[11]];
   return c;
 }
 
@@ -258,7 +258,7 @@ std::vector<uint32_t> pairs_of(const Pick &p, bool is_linked_only) {
 std::vector<Choice> cover_pairs(const Options &o, const std::function<bool(const Choice &)> &accepts) {
   const size_t sizes[kDimensions] = {o.layouts.size(),       o.probings.size(),   o.hashers.size(), o.duplicates.size(),
                                      o.concurrencies.size(), o.statistics.size(), o.shapes.size(),  o.widths.size(),
-                                     o.sms.size(),           o.stashes.size(),    o.filters.size(), o.halves.size()};
+                                     o.sms.size(),           o.stashes.size(),    o.filters.size(), o.quarters.size()};
   if (std::count(sizes, sizes + kDimensions, 0u)) return {};
   std::vector<Choice> chosen;
   std::set<uint32_t> covered;

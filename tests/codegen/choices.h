@@ -60,7 +60,7 @@ struct Choice {
   uint32_t page_bytes = 0; // no dimension: what works on pages is linked apart (pages_test.cc)
   std::string lists = {};  // nor this: of a multimap whose values are in buckets, the allocator of these
   uint32_t filter = 0;     // bits a key of the filter before the table
-  uint32_t half = 0;       // of a choice that is linked: which half of its operations
+  uint32_t quarter = 0;    // of a choice that is linked: where its operations begin
   uint64_t grows_to = 0;   // no dimension either: the limit of growth = double; 0: it does not grow
 
   Entries entries() const;
@@ -74,7 +74,7 @@ struct Options {
   std::vector<std::string> layouts, probings, hashers, duplicates, concurrencies, statistics;
   std::vector<std::array<uint32_t, 2>> shapes; // bucket_slots, tile_lanes
   std::vector<Widths> widths;
-  std::vector<uint32_t> sms, stashes, filters, halves;
+  std::vector<uint32_t> sms, stashes, filters, quarters;
   // Whether the choices are linked and not run. Then hashers meet no schemes, and an option that brings no new pair gives
   // way to the first of its dimension: what takes long to link, such as statistics, is there no more than it has to be.
   bool is_linked_only = false;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tables that no recipe describes: every two options - a layout and a bucket shape, a policy and a width, a scheme and
-// a concurrency, a target and a half of the operations - that the parts accept together are linked together at least once,
+// a concurrency, a target and a quarter of the operations (with TSR_TEST_ALL=1 a half) - that the parts accept together are
+// linked together at least once,
 // for sm_80 and sm_90; but a hasher with each key width and target alone. Bulk operations, that is: pages_test.cc has the
 // steps of batches that go page by page.
 // The parts are whatever is found, so that a new plugin is tested without a line here.
@@ -13,6 +14,7 @@
 
 #include "core/kernels/bulk.h"
 #include "tests/codegen/linking.h"
+#include "tests/oracle/draw.h"
 
 namespace {
 
@@ -36,7 +38,7 @@ bool accepts(const choices::Choice &choice) {
 choices::Options options() {
   choices::Options all = choices::Options::all();
   all.is_linked_only = true;
-  all.halves = {0, 1};
+  all.quarters = tessera_test::tests_all() ? std::vector<uint32_t>{0, 2} : std::vector<uint32_t>{0, 1, 2, 3};
   std::rotate(all.layouts.begin(), std::find(all.layouts.begin(), all.layouts.end(), "soa"), all.layouts.end());
   std::rotate(all.probings.begin(), std::find(all.probings.begin(), all.probings.end(), "linear"), all.probings.end());
   all.shapes = {{1, 1}, {2, 2}, {4, 1}, {8, 8}, {16, 4}, {16, 16}, {32, 1}, {32, 32}};
@@ -52,16 +54,16 @@ std::string name_of(const testing::TestParamInfo<size_t> &info) { return matrix(
 
 class Matrix : public testing::TestWithParam<size_t> {};
 
-// Each half of the operations has one that looks, one that inserts and one that erases. That every option is linked with
-// both is the covering set's matter, to which the halves are two options like others.
+// Inserts and finds, what else looks or moves pairs, and those of lists, of pairs and of mixed batches. That every option is
+// linked with each quarter is the covering set's matter, to which quarters are options like others.
 TEST_P(Matrix, P22_P26_Links) {
   const choices::Choice &choice = matrix()[GetParam()];
-  const uint32_t half = TSR_BULK_find_or_insert, rest = TSR_BULKS - half;
+  const uint32_t bounds[] = {TSR_BULK_insert, TSR_BULK_erase, TSR_BULK_find_or_insert, TSR_BULK_retrieve, TSR_BULKS};
+  const uint32_t first = bounds[choice.quarter], end = bounds[choice.quarter + (tessera_test::tests_all() ? 2 : 1)];
   choices::Spec spec = choice.entries().parse();
   ASSERT_TRUE(spec);
   linking::Links links;
-  ASSERT_NO_FATAL_FAILURE(
-      linking::link_operations(spec.get(), choice.sm, choice.half ? half : 0, choice.half ? rest : half, &links));
+  ASSERT_NO_FATAL_FAILURE(linking::link_operations(spec.get(), choice.sm, first, end - first, &links));
   if (choice.filter) {
     links.alone.push_back(std::make_unique<linking::Link>());
     ASSERT_NO_FATAL_FAILURE(linking::link_operation(spec.get(), choice.sm, TSR_BULK_mark, links.alone.back().get(),

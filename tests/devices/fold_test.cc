@@ -89,10 +89,10 @@ protected:
                     " devices.chunk=30000 devices=" + numbers(GetParam().devices));
   }
 
-  // For batches of several spans: a key without a place has seen 100 buckets, and not all of them.
+  // For batches of several spans: a key without a place has seen 20 buckets, and not all of them.
   tsr_table *too_small() {
     const bool moves = made.words.find("cuckoo") != std::string::npos;
-    return table(3000, "always", moves ? "" : " probing.max_probes=100");
+    return table(3000, "always", moves ? "" : " probing.max_probes=20");
   }
 
   Inserted batch(uint64_t n) {
