@@ -60,6 +60,9 @@ extern "C" {
  * walk_max: 0, or the most buckets that the walk of a key has.
  * by_fingerprint: a promise: two keys of one fingerprint that share a bucket share all buckets of their walks, so that either
  * one's fingerprint may be taken for the other's. after() knows the key in hand by its fingerprint alone.
+ * build_pages: 0, or build() makes the scheme's memory from the keys of a whole batch, this many pages of them, before its
+ * pairs are inserted (core/design/0042-built-from-a-batch.md). tsr_build_page_of names the page of a key.
+ * build_bytes: memory that build() gets for a page, at most TSR_BUILD_BYTES_MAX.
  * counts_slots: a promise: a new pair may go into any bucket of its walk with room, if those before have none. place() is
  * then called only for pairs that find none. */
 #define TSR_PROBING_FACTS(F)                                                                                           \
@@ -77,7 +80,9 @@ extern "C" {
   F(uint32_t, ordered)        /* see above */                                                                          \
   F(uint64_t, walk_max)       /* see above */                                                                          \
   F(uint32_t, has_notes)      /* 1: next() reads notes (tsr_note) */                                                   \
-  F(uint32_t, by_fingerprint) /* see above */
+  F(uint32_t, by_fingerprint) /* see above */                                                                          \
+  F(uint64_t, build_pages)    /* see above */                                                                          \
+  F(uint32_t, build_bytes)    /* see above */
 
 /* weighs_new: a new pair that would be worth less than every candidate is not taken, and is handed back itself. */
 #define TSR_EVICTION_FACTS(F)                                                                                          \
@@ -130,6 +135,7 @@ typedef struct tsr_shape {
   uint32_t warp_sync; /* 1: the lanes of a warp make their calls together (device.cuh) */
   uint32_t is_paged;  /* 1: there are pages */
   uint32_t has_lists; /* 1: lists are made in bulk */
+  uint32_t is_whole;  /* 1: an insert makes the whole table anew, by lists or by build() */
   uint32_t in_page;   /* 1: this code works on a copy of one page in shared memory */
 } tsr_shape;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists that are made in bulk (lists.h). In order: the partition brings a batch into the order of pages of lists, and
+ * Tables that are made of whole batches (lists.h): lists, and what a scheme builds. Lists in order: the partition brings a batch into the order of pages of lists, and
  * a block makes those of a page. By random access: each list is counted, and then each pair goes to the next place of
- * its list. Lists have no spare room, so later pairs need all of them to be made again. Why:
- * ../design/0015-lists-in-bulk.md. Read next: ../table/launch.c.
+ * its list. Lists have no spare room, so later pairs need all of them to be made again; so do those of
+ * a scheme with build(). Why: ../design/0015-lists-in-bulk.md, ../design/0042-built-from-a-batch.md. Read next: ../table/launch.c.
  */
 #include "core/batch/lists.h"
 
@@ -12,7 +12,7 @@
 typedef struct job {
   tsr_work batch;
   tsr_partition partition;
-  bool sorts;
+  bool sorts, builds;
   void *memory;
   uint8_t *results;
   uint64_t *counts;
@@ -33,6 +33,7 @@ static uint64_t lay_out(void *argument, uint64_t n, char *memory) {
   }
   tsr_partition_lay_out(&j->partition, n, memory, &used);
   if (j->partition.wants.answers) j->results = tsr_work_take(memory, &used, n);
+  if (j->builds) return used;
   j->large = tsr_work_take(memory, &used, (large + 1) * sizeof(uint32_t));
   j->list_counts = tsr_work_take(memory, &used, large * TSR_PAGE_LISTS * sizeof(uint32_t));
   return used;
@@ -59,6 +60,19 @@ static tsr_status make_in_order(const job *j, const tsr_bulk *bulk) {
   return status ? status : tsr_partition_answer(&j->partition, b, bulk, &ordered, j->results);
 }
 
+/* The scheme's memory first. Then a pair's walk leads to the bucket that build() has kept for it, so the insert is one of
+ * distinct keys, whose buckets are near each other. */
+static tsr_status make_built(const job *j, const tsr_bulk *bulk) {
+  const tsr_work *b = &j->batch;
+  tsr_ordered ordered;
+  tsr_status status = tsr_partition_run(&j->partition, b, bulk, &ordered);
+  const tsr_build_step p = {.bulk = ordered.bulk, .pages = ordered.pages};
+  if (status == TSR_OK) status = tsr_work_step(b, TSR_PAGES_build, &p, j->partition.pages);
+  ordered.bulk.results = j->results;
+  if (status == TSR_OK) status = tsr_work_random(b, TSR_BULK_insert, &ordered.bulk);
+  return status ? status : tsr_partition_answer(&j->partition, b, bulk, &ordered, j->results);
+}
+
 static tsr_status make_at_random(const job *j, const tsr_bulk *bulk) {
   const tsr_work *b = &j->batch;
   const uint64_t lists = lists_of(b->store);
@@ -74,22 +88,24 @@ static tsr_status make_at_random(const job *j, const tsr_bulk *bulk) {
 static tsr_status begin(job *j, const tsr_work *b, uint64_t n, bool has_answers) {
   const tsr_shape *s = &b->store->composition->shape;
   uint64_t piece, bytes;
+  const uint64_t pages = s->build_pages ? s->build_pages : (lists_of(b->store) + TSR_PAGE_LISTS - 1) / TSR_PAGE_LISTS;
   *j = (job){.batch = *b,
-             .sorts = s->sorts_lists != 0,
-             .partition = tsr_partition_plan(b->store->composition,
-                                             (lists_of(b->store) + TSR_PAGE_LISTS - 1) / TSR_PAGE_LISTS, has_answers)};
+             .sorts = s->sorts_lists || s->build_pages,
+             .builds = s->build_pages != 0,
+             .partition = tsr_partition_plan(b->store->composition, pages, has_answers)};
   tsr_status status = tsr_work_allocate(b, j, lay_out, n, &piece, &bytes, &j->memory);
   if (status || piece == n) return status;
   if (j->memory) status = b->backend->free_in(b->device, j->memory, b->stream, b->error);
   if (status) return status;
   return tsr_fail(b->error, TSR_NO_MEMORY,
-                  "making the lists of %llu pairs takes %llu bytes in addition to the table, and there is less memory. "
+                  "making a table of %llu pairs takes %llu bytes in addition to the table, and there is less memory. "
                   "The table is unchanged: insert fewer pairs, or use another probing scheme",
                   (unsigned long long)n, (unsigned long long)lay_out(j, n, NULL));
 }
 
 /* Makes all lists of a table whose buckets are empty. */
 static tsr_status make(const job *j, const tsr_bulk *bulk) {
+  if (j->builds) return make_built(j, bulk);
   return j->sorts ? make_in_order(j, bulk) : make_at_random(j, bulk);
 }
 

@@ -139,6 +139,10 @@ static tsr_status take_facts(tsr_shape *s, const tsr_plugin *plugin, const tsr_p
       status = out_of_range(plugin, "lists", s->lists, "below 2^32 - 1", error);
     else if (s->lists && plan->regions[0].bytes < (s->lists + 1 + TSR_TAIL_RESERVED) * sizeof(uint32_t))
       status = out_of_range(plugin, "lists", s->lists, "less than its first region has numbers of 32 bits", error);
+    else if (s->build_bytes > TSR_BUILD_BYTES_MAX)
+      status = out_of_range(plugin, "build_bytes", s->build_bytes, "at most 65536", error);
+    else if (s->build_pages > UINT32_MAX)
+      status = out_of_range(plugin, "build_pages", s->build_pages, "below 2^32", error);
     break;
   case TSR_ROLE_EVICTION:
     TSR_EVICTION_FACTS(TAKE_EVICTION)
@@ -284,6 +288,7 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
   tsr_shape *s = &t->shape;
   const bool has_place = asks_scheme || s->choices;
   s->has_lists = s->lists != 0 && !t->is_as_saved;
+  s->is_whole = s->has_lists || s->build_pages;
   s->is_mixed = s->concurrency == TSR_CONCURRENCY_MIXED;
   const bool is_cache = t->settings.kind == TSR_KIND_CACHE;
   s->keys_stay = !s->is_mixed && !s->moves_pairs && !is_cache;

@@ -81,6 +81,7 @@ private:
   std::string launch(uint32_t op, tsr_bulk *bulk);
   std::string erasing(uint32_t op, Batch &batch);
   std::string making_lists(Batch &batch);
+  std::string building(Batch &batch);
   std::string inserting(uint32_t op, Batch &batch, void *values_out, uint64_t missing);
 
   CompositionPointer composition_;
