@@ -173,7 +173,7 @@ TSR_DEVICE void TSR_PART(build)(const tsr_ctx *c, const tsr_build_page *page) {
   uint8_t *fill = (uint8_t *)(work->hash + most);
   perfect_sort_keys(c, page, keys, work);
   for (uint32_t g = thread; g < PERFECT_GROUPS; g += threads) work->seed[g] = PERFECT_SEED_END;
-  for (uint32_t b = thread; b < buckets; b += threads) fill[b] = 0;
+  for (uint32_t b = thread; keys && b < buckets; b += threads) fill[b] = 0;
   if (thread == 0) perfect_sort_groups(work);
   tsr_block_meet();
   TSR_NO_UNROLL

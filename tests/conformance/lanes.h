@@ -82,6 +82,7 @@ private:
   std::string erasing(uint32_t op, Batch &batch);
   std::string making_lists(Batch &batch);
   std::string building(Batch &batch);
+  void build(const std::vector<uint64_t> &keys);
   std::string inserting(uint32_t op, Batch &batch, void *values_out, uint64_t missing);
 
   CompositionPointer composition_;
