@@ -120,7 +120,7 @@ TSR_INLINE tsr_choice tsr_claim_or_nowhere(const tsr_sight *seen) {
 typedef struct tsr_build_page {
   const tsr_key *keys;
   uint32_t count;
-  uint64_t page, before, all; /* which page; how many keys are in the pages before it, and in all pages */
+  uint64_t page, before; /* which page; how many keys are in the pages before it */
   void *memory;               /* build_bytes, not cleared, at a multiple of 16 */
 } tsr_build_page;
 

@@ -19,13 +19,13 @@ static tsr_status perfect_plan(const void *config, const tsr_shape *shape, tsr_p
                     "%llu: raise load_factor, or lower [probing] page_keys",
                     (unsigned long long)TSR_BUILD_BYTES_MAX, (unsigned long long)keys, (unsigned long long)page_buckets,
                     (unsigned long long)bytes);
+  plan->state[PERFECT_SHARE] = ((plan->probing.buckets << 32) + shape->capacity - 1) / shape->capacity;
   plan->probing.buckets += pages;
   plan->probing.ends_at_empty = 1;
   plan->probing.walk_max = 1;
   plan->probing.build_pages = pages;
   plan->probing.build_bytes = (uint32_t)bytes;
   plan->state[PERFECT_PAGES] = pages;
-  plan->state[PERFECT_KEYS] = shape->capacity;
   plan->state[PERFECT_KEYS_MOST] = most;
   plan->regions[PERFECT_BEGINS] = (tsr_region){.name = "begins", .bytes = (pages + 1) * sizeof(uint32_t), .fill = 0};
   plan->regions[PERFECT_SEEDS] =

@@ -11,8 +11,6 @@
     "Mean number of keys of a page, which share 512 seeds of 16 bits: 2.9 bits a key. More keys need fewer bits each " \
     "and more tries; buckets of one slot have no room for more.")
 
-#define TSR_KEYS_128 0, 32, 64
-
 #include "plugins/probing.cuh"
 
 enum {
@@ -74,10 +72,11 @@ TSR_DEVICE bool TSR_PART(next)(const tsr_ctx *c, tsr_key key, tsr_probe *probe) 
 
 /* ---- Its search ------------------------------------------------------------------------------ */
 
-/* The first bucket of a page. Pages have room for their keys, and one bucket more because shares are rounded. */
-TSR_INLINE uint32_t perfect_begin(const tsr_ctx *c, uint64_t page, uint64_t before, uint64_t all) {
-  const uint64_t planned = TSR_WORD(c, PERFECT_KEYS), keys = all > planned ? all : planned;
-  return (uint32_t)(before * (c->t->buckets - TSR_WORD(c, PERFECT_PAGES)) / keys + page);
+/* The first bucket of a page: a share by the keys before it, and one bucket more a page because shares are rounded. With more
+ * keys than were planned the last pages have that one alone. */
+TSR_INLINE uint32_t perfect_begin(const tsr_ctx *c, uint64_t page, uint64_t before) {
+  const uint64_t share = before * TSR_WORD(c, PERFECT_SHARE) >> 32, all = c->t->buckets - TSR_WORD(c, PERFECT_PAGES);
+  return (uint32_t)((share < all ? share : all) + page);
 }
 
 /* Whether each of these keys gets a bucket with room. */
@@ -167,8 +166,8 @@ TSR_DEVICE void TSR_PART(build)(const tsr_ctx *c, const tsr_build_page *page) {
   const uint32_t thread = tsr_block_thread(), threads = tsr_block_threads(), slots = TSR_FACT(c, bucket_slots);
   const uint32_t most = (uint32_t)TSR_WORD(c, PERFECT_KEYS_MOST), keys = page->count <= most ? page->count : 0;
   const uint64_t after = page->before + page->count;
-  const uint32_t begin = perfect_begin(c, page->page, page->before, page->all),
-                 end = perfect_begin(c, page->page + 1, after, page->all), buckets = end - begin;
+  const uint32_t begin = perfect_begin(c, page->page, page->before), end = perfect_begin(c, page->page + 1, after),
+                 buckets = end - begin;
   /* A page of far more keys than the mean has no memory here: its seeds are 0, and its pairs go where there is room. */
   uint8_t *fill = (uint8_t *)(work->hash + most);
   perfect_sort_keys(c, page, keys, work);

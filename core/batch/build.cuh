@@ -14,8 +14,8 @@ extern "C" __global__ void __launch_bounds__(TSR_BUILD_THREADS)
   tsr_scratch scratch;
   const tsr_ctx c = batch_context(&a.bulk, &scratch);
   const uint64_t page = blockIdx.x, begin = a.pages.begins[page], end = a.pages.begins[page + 1];
-  const tsr_build_page own = {
-      (const tsr_key *)a.bulk.keys + begin, (uint32_t)(end - begin), page, begin, a.bulk.n, tsr_page_memory};
+  const tsr_build_page own = {(const tsr_key *)a.bulk.keys + begin, (uint32_t)(end - begin), page, begin,
+                              tsr_page_memory};
   probing_build(&c, &own);
 }
 

@@ -9,6 +9,6 @@
 void tsr_build_make(const tsr_cpu_table *table, const void *argument, uint64_t begin, uint64_t end) {
   const tsr_build_step *p = argument;
   for (uint64_t page = begin; page < end; page++)
-    table->bulk->build(table->cpu, &p->bulk.state, p->bulk.keys, p->pages.begins[page], p->pages.begins[page + 1], page,
-                       p->bulk.n);
+    table->bulk->build(table->cpu, &p->bulk.state, p->bulk.keys, p->pages.begins[page], p->pages.begins[page + 1],
+                       page);
 }

@@ -30,14 +30,13 @@ static void lists_of(const tsr_cpu *cpu, const tsr_state *state, const void *key
 }
 
 static void build(const tsr_cpu *cpu, const tsr_state *state, const void *keys, uint64_t begin, uint64_t end,
-                  uint64_t page, uint64_t all) {
+                  uint64_t page) {
   const tsr_ctx c = {.t = state, .active = 1, .cpu = cpu};
   tsr_u128 memory[TSR_BUILD_BYTES_MAX / sizeof(tsr_u128)];
   const tsr_build_page own = {.keys = (const tsr_key *)keys + begin,
                               .count = (uint32_t)(end - begin),
                               .page = page,
                               .before = begin,
-                              .all = all,
                               .memory = memory};
   probing_build(&c, &own);
 }

@@ -325,7 +325,7 @@ void LaneTable::build(const std::vector<uint64_t> &keys) {
   Keys in_order(composition_->shape.key_bits, sorted);
   for (uint64_t begin = 0, end, p = 0; p < pages; p++, begin = end) {
     for (end = begin; end < order.size() && page[order[end]] == p;) end++;
-    functions->build(&cpu, &memory_.state(), in_order.data(), begin, end, p, order.size());
+    functions->build(&cpu, &memory_.state(), in_order.data(), begin, end, p);
   }
 }
 

@@ -690,8 +690,7 @@ std::vector<uint64_t> built(const tsr_ctx *c, std::vector<tsr_key> keys, bool ba
     uint64_t end = begin;
     while (end < in_order.size() && page_of(in_order[end]) == page) end++;
     std::memset(memory.data(), 0xA5, memory.size() * sizeof memory[0]);
-    const tsr_build_page own = {
-        in_order.data() + begin, (uint32_t)(end - begin), page, begin, in_order.size(), memory.data()};
+    const tsr_build_page own = {in_order.data() + begin, (uint32_t)(end - begin), page, begin, memory.data()};
     probing_build(c, &own);
     begin = end;
   }
