@@ -13,18 +13,14 @@
 
 #include "plugins/probing.cuh"
 
-enum {
-  PERFECT_PAGES,
-  PERFECT_KEYS,
-  PERFECT_KEYS_MOST
-};                                      /* words: pages; keys of all pages; of one, with seeds for all */
+/* State words: pages; buckets a key, times 2^32; the most keys of a page with seeds for all. */
+enum { PERFECT_PAGES, PERFECT_SHARE, PERFECT_KEYS_MOST };
 enum { PERFECT_BEGINS, PERFECT_SEEDS }; /* regions: the first bucket of each page; seeds, two a word */
 enum {
   PERFECT_GROUPS = 512, /* of a page */
   PERFECT_SEED_BITS = 16,
   PERFECT_SEED_END = 1 << PERFECT_SEED_BITS,
-  PERFECT_FEW =
-      32, /* seeds that are tried first: one of them is enough for most groups. Also the most keys of a group */
+  PERFECT_FEW = 32 /* seeds that are tried first, enough for most groups; and the most keys of a group */
 };
 
 /* What the keys of a page are placed by, in the memory of a block. */

@@ -357,8 +357,7 @@ static tsr_status insert_into_stash(const tsr_work *b, const tsr_bulk *left) {
 tsr_status tsr_lists_insert(const tsr_work *b, const tsr_bulk *bulk) {
   const tsr_store *store = b->store;
   const tsr_shape *s = &store->composition->shape;
-  const uint64_t slots =
-      (s->buckets - s->build_pages) * s->bucket_slots; /* a bucket of each page is there for rounding */
+  const uint64_t slots = s->build_pages ? s->capacity : s->buckets * s->bucket_slots;
   uint64_t held = 0;
   tsr_status status = store->is_clear ? TSR_OK : count_held(b, &held);
   if (status) return status;
