@@ -58,6 +58,8 @@ extern "C" {
  * these had no empty slot. With choices the core keeps it: it tries these buckets in turn, and the choices are those after
  * them.
  * walk_max: 0, or the most buckets that the walk of a key has.
+ * clusters: 1: walks of different keys go on alike, so full buckets join. A walk to an empty slot grows with the square of
+ * what it grows with elsewhere. The core says when such a table needs tsr_rehash.
  * by_fingerprint: a promise: two keys of one fingerprint that share a bucket share all buckets of their walks, so that either
  * one's fingerprint may be taken for the other's. after() knows the key in hand by its fingerprint alone.
  * build_pages: 0, or build() makes the scheme's memory from the keys of a whole batch, this many pages of them, before its
@@ -81,6 +83,7 @@ extern "C" {
   F(uint64_t, walk_max)       /* see above */                                                                          \
   F(uint32_t, has_notes)      /* 1: next() reads notes (tsr_note) */                                                   \
   F(uint32_t, by_fingerprint) /* see above */                                                                          \
+  F(uint32_t, clusters)       /* see above */                                                                          \
   F(uint64_t, build_pages)    /* see above */                                                                          \
   F(uint32_t, build_bytes)    /* see above */
 

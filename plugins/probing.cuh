@@ -36,7 +36,7 @@
  *                           the pairs in the usual way; one without room goes to the stash, or is handed back.
  *
  * Facts that plan() writes: buckets, ends_at_empty, moves_pairs, asks_for_room, holds_many, first_slots, choices,
- * ordered, has_notes, lists, sorts_lists, counts_slots, by_fingerprint, build_pages, build_bytes. Laws behind them:
+ * ordered, has_notes, lists, sorts_lists, counts_slots, by_fingerprint, clusters, build_pages, build_bytes. Laws behind them:
  * ends_at_empty: a pair is put into a later bucket of its walk only while its earlier buckets have no empty slot.
  * ordered: the same for the first `ordered` buckets of a walk.
  * first_slots: the same for the first bucket and that number of its slots, and a claim takes the lowest vacant slot of a

@@ -9,6 +9,7 @@ static tsr_status linear_plan(const void *config, const tsr_shape *shape, tsr_pl
   (void)shape; /* works with every layout */
   plan->probing.ends_at_empty = 1;
   plan->probing.holds_many = 1;
+  plan->probing.clusters = 1;
   return tsr_plan_walk(plan, "linear", own->max_probes, &plan->state[LINEAR_LIMIT], error);
 }
 

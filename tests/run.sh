@@ -3,7 +3,9 @@
 #
 # The test jobs. `./tessera test` calls this after it has installed what is needed and set TSR_NVCC.
 #
-#   tests/run.sh                         all jobs
+#   tests/run.sh                         format, default, asan and tsan: what continuous integration runs
+#   tests/run.sh quick                   before a commit: format, and the rules of the sources and the pages
+#   tests/run.sh full                    default, where tests that draw some of their cases have all of them
 #   tests/run.sh [JOB...] [BAZEL ARG...] some jobs, with arguments for `bazel test` (without JOB: the job default)
 #
 # The last line is `N passed, N failed, N skipped` and counts test cases; a job that runs nothing has failed.
@@ -83,12 +85,22 @@ targets() {
   echo "$1"
 }
 
+# All sources, and not those that Git knows to have changed: what is printed names every file that differs.
 job_format() {
-  local files=() status=0
-  mapfile -d '' -t files < <(find . -name .git -prune -o -type f \
-    \( -name '*.c' -o -name '*.h' -o -name '*.cuh' -o -name '*.cu' -o -name '*.cc' \) -print0)
-  ((${#files[@]})) && clang-format --dry-run --Werror "${files[@]}" || status=$?
-  record "format: clang-format -i would change files" "$status"
+  local said status=0 differ
+  said=$(find . -name .git -prune -o -type f \
+    \( -name '*.c' -o -name '*.h' -o -name '*.cuh' -o -name '*.cu' -o -name '*.cc' \) -print0 |
+    xargs -0 -n 50 -P 2 clang-format --dry-run --Werror 2>&1) || status=$?
+  differ=$(sed -nE 's/^(.*):[0-9]+:[0-9]+: error: code should be clang-formatted.*/\1/p' <<<"$said" | sort -u | tr '\n' ' ')
+  ((status == 0)) || [[ $differ ]] || echo "$said"
+  record "format: clang-format -i $differ" "$status"
+}
+
+# What most often fails after the code is right. Sources and pages alone are read, but for tables of pages that the program prints.
+# shellcheck disable=SC2046
+job_quick() {
+  job_format
+  bazel_test quick $(targets '//tests/structure:all //tests/docs:links_test //tests/docs:results_test //tests/docs:tables_test')
 }
 
 # And the demo, as a newcomer runs it.
@@ -113,6 +125,9 @@ check_types() {
     record "default: mypy and pyright find other types than typed.py says" "$status"
   fi
 }
+
+# shellcheck disable=SC2046
+job_full() { bazel_test full --test_env=TSR_TEST_ALL=1 $(targets //...); }
 
 # Without a CUDA toolkit as well.
 # shellcheck disable=SC2046

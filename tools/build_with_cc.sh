@@ -31,7 +31,7 @@ mkdir "$scratch"/{core,tools}
 
 # compile FOLDER NAME SOURCE FLAG...
 compile() {
-  "${CC:-gcc}" -std=c11 -O2 -fPIC -fopenmp -fvisibility=hidden "${more_flags[@]}" -I. -I"$scratch" -c -o "$scratch/$1/$2.o" "${@:3}"
+  "${CC:-gcc}" -std=c11 -O2 -fPIC -fopenmp -fvisibility=hidden -I. -I"$scratch" -c -o "$scratch/$1/$2.o" "${@:3}" "${more_flags[@]}"
 }
 
 # device SYMBOL WIDTHS SOURCE [DEFINE...]

@@ -24,6 +24,12 @@ static_assert(TSR_RUNS_TILE <= 1 << 16, "a place has 16 bits");
 static_assert(TSR_RUNS_BINS < TSR_RUNS_THREADS, "a thread has at most one bin, and one has none");
 static_assert(TSR_RUNS_THREADS == 1 << RUNS_THREADS_LOG2, "a block is a power of two");
 
+/* ... of a column of these words: as many bytes of wide ones. */
+template <class word>
+struct runs_ahead {
+  enum { ITEMS = sizeof(word) > 8 ? RUNS_AHEAD / 2 : RUNS_AHEAD };
+};
+
 /* ---- Tiles ----------------------------------------------------------------------------------- */
 
 static __device__ __forceinline__ uint64_t runs_tile_begin() { return (uint64_t)blockIdx.x * TSR_RUNS_TILE; }
@@ -36,9 +42,9 @@ static __device__ __forceinline__ uint32_t runs_item(uint32_t round) { return ro
 /* This thread's items of a column, of the rounds from `round` on. */
 template <class word>
 static __device__ __forceinline__ void runs_read_ahead(const word *column, uint32_t items, uint32_t round,
-                                                       word ahead[RUNS_AHEAD]) {
+                                                       word *ahead) {
 #pragma unroll
-  for (uint32_t r = 0; r < RUNS_AHEAD; r++)
+  for (uint32_t r = 0; r < runs_ahead<word>::ITEMS; r++)
     ahead[r] = runs_item(round + r) < items ? __ldcs(column + runs_tile_begin() + runs_item(round + r)) : (word)0;
 }
 
@@ -86,44 +92,47 @@ static __device__ __forceinline__ uint32_t runs_bin_at(const tsr_runs *r, const 
 /* Sets the tile's cells. bin_of(key): a key's bin. */
 template <class word, class Bin>
 static __device__ __forceinline__ void runs_count(const tsr_runs *r, const word *keys, Bin bin_of) {
+  enum { AHEAD = runs_ahead<word>::ITEMS };
   __shared__ uint32_t counts[TSR_RUNS_BINS];
   const uint32_t items = runs_tile_items(r);
   if (threadIdx.x < TSR_RUNS_BINS) counts[threadIdx.x] = 0;
   __syncthreads();
 #pragma unroll
-  for (uint32_t round = 0; round < RUNS_ROUNDS; round += RUNS_AHEAD) {
-    word key[RUNS_AHEAD];
+  for (uint32_t round = 0; round < RUNS_ROUNDS; round += AHEAD) {
+    word key[AHEAD];
     runs_read_ahead(keys, items, round, key);
 #pragma unroll
-    for (uint32_t k = 0; k < RUNS_AHEAD; k++)
+    for (uint32_t k = 0; k < AHEAD; k++)
       if (runs_item(round + k) < items) atomicAdd(&counts[bin_of(key[k])], 1u);
   }
   __syncthreads();
   if (threadIdx.x < r->bins) r->counts[threadIdx.x * r->tiles + blockIdx.x] = counts[threadIdx.x];
 }
 
-/* Finds the tile's runs, and puts its keys into the block's memory, in the order of bins. place: of each of this thread's
- * items. take(next, bin) gives out the next place of a bin. All lanes of a warp call it, with TSR_RUNS_BINS for no item. */
-template <class word, class Bin, class Take>
+/* Finds the tile's runs, and the place of each of this thread's items in the order of bins. take(next, bin) gives out the
+ * next place of a bin. All lanes of a warp call it, with TSR_RUNS_BINS for no item. keep(place, key, item) puts what is
+ * wanted of an item there, into the block's memory. */
+template <class word, class Bin, class Take, class Keep>
 static __device__ __forceinline__ void runs_order(const tsr_runs *r, tile_runs *runs, const word *keys, Bin bin_of,
-                                                  Take take, word *room, uint16_t place[RUNS_ROUNDS]) {
+                                                  Take take, Keep keep, uint16_t place[RUNS_ROUNDS]) {
+  enum { AHEAD = runs_ahead<word>::ITEMS };
   __shared__ uint32_t next[TSR_RUNS_BINS]; /* the place of a bin's next item */
   const uint32_t items = runs_tile_items(r);
-  word key[RUNS_AHEAD];
+  word key[AHEAD];
   runs_read_ahead(keys, items, 0, key);
   runs_find(r, runs);
   if (threadIdx.x < r->bins) next[threadIdx.x] = runs->begin[threadIdx.x];
   __syncthreads();
 #pragma unroll
-  for (uint32_t round = 0; round < RUNS_ROUNDS; round += RUNS_AHEAD) {
+  for (uint32_t round = 0; round < RUNS_ROUNDS; round += AHEAD) {
     if (round) runs_read_ahead(keys, items, round, key);
 #pragma unroll
-    for (uint32_t k = 0; k < RUNS_AHEAD; k++) {
+    for (uint32_t k = 0; k < AHEAD; k++) {
       const uint32_t item = runs_item(round + k), is_item = item < items;
       const uint32_t at = take(next, is_item ? bin_of(key[k]) : (uint32_t)TSR_RUNS_BINS);
       place[round + k] = (uint16_t)at;
       if (!is_item) continue;
-      room[at] = key[k];
+      keep(at, key[k], item);
       if (r->places) __stcs(r->places + runs_tile_begin() + item, (uint16_t)at);
     }
   }

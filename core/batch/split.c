@@ -37,13 +37,22 @@ static void fit_fold(const tsr_shape *table, const void *argument, tsr_grid *gri
 
 /* ---- Tiles ----------------------------------------------------------------------------------- */
 
+static bool has_b128(const tsr_split *s) { return s->bytes[TSR_SPLIT_KEYS] == sizeof(tsr_split_b128); }
+
+/* What decides about item i's bin: its key, or a word of a longer key. */
+static uint64_t word_of(const tsr_split *s, uint64_t i) {
+  if (!has_b128(s)) return tsr_split_key(s, i);
+  const tsr_split_b128 key = tsr_split_b128_key(s->items[TSR_SPLIT_KEYS], i);
+  return tsr_split_b128_word(key.lower, key.upper);
+}
+
 /* Relaxed: the sums are read after the team has joined. */
 static void bins_item(const tsr_split *s, uint64_t i) {
-  __atomic_fetch_add(&s->bins[tsr_split_bin(tsr_split_key(s, i), s->seed)], 1, __ATOMIC_RELAXED);
+  __atomic_fetch_add(&s->bins[tsr_split_bin(word_of(s, i), s->seed)], 1, __ATOMIC_RELAXED);
 }
 
 static void shards_of(const void *split, uint64_t begin, uint64_t end, uint32_t *shards) {
-  for (uint64_t i = begin; i < end; i++) shards[i - begin] = tsr_split_shard(split, tsr_split_key(split, i));
+  for (uint64_t i = begin; i < end; i++) shards[i - begin] = tsr_split_shard(split, word_of(split, i));
 }
 
 static void count_item(const tsr_split *s, uint64_t tile) { tsr_runs_count(&s->runs, tile, shards_of, s); }
@@ -58,11 +67,12 @@ _Static_assert(TSR_FOLD_SPAN < UINT16_MAX, "the number of an item in its span ha
 
 /* The first item of the span that has item i's key: i itself, which is noted, if there is none before. */
 static uint64_t first_of(const tsr_split *s, span *own, uint64_t i) {
-  const uint64_t key = tsr_split_key(s, i);
-  uint32_t at = set_home(set_hash(key), 2 * TSR_FOLD_SPAN);
+  const void *keys = s->items[TSR_SPLIT_KEYS];
+  uint32_t at = set_home(set_hash(word_of(s, i)), 2 * TSR_FOLD_SPAN);
   for (; own->first_at[at]; at = (at + 1) % (2 * TSR_FOLD_SPAN)) {
     const uint64_t first = own->begin + own->first_at[at] - 1;
-    if (tsr_split_key(s, first) == key) return first;
+    if (has_b128(s) ? tsr_split_b128_is(s, keys, first, i) : tsr_split_key(s, first) == tsr_split_key(s, i))
+      return first;
   }
   own->first_at[at] = (uint16_t)(i - own->begin + 1);
   return i;
@@ -72,7 +82,7 @@ static void make_item(const tsr_split *s, uint64_t at, uint64_t i, uint32_t *ove
   const tsr_fold *f = &s->fold;
   if (!f->keys) return;
   *overflows += tsr_split_passes(s, i);
-  tsr_split_set_word(f->keys, s->bytes[TSR_SPLIT_KEYS], at, tsr_split_key(s, i));
+  tsr_split_put(f->keys, at, s->items[TSR_SPLIT_KEYS], i, s->bytes[TSR_SPLIT_KEYS]);
   if (f->values) tsr_split_set_word(f->values, s->bytes[TSR_SPLIT_VALUES], at, tsr_split_offer(s, i));
   f->more[at] = 0;
 }
@@ -116,7 +126,7 @@ static void unpack_item(const tsr_split *s, uint64_t i) {
 }
 
 static void weigh_item(const tsr_split *s, uint64_t i) {
-  const uint64_t weight = tsr_split_weight(s, i);
+  const uint64_t weight = tsr_split_weight(s, i, has_b128(s));
   if (weight) __atomic_fetch_add(s->not_placed, weight, __ATOMIC_RELAXED);
 }
 
@@ -157,9 +167,17 @@ static void spread_item(const tsr_split *s, uint64_t tile) {
   }
 }
 
+static void unfold_item(const tsr_split *s, uint64_t i) { tsr_split_unfold_item(s, i, has_b128(s)); }
+
 #define gather_item tsr_split_gather_item
-#define unfold_item tsr_split_unfold_item
 #define sizes_item tsr_split_sizes_item
+/* The items above do the work of both widths. */
+#define b128_bins_item bins_item
+#define b128_fold_item fold_item
+#define b128_weigh_item weigh_item
+#define b128_unfold_item unfold_item
+#define b128_count_item count_item
+#define b128_scatter_item scatter_item
 #define RANGE(step, ...) TSR_STEP_RANGE(step##_range, tsr_split, step##_item)
 TSR_SPLIT_STEPS(RANGE)
 

@@ -7,6 +7,7 @@
 
 #include "core/batch/fold.cuh"
 #include "core/batch/runs.cuh"
+#include "plugins/shared.cuh"
 
 #define KERNEL_AS(step, bounds) TSR_STEP_KERNEL(tsr_split_##step, tsr_split, bounds)
 #define TILE_KERNEL(step, blocks) KERNEL_AS(step, __launch_bounds__(TSR_RUNS_THREADS, blocks))
@@ -14,6 +15,40 @@
 #define ITEM_KERNEL(step) KERNEL_AS(step, __launch_bounds__(TSR_BLOCK_THREADS))
 
 extern __shared__ uint4 split_room[]; /* a column of a tile */
+
+/* ---- A key of 128 bits as a word of a column ------------------------------------------------- */
+
+struct __align__(16) b128 {
+  unsigned long long lower, upper;
+  b128() = default;
+  __device__ __forceinline__ b128(unsigned long long low, unsigned long long high) : lower(low), upper(high) {}
+  explicit __device__ __forceinline__ b128(int number) : lower((unsigned long long)number), upper(0) {}
+  __device__ __forceinline__ b128 operator~() const { return {~lower, ~upper}; }
+};
+static __device__ __forceinline__ bool operator==(b128 a, b128 b) { return a.lower == b.lower && a.upper == b.upper; }
+static __device__ __forceinline__ bool operator!=(b128 a, b128 b) { return !(a == b); }
+static __device__ __forceinline__ uint64_t word_of(uint64_t key) { return key; }
+static __device__ __forceinline__ uint64_t word_of(b128 key) { return tsr_split_b128_word(key.lower, key.upper); }
+
+/* What the templates of runs.cuh, fold.cuh and set.cuh ask of a word. */
+static __device__ __forceinline__ b128 __ldcs(const b128 *at) {
+  const ulonglong2 words = __ldcs((const ulonglong2 *)at);
+  return {words.x, words.y};
+}
+static __device__ __forceinline__ void __stcs(b128 *at, b128 key) {
+  __stcs((ulonglong2 *)at, make_ulonglong2(key.lower, key.upper));
+}
+static __device__ __forceinline__ uint32_t __match_any_sync(uint32_t lanes, b128 key) {
+  return __match_any_sync(lanes, key.lower) & __match_any_sync(lanes, key.upper);
+}
+static __device__ __forceinline__ uint32_t set_hash(b128 key) { return set_hash(word_of(key)); }
+static __device__ __forceinline__ b128 set_swap(b128 *at, b128 key) {
+  const unsigned __int128 found =
+      tsr_shared_cas128(at, ~(unsigned __int128)0, (unsigned __int128)key.upper << 64 | key.lower);
+  return {(unsigned long long)found, (unsigned long long)(found >> 64)};
+}
+/* One access: half of a key could be another key. */
+static __device__ __forceinline__ b128 set_load(const b128 *at) { return set_swap((b128 *)at, ~(b128)0); }
 
 /* Threads read some keys ahead, because no compiler moves a read over the atomics of the key before. */
 template <class word>
@@ -27,22 +62,37 @@ static __device__ __forceinline__ void count_bins(const tsr_split &a, uint32_t *
     for (uint32_t k = 0; k < AHEAD; k++) key[k] = i + k * step < a.runs.n ? __ldcs(keys + i + k * step) : (word)0;
 #pragma unroll
     for (uint32_t k = 0; k < AHEAD; k++)
-      if (i + k * step < a.runs.n) atomicAdd(&counts[tsr_split_bin(key[k], a.seed)], 1u);
+      if (i + k * step < a.runs.n) atomicAdd(&counts[tsr_split_bin(word_of(key[k]), a.seed)], 1u);
   }
+}
+
+static __device__ __forceinline__ void begin_bins(uint32_t *counts) {
+  for (uint32_t bin = threadIdx.x; bin < TSR_SPLIT_BINS; bin += TSR_BLOCK_THREADS) counts[bin] = 0;
+  __syncthreads();
+}
+
+static __device__ __forceinline__ void add_bins(const tsr_split &a, const uint32_t *counts) {
+  __syncthreads();
+  for (uint32_t bin = threadIdx.x; bin < TSR_SPLIT_BINS; bin += TSR_BLOCK_THREADS)
+    if (counts[bin]) atomicAdd((unsigned long long *)&a.bins[bin], (unsigned long long)counts[bin]);
 }
 
 /* Few blocks take many keys each: with many blocks more bins would be written than items counted. */
 ITEM_KERNEL(bins) {
   __shared__ uint32_t counts[TSR_SPLIT_BINS];
-  for (uint32_t bin = threadIdx.x; bin < TSR_SPLIT_BINS; bin += TSR_BLOCK_THREADS) counts[bin] = 0;
-  __syncthreads();
+  begin_bins(counts);
   if (a.bytes[TSR_SPLIT_KEYS] == 8)
     count_bins<unsigned long long>(a, counts);
   else
     count_bins<uint32_t>(a, counts);
-  __syncthreads();
-  for (uint32_t bin = threadIdx.x; bin < TSR_SPLIT_BINS; bin += TSR_BLOCK_THREADS)
-    if (counts[bin]) atomicAdd((unsigned long long *)&a.bins[bin], (unsigned long long)counts[bin]);
+  add_bins(a, counts);
+}
+
+ITEM_KERNEL(b128_bins) {
+  __shared__ uint32_t counts[TSR_SPLIT_BINS];
+  begin_bins(counts);
+  count_bins<b128>(a, counts);
+  add_bins(a, counts);
 }
 
 /* A function for items of 8, 4 or 1 bytes, chosen before any item is read. If a thread asked for the width at each
@@ -59,7 +109,8 @@ ITEM_KERNEL(bins) {
 
 template <class word>
 static __device__ __forceinline__ void count_keys(const tsr_split &a) {
-  runs_count(&a.runs, (const word *)a.items[TSR_SPLIT_KEYS], [&](word key) { return tsr_split_shard(&a, key); });
+  runs_count(&a.runs, (const word *)a.items[TSR_SPLIT_KEYS],
+             [&](word key) { return tsr_split_shard(&a, word_of(key)); });
 }
 
 TILE_KERNEL(count, 3) {
@@ -68,6 +119,8 @@ TILE_KERNEL(count, 3) {
   else
     count_keys<uint32_t>(a);
 }
+
+TILE_KERNEL(b128_count, 3) { count_keys<b128>(a); }
 
 /* The next place of a shard. The lanes whose items are of the same shard ask once. */
 static __device__ __forceinline__ uint32_t next_place(uint32_t *next, uint32_t shard) {
@@ -83,7 +136,7 @@ static __device__ __forceinline__ void send_keys(const tsr_split &a, tile_runs *
   word *room = (word *)split_room;
   runs_order(
       &a.runs, runs, (const word *)a.items[TSR_SPLIT_KEYS], [&](word key) { return tsr_split_shard(&a, key); },
-      next_place, room, place);
+      next_place, [&](uint32_t at, word key, uint32_t) { room[at] = key; }, place);
   runs_write(&a.runs, runs, room, [&](uint32_t shard) { return (word *)a.to[TSR_SPLIT_KEYS][shard]; });
 }
 
@@ -97,7 +150,7 @@ static __device__ __forceinline__ void send_column(const tsr_split &a, const til
 /* Rows of more than a word have no room there: their numbers are put in order, and they are copied from where they
  * are. */
 static __device__ __forceinline__ void send_rows(const tsr_split &a, const tile_runs *runs,
-                                                 const uint16_t place[RUNS_ROUNDS]) {
+                                                 const uint16_t place[RUNS_ROUNDS], uint32_t column) {
   uint32_t *room = (uint32_t *)split_room;
   const uint32_t items = runs_tile_items(&a.runs);
   __syncthreads(); /* the column before has left the room */
@@ -107,26 +160,42 @@ static __device__ __forceinline__ void send_rows(const tsr_split &a, const tile_
   __syncthreads();
   for (uint32_t at = threadIdx.x; at < items; at += TSR_RUNS_THREADS) {
     const uint32_t shard = runs_bin_at(&a.runs, runs, at);
-    tsr_split_put_row(a.to[TSR_SPLIT_VALUES][shard], (uint32_t)(runs->shift[shard] + at), a.items[TSR_SPLIT_VALUES],
-                      runs_tile_begin() + room[at], a.bytes[TSR_SPLIT_VALUES]);
+    tsr_split_put_row(a.to[column][shard], (uint32_t)(runs->shift[shard] + at), a.items[column],
+                      runs_tile_begin() + room[at], a.bytes[column]);
   }
+}
+
+static __device__ __forceinline__ void send_others(const tsr_split &a, const tile_runs *runs,
+                                                   const uint16_t place[RUNS_ROUNDS]) {
+  const uint32_t value_bytes = a.bytes[TSR_SPLIT_VALUES];
+  if (a.items[TSR_SPLIT_VALUES] && value_bytes > sizeof(uint64_t))
+    send_rows(a, runs, place, TSR_SPLIT_VALUES);
+  else if (a.items[TSR_SPLIT_VALUES])
+    OF_WIDTH(value_bytes, send_column, a, runs, place, TSR_SPLIT_VALUES);
+  if (a.items[TSR_SPLIT_OPERATIONS]) send_column<uint8_t>(a, runs, place, TSR_SPLIT_OPERATIONS);
+  if (a.items[TSR_SPLIT_MORE]) send_column<uint16_t>(a, runs, place, TSR_SPLIT_MORE);
 }
 
 /* Items for another device have to go in long runs, so a tile is put in order in the block's own memory first. */
 TILE_KERNEL(scatter, 2) {
   __shared__ tile_runs runs;
   uint16_t place[RUNS_ROUNDS];
-  const uint32_t value_bytes = a.bytes[TSR_SPLIT_VALUES];
   if (a.bytes[TSR_SPLIT_KEYS] == 8)
     send_keys<unsigned long long>(a, &runs, place);
   else
     send_keys<uint32_t>(a, &runs, place);
-  if (a.items[TSR_SPLIT_VALUES] && value_bytes > sizeof(uint64_t))
-    send_rows(a, &runs, place);
-  else if (a.items[TSR_SPLIT_VALUES])
-    OF_WIDTH(value_bytes, send_column, a, &runs, place, TSR_SPLIT_VALUES);
-  if (a.items[TSR_SPLIT_OPERATIONS]) send_column<uint8_t>(a, &runs, place, TSR_SPLIT_OPERATIONS);
-  if (a.items[TSR_SPLIT_MORE]) send_column<uint16_t>(a, &runs, place, TSR_SPLIT_MORE);
+  send_others(a, &runs, place);
+}
+
+/* One block: on sm_100 the registers of two are too few for it. */
+TILE_KERNEL(b128_scatter, 1) {
+  __shared__ tile_runs runs;
+  uint16_t place[RUNS_ROUNDS];
+  runs_order(
+      &a.runs, &runs, (const b128 *)a.items[TSR_SPLIT_KEYS],
+      [&](b128 key) { return tsr_split_shard(&a, word_of(key)); }, next_place, [](uint32_t, b128, uint32_t) {}, place);
+  send_others(a, &runs, place);
+  send_rows(a, &runs, place, TSR_SPLIT_KEYS);
 }
 
 /* ---- Answers --------------------------------------------------------------------------------- */
@@ -229,6 +298,13 @@ TILE_KERNEL(fold, 2) {
     fold_items<uint32_t, uint32_t>(a);
 }
 
+TILE_KERNEL(b128_fold, 2) {
+  if (a.bytes[TSR_SPLIT_VALUES] == 8)
+    fold_items<b128, unsigned long long>(a);
+  else
+    fold_items<b128, uint32_t>(a);
+}
+
 ITEM_KERNEL(unpack) {
   const uint16_t *const more = (const uint16_t *)a.items[TSR_SPLIT_MORE];
   const uint64_t i = tsr_step_thread();
@@ -238,11 +314,18 @@ ITEM_KERNEL(unpack) {
   if (a.fold.overflows && value <= more[i]) atomicAdd((unsigned long long *)a.fold.overflows, 1ull); /* it stopped */
 }
 
-ITEM_KERNEL(weigh) {
-  const uint64_t weight = tsr_step_thread() < a.runs.n ? tsr_split_weight(&a, tsr_step_thread()) : 0;
+static __device__ __forceinline__ void weigh(const tsr_split &a, bool is_b128) {
+  const uint64_t weight = tsr_step_thread() < a.runs.n ? tsr_split_weight(&a, tsr_step_thread(), is_b128) : 0;
   if (weight) atomicAdd((unsigned long long *)a.not_placed, (unsigned long long)weight);
 }
 
+ITEM_KERNEL(weigh) { weigh(a, false); }
+ITEM_KERNEL(b128_weigh) { weigh(a, true); }
+
 ITEM_KERNEL(unfold) {
-  if (tsr_step_thread() < a.runs.n) tsr_split_unfold_item(&a, tsr_step_thread());
+  if (tsr_step_thread() < a.runs.n) tsr_split_unfold_item(&a, tsr_step_thread(), false);
+}
+
+ITEM_KERNEL(b128_unfold) {
+  if (tsr_step_thread() < a.runs.n) tsr_split_unfold_item(&a, tsr_step_thread(), true);
 }

@@ -10,6 +10,7 @@
 #define TSR_BATCH_SPLIT_H
 
 #include "core/batch/fold.h"
+#include "core/batch/mix.h"
 #include "core/batch/runs.h"
 #include "core/kernels/steps.h"
 
@@ -28,7 +29,8 @@ enum { TSR_SPLIT_BINS_LOG2 = 12, TSR_SPLIT_BINS = 1 << TSR_SPLIT_BINS_LOG2, TSR_
  * collect  brings answers back from there
  * spans    how many values each item has, in the order of shards
  * spread   an item's values go where the caller expects them
- * gather   an answer goes where its item came from, in batches that were ordered in another way (travel.c) */
+ * gather   an answer goes where its item came from, in batches that were ordered in another way (travel.c)
+ * b128_..  the same as bins, fold, weigh, unfold, count and scatter, for keys of 128 bits (tsr_split_for) */
 #define TSR_SPLIT_STEPS(F)                                                                                             \
   F(bins, .grid = {.blocks_max = 1024})                                                                                \
   F(fold, .grid = TSR_SPLIT_TILES, .fit = fit_fold)                                                                    \
@@ -41,11 +43,29 @@ enum { TSR_SPLIT_BINS_LOG2 = 12, TSR_SPLIT_BINS = 1 << TSR_SPLIT_BINS_LOG2, TSR_
   F(collect, .grid = TSR_SPLIT_TILES, .fit = fit_answer)                                                               \
   F(spans, .grid = TSR_SPLIT_TILES)                                                                                    \
   F(spread, .grid = TSR_SPLIT_TILES)                                                                                   \
-  F(gather)
+  F(gather)                                                                                                            \
+  F(b128_bins, .grid = {.blocks_max = 1024})                                                                           \
+  F(b128_fold, .grid = TSR_SPLIT_TILES, .fit = fit_fold)                                                               \
+  F(b128_weigh)                                                                                                        \
+  F(b128_unfold)                                                                                                       \
+  F(b128_count, .grid = TSR_SPLIT_TILES)                                                                               \
+  F(b128_scatter, .grid = TSR_SPLIT_TILES, .fit = fit_question)
 #define TSR_SPLIT_TILES                                                                                                \
   { .threads = TSR_RUNS_THREADS, .block_items = 1 }
 #define TSR_SPLIT_ENUM(step, ...) TSR_SPLIT_##step,
 enum { TSR_SPLIT_STEPS(TSR_SPLIT_ENUM) TSR_SPLIT_STEP_COUNT };
+
+/* The step that does the same for keys of this width. */
+TSR_STEP_FUNCTION uint32_t tsr_split_for(uint32_t step, uint64_t key_bytes) {
+  if (key_bytes <= sizeof(uint64_t)) return step;
+  return step == TSR_SPLIT_bins      ? (uint32_t)TSR_SPLIT_b128_bins
+         : step == TSR_SPLIT_fold    ? (uint32_t)TSR_SPLIT_b128_fold
+         : step == TSR_SPLIT_weigh   ? (uint32_t)TSR_SPLIT_b128_weigh
+         : step == TSR_SPLIT_unfold  ? (uint32_t)TSR_SPLIT_b128_unfold
+         : step == TSR_SPLIT_count   ? (uint32_t)TSR_SPLIT_b128_count
+         : step == TSR_SPLIT_scatter ? (uint32_t)TSR_SPLIT_b128_scatter
+                                     : step;
+}
 
 /* The columns of a batch: n items each, or NULL where there is none. MORE: of how many items, but one, each was folded. */
 enum { TSR_SPLIT_KEYS, TSR_SPLIT_VALUES, TSR_SPLIT_OPERATIONS, TSR_SPLIT_MORE, TSR_SPLIT_COLUMNS };
@@ -85,6 +105,14 @@ typedef struct tsr_split {
   uint64_t *not_placed; /* weigh: a counter of the shard's */
 } tsr_split;
 
+/* A key of 128 bits, the lower half first. */
+typedef struct tsr_split_b128 {
+  uint64_t lower, upper;
+} tsr_split_b128;
+
+/* The word whose bin such a key has. Its lower half alone gives any word, and so does the upper one. */
+TSR_STEP_FUNCTION uint64_t tsr_split_b128_word(uint64_t lower, uint64_t upper) { return lower ^ tsr_mix_64(upper, 0); }
+
 /* The finalizer of MurmurHash3, of 64 bits: each bit of the key and of the seed affects each bit of the bin. */
 TSR_STEP_FUNCTION uint32_t tsr_split_bin(uint64_t key, uint64_t seed) {
   uint64_t h = key + seed * 0x9E3779B97F4A7C15u;
@@ -113,6 +141,17 @@ TSR_STEP_FUNCTION uint64_t tsr_split_word(const void *column, uint32_t bytes, ui
 
 TSR_STEP_FUNCTION uint64_t tsr_split_key(const tsr_split *s, uint64_t i) {
   return tsr_split_word(s->items[TSR_SPLIT_KEYS], s->bytes[TSR_SPLIT_KEYS], i);
+}
+
+TSR_STEP_FUNCTION tsr_split_b128 tsr_split_b128_key(const void *keys, uint64_t i) {
+  const tsr_split_b128 key = {((const uint64_t *)keys)[2 * i], ((const uint64_t *)keys)[2 * i + 1]};
+  return key;
+}
+
+/* Whether key `at` of these is that of item i. */
+TSR_STEP_FUNCTION bool tsr_split_b128_is(const tsr_split *s, const void *keys, uint64_t at, uint64_t i) {
+  const tsr_split_b128 one = tsr_split_b128_key(keys, at), other = tsr_split_b128_key(s->items[TSR_SPLIT_KEYS], i);
+  return one.lower == other.lower && one.upper == other.upper;
 }
 
 /* What item i of a batch that is folded offers. */
@@ -180,10 +219,21 @@ TSR_STEP_FUNCTION uint64_t tsr_split_made(const tsr_split *s, const void *values
 
 /* Items that stand for item i, which its shard has counted as one that found no place. If another key's pair is in hand,
  * theirs have one. */
-TSR_STEP_FUNCTION uint64_t tsr_split_weight(const tsr_split *s, uint64_t i) {
+TSR_STEP_FUNCTION uint64_t tsr_split_weight(const tsr_split *s, uint64_t i, bool is_b128) {
   if (s->unfold.codes[i] != TSR_RESULT_NOT_PLACED) return 0;
-  const bool is_own = tsr_split_word(s->unfold.unplaced_keys, s->bytes[TSR_SPLIT_KEYS], i) == tsr_split_key(s, i);
+  const bool is_own = is_b128
+                          ? tsr_split_b128_is(s, s->unfold.unplaced_keys, i, i)
+                          : tsr_split_word(s->unfold.unplaced_keys, s->bytes[TSR_SPLIT_KEYS], i) == tsr_split_key(s, i);
   return is_own ? ((const uint16_t *)s->items[TSR_SPLIT_MORE])[i] : 0;
+}
+
+/* The value that comes back with it. */
+TSR_STEP_FUNCTION void tsr_split_hand_value(const tsr_split *s, uint64_t i, uint64_t at, bool is_own, bool is_first) {
+  const uint32_t value_bytes = s->bytes[TSR_SPLIT_VALUES];
+  const uint64_t hand = tsr_split_word(s->unfold.unplaced_values, value_bytes, at);
+  const uint64_t made = tsr_split_made(s, s->fold.values, s->fold.more, at), own = tsr_split_offer(s, i);
+  const uint64_t value = !is_own ? hand : is_first ? tsr_fold_share(&s->fold, own, made, hand) : own;
+  tsr_split_set_word(s->unfold.to_values, value_bytes, i, value);
 }
 
 /* Hands item i back, whose key's pair found no place, or for the first of its key's items a pair that was evicted for it;
@@ -195,19 +245,26 @@ TSR_STEP_FUNCTION bool tsr_split_hand_back(const tsr_split *s, uint64_t i, uint6
   if (!is_own && !is_first) return false;
   if (s->unfold.to_keys) tsr_split_set_word(s->unfold.to_keys, key_bytes, i, key);
   if (!s->unfold.to_values || !value_bytes) return true;
-  const uint64_t hand = tsr_split_word(s->unfold.unplaced_values, value_bytes, at);
-  const uint64_t made = tsr_split_made(s, s->fold.values, s->fold.more, at), own = tsr_split_offer(s, i);
-  const uint64_t value = !is_own ? hand : is_first ? tsr_fold_share(&s->fold, own, made, hand) : own;
-  tsr_split_set_word(s->unfold.to_values, value_bytes, i, value);
+  tsr_split_hand_value(s, i, at, is_own, is_first);
   return true;
 }
 
-TSR_STEP_FUNCTION void tsr_split_unfold_item(const tsr_split *s, uint64_t i) {
+TSR_STEP_FUNCTION bool tsr_split_b128_hand_back(const tsr_split *s, uint64_t i, uint64_t at, bool is_first) {
+  const bool is_own = tsr_split_b128_is(s, s->unfold.unplaced_keys, at, i);
+  if (!is_own && !is_first) return false;
+  if (s->unfold.to_keys) tsr_split_put_row(s->unfold.to_keys, i, s->unfold.unplaced_keys, at, sizeof(tsr_split_b128));
+  if (s->unfold.to_values && s->bytes[TSR_SPLIT_VALUES]) tsr_split_hand_value(s, i, at, is_own, is_first);
+  return true;
+}
+
+/* is_b128: a constant where it is called, so that narrow keys have code of their own. */
+TSR_STEP_FUNCTION void tsr_split_unfold_item(const tsr_split *s, uint64_t i, bool is_b128) {
   const uint32_t part = s->fold.parts[i];
   const bool is_first = (part & TSR_FOLD_FIRST) != 0;
   const uint64_t at = i / TSR_FOLD_SPAN * TSR_FOLD_SPAN + (part & TSR_FOLD_NUMBER);
   uint32_t code = s->unfold.codes[at];
-  const bool comes_back = code == TSR_RESULT_NOT_PLACED && tsr_split_hand_back(s, i, at, is_first);
+  const bool comes_back = code == TSR_RESULT_NOT_PLACED && (is_b128 ? tsr_split_b128_hand_back(s, i, at, is_first)
+                                                                    : tsr_split_hand_back(s, i, at, is_first));
   if (!is_first && !comes_back) code = tsr_fold_present(s->fold.policy);
   if (s->unfold.to_codes) s->unfold.to_codes[i] = (uint8_t)code;
 }

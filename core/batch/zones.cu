@@ -32,7 +32,8 @@ KERNEL(scatter, 3) {
   const tsr_ctx c = kernel_context(&a.bulk.state, &scratch);
   runs_order(
       &a.runs, &runs, (const io_key *)a.bulk.keys, [&](io_key key) { return zone_of(&c, &a, key); },
-      [](uint32_t *next, uint32_t zone) { return zone < TSR_RUNS_BINS ? atomicAdd(&next[zone], 1u) : 0; }, room, place);
+      [](uint32_t *next, uint32_t zone) { return zone < TSR_RUNS_BINS ? atomicAdd(&next[zone], 1u) : 0; },
+      [&](uint32_t at, io_key key, uint32_t) { room[at] = key; }, place);
   runs_write(&a.runs, &runs, room, [&](uint32_t) { return (io_key *)a.keys; });
   if (a.begins && blockIdx.x == 0 && threadIdx.x <= a.runs.bins)
     a.begins[threadIdx.x] = a.runs.counts[threadIdx.x * a.runs.tiles];

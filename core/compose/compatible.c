@@ -89,7 +89,6 @@
   R(DEVICE_BYTES, INDEX, NOT_BUILT, "numbers are written to slots that are on the device",                             \
     "remove the line, or use devices for more memory")                                                                 \
   R(PAGES, WIDE_KEYS, NOT_BUILT, "batches are put in order by keys of at most 64 bits", "remove the line")             \
-  R(DEVICES, WIDE_KEYS, NOT_BUILT, "keys of at most 64 bits are dealt to several devices", "use device")               \
   R(DEVICE, DEVICES, MEANING, "both say where the table is", "remove one")                                             \
   R(INDEPENDENT, LOOKS, ONCE, "a key could be on two devices",                                                         \
     "use hash, a multiset or multimap, or duplicates = promise_unique")                                                \
@@ -117,8 +116,6 @@
     "use a hasher that can be undone (hashers/README.md), or another layout")                                          \
   R(CACHE, LINKS, NOT_BUILT, "a list grows, and gives up no pair", "use a layout whose buckets do not link")           \
   R(CACHE, FLAGS, NOT_BUILT, "no flag is raised for a pair that takes a full bucket's slot", "use another layout")     \
-  R(CACHE, NO_EXCHANGE, WHOLE, "a pair is given up and taken in one step",                                             \
-    "use a layout that exchanges pairs (`tessera list layout`)")                                                       \
   R(CACHE, ALL_REGIONS, NOT_BUILT, "scores need a region", "use another layout")                                       \
   R(CACHE, NOTES, NOT_BUILT, "no note is made for a pair that takes a full bucket's slot", "use another scheme")       \
   R(CACHE, WHOLE_BATCHES, NOT_BUILT, "it is made of whole batches", "use another scheme")                              \
@@ -226,8 +223,6 @@
   R(CALL_GROUP, CACHE, NOT_BUILT, "a cache is on one device", "use one cache for each process")                        \
   R(CALL_GROUP, INDEX, NOT_BUILT, "the shards of a group do not take turns in numbers",                                \
     "number the keys in one process")                                                                                  \
-  R(CALL_GROUP, WIDE_KEYS, NOT_BUILT, "keys of at most 64 bits are dealt to several devices",                          \
-    "make a table in each process")                                                                                    \
   R(CALL_GROUP, LONG_ROWS, NOT_BUILT, "at most 256 bytes per value are dealt to several devices",                      \
     "make a table in each process")                                                                                    \
   R(CALL_GROUP, SEVERAL_DEVICES, NOT_BUILT, "each process of a group has one device", "name one")                      \

@@ -445,6 +445,11 @@ static void furnish_cache(tsr_composition *t) {
   t->facts.tells_spare = t->settings.traits.has[TSR_HAS_VALUE_BYTES];
   t->part[TSR_ROLE_LAYOUT].plan.regions[region] = (tsr_region){
       .name = "scores", .bytes = TSR_CACHE_HEAD_BYTES + TSR_CACHE_END_BYTES, .bytes_per_bucket = slot_bits / 8};
+  t->facts.owns_buckets = !t->shape.can_exchange;
+  if (t->shape.can_exchange) return;
+  t->facts.owner_region = free_region(t);
+  t->part[TSR_ROLE_LAYOUT].plan.regions[t->facts.owner_region] =
+      (tsr_region){.name = "owners", .bytes_per_bucket = sizeof(uint32_t)};
 }
 
 /* The bytes of all regions can be counted, so that what is allocated is what is filled. */

@@ -134,6 +134,19 @@ enum { CLEANED_SLOTS = 16 };
 
 uint64_t tsr_composition_clean_every(const tsr_composition *t) { return tsr_composition_slots(t) / CLEANED_SLOTS + 1; }
 
+/* Where cleaning is not enough, or does not happen, this many pairs for each key that may be erased before tsr_rehash. */
+enum { REHASHED_PAIRS = 50 };
+
+uint64_t tsr_composition_rehash_every(const tsr_composition *t) {
+  const bool passes_erased = t->shape.has_link && t->shape.concurrency == TSR_CONCURRENCY_MIXED;
+  const bool leaves = t->shape.kind != TSR_KIND_FILTER && t->settings.kind != TSR_KIND_CACHE &&
+                      !t->settings.filter.has_slots && !t->shape.has_lists;
+  if (!leaves || t->window_pages) return 0;
+  if (!(t->settings.upkeep.clean == TSR_CLEAN_NO || passes_erased || t->part[TSR_ROLE_PROBING].plan.probing.clusters))
+    return 0;
+  return t->shape.capacity / REHASHED_PAIRS + 1;
+}
+
 const char *tsr_composition_why_uncleaned(const tsr_composition *t) {
   if (t->settings.upkeep.clean == TSR_CLEAN_NO) return "clean = no";
   if (t->shape.kind == TSR_KIND_FILTER) return "nothing is erased from a filter";

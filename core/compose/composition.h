@@ -92,6 +92,9 @@ const char *tsr_composition_overlap(const tsr_composition *composition);
 
 /* How many keys are erased at the least between two cleanings (../table/clean.h). */
 uint64_t tsr_composition_clean_every(const tsr_composition *composition);
+/* After how many erased keys tsr_rehash keeps finds of absent keys within half again of what they cost before
+ * (../design/0030-cleaning.md); 0: cleaning does, or an insert leaves no debt. */
+uint64_t tsr_composition_rehash_every(const tsr_composition *composition);
 /* Why such a table is not cleaned, a phrase; NULL: it is. It lives as long as the process. */
 const char *tsr_composition_why_uncleaned(const tsr_composition *composition);
 /* Whether an insert passes all pairs of its key: then r pairs of one key take about r * r / (2 * bucket_slots) looks. */

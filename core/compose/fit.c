@@ -23,7 +23,7 @@ static bool has_table_memory(const tsr_plan *layout) {
 
 static bool lacks_regions(const tsr_composition *t, const tsr_plan *layout) {
   uint32_t taken = (tsr_has_value_lists(&t->settings) ? 1u : 0u) + (t->settings.filter.before ? 1u : 0u) +
-                   (t->settings.kind == TSR_KIND_CACHE ? 1u : 0u);
+                   (t->settings.kind == TSR_KIND_CACHE ? 1u + !t->shape.can_exchange : 0u);
   for (uint32_t i = 0; i < TSR_REGIONS_MAX && layout->regions[i].name; i++) taken++;
   return taken > TSR_REGIONS_MAX;
 }

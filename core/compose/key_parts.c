@@ -17,7 +17,7 @@ static const struct {
   bool is_signed;
 } types[] = {{"i8", 1, true},  {"i16", 2, true},  {"i32", 4, true},  {"i64", 8, true},
              {"u8", 1, false}, {"u16", 2, false}, {"u32", 4, false}, {"u64", 8, false}};
-enum { TYPES = sizeof types / sizeof types[0], KEY_BYTES_MAX = 16 };
+enum { TYPES = sizeof types / sizeof types[0], KEY_BYTES_MAX = 16, KEY_BITS_OF_THREE = 96 };
 
 #define RULE "must be types between commas, i8 to i64 or u8 to u64, as u32, u32 or x:i32, y:i32"
 
@@ -88,21 +88,24 @@ bool tsr_key_parts_read(const char *text, tsr_key_parts *columns, char *rule, si
 
 tsr_status tsr_spec_key_parts(const tsr_spec *spec, tsr_key_parts *columns, tsr_error *error) {
   const tsr_spec_entry *entry = tsr_spec_find(spec, "table", "key_columns");
+  const tsr_spec_entry *bits = tsr_spec_find(spec, "table", "key_bits");
   char rule[256], where[512];
+  uint64_t number = 0;
   tsr_key_parts read = {.count = 0};
-  if (entry && !tsr_key_parts_read(entry->value, &read, rule, sizeof rule)) {
+  const bool has_three_words = bits && tsr_parse_u64(bits->value, &number) && number == KEY_BITS_OF_THREE;
+  const char *columns_said = entry ? entry->value : has_three_words ? "u32, u32, u32" : NULL;
+  if (columns_said && !tsr_key_parts_read(columns_said, &read, rule, sizeof rule)) {
     tsr_spec_where(entry, where, sizeof where);
     return tsr_fail(error, TSR_BAD_SPEC, "%s: %s", where, rule);
   }
-  const tsr_spec_entry *bits = tsr_spec_find(spec, "table", "key_bits");
-  uint64_t number = 0;
+  const bool is_same = has_three_words ? 8 * read.bytes == number : number == read.key_bits;
   const bool is_replaced = entry && bits && !entry->line && bits->line; /* --set says columns of a spec that has none */
-  if (entry && bits && !is_replaced && (!tsr_parse_u64(bits->value, &number) || number != read.key_bits)) {
+  if (entry && bits && !is_replaced && !is_same) {
     tsr_spec_where(bits, where, sizeof where);
     return tsr_fail(error, TSR_BAD_SPEC, "%s: key_columns makes keys of %u bits: remove the line", where,
                     read.key_bits);
   }
-  if (!entry && bits && tsr_parse_u64(bits->value, &number)) read.key_bits = (uint32_t)number;
+  if (!columns_said) read.key_bits = (uint32_t)number;
   tsr_hand_over(columns, &read, sizeof read);
   return TSR_OK;
 }

@@ -45,10 +45,9 @@ enum { ROW_WORD_BYTES = 24 };
     "fingerprints, one that keys can be erased from. index: a number for each key, "                                   \
     "from 0 on. cache: a set or map that gives up a pair for a new one when it is full.",                              \
     ROW_CHOICE, ROW(kind), 0, 0)                                                                                       \
-  R("key_bits", "32 | 64 | 128", NULL,                                                                                 \
-    "Width of a key in bits. A key of 128 bits is 16 bytes, the lower half first. A key of 96 bits is stored as one "  \
-    "of "                                                                                                              \
-    "128 whose upper bits are 0.",                                                                                     \
+  R("key_bits", "32 | 64 | 96 | 128", NULL,                                                                            \
+    "Width of a key in bits. A key of 128 bits is 16 bytes, the lower half first. 96 means key_columns = u32, u32, "   \
+    "u32: a key is three numbers, and is stored as one of 128 bits whose upper bits are 0.",                           \
     ROW_NUMBER, ROW(key_bits), 32, 128)                                                                                \
   R("key_columns", "[name:]type, ...", "",                                                                             \
     "Makes a key of several whole numbers, in place of key_bits. Types are i8 to i64 and u8 to u64, and a column may " \
@@ -276,8 +275,8 @@ typedef char broken_rule[320];
 static bool bad_number(const tsr_spec_entry *entry, const char *range, broken_rule rule) {
   char advice[TSR_ADVICE_BYTES];
   uint64_t number;
-  const bool is_between = strcmp(entry->key, "key_bits") == 0 && tsr_parse_u64(entry->value, &number) && number > 64 &&
-                          number < 128; /* 96 bits are asked for */
+  const bool is_between =
+      strcmp(entry->key, "key_bits") == 0 && tsr_parse_u64(entry->value, &number) && number > 64 && number < 128;
   snprintf(rule, sizeof(broken_rule), "must be %s%s%s", range, tsr_number_advice(entry->value, advice),
            is_between ? "; a shorter key is one of 128 bits whose upper bits are 0" : "");
   return false;
@@ -347,7 +346,8 @@ static bool read_number(const row *r, const char *text, uint64_t *out) {
   if (!tsr_parse_u64(text, &value) || value > r->maximum) return false;
   if (value < r->minimum && !(value == 0 && r->type == ROW_PAGE)) return false;
   const bool is_width = r->type == ROW_NUMBER && (r->maximum == 64 || r->maximum == 128);
-  if (is_width && (value & (value - 1))) return false;
+  const bool is_three_words = r->maximum == 128 && value == 96; /* key_parts.c */
+  if (is_width && !is_three_words && (value & (value - 1))) return false;
   *out = value;
   return true;
 }

@@ -60,6 +60,7 @@ void tsr_key_column_free(tsr_key_column *c) {
   free(c->bases);
   free(c->numbers);
   free(c->firsts);
+  free(c->counts);
   free(c->begins);
   free(c->rows);
   free(c);
@@ -80,9 +81,21 @@ static void tell_counts(void *argument, uint64_t begin, uint64_t end) {
   }
 }
 
-/* The first key has no slot. */
-static void tell_first_count(const tsr_key_column *c, uint64_t *counts) {
-  counts[0] = c->n;
+/* Short slots have no counts. */
+static void tell_short_counts(const tsr_key_column *c, uint64_t *counts) {
+  for (uint64_t i = 0; i < c->size; i++) counts[i] = c->counts ? c->counts[i] : 0;
+  for (uint64_t i = 0; i < c->n && !c->counts; i++) counts[tsr_key_column_number_of(c, i)]++;
+}
+
+static void tell_all_counts(const telling *t) {
+  const tsr_key_column *c = t->column;
+  uint64_t *counts = t->arrays->counts;
+  if (c->sets[0].form == TSR_KEY_COLUMN_SHORT) {
+    tell_short_counts(c, counts);
+    return;
+  }
+  tsr_parallel_each(1ull << c->parts_log2, tell_counts, (void *)t);
+  counts[0] = c->n; /* the first key has no slot */
   for (uint64_t i = 1; i < c->size; i++) counts[0] -= counts[i];
 }
 
@@ -114,10 +127,7 @@ tsr_status tsr_key_column_tell(tsr_key_column *c, const tsr_key_column_arrays *a
   if (status || !c->n) return status;
   telling t = {c, &known};
   tsr_key_column_write(c, known.numbers, known.short_numbers);
-  if (known.counts) {
-    tsr_parallel_each(1ull << c->parts_log2, tell_counts, &t);
-    tell_first_count(c, known.counts);
-  }
+  if (known.counts) tell_all_counts(&t);
   if (known.firsts || known.keys) tsr_parallel_for(c->size, tell_keys, &t);
   return TSR_OK;
 }
@@ -133,7 +143,7 @@ typedef struct search {
 
 /* Its arguments from is_wide on are constants where this is called. */
 __attribute__((always_inline)) static inline void search_each(const search *all, uint64_t begin, uint64_t end,
-                                                              bool is_wide, bool is_plain, bool has_parts) {
+                                                              bool is_wide, tsr_key_column_form form, bool has_parts) {
   const search s = *all;
   const tsr_key_column_set *const sets = s.column->sets, first = sets[0];
   const uint32_t log2 = s.column->parts_log2;
@@ -143,14 +153,16 @@ __attribute__((always_inline)) static inline void search_each(const search *all,
       const uint64_t ahead = tsr_key_column_key(s.keys, i + TSR_KEY_COLUMN_AHEAD, is_wide) ^ first.base;
       const uint64_t hash = tsr_key_column_hash(ahead);
       const tsr_key_column_set *set = has_parts ? &sets[tsr_key_column_part(hash, log2)] : &first;
-      tsr_key_column_ask(set->slots, tsr_key_column_home(set, hash), is_wide, is_plain);
+      tsr_key_column_ask(set->slots, tsr_key_column_home(set, hash), is_wide, form);
     }
     const uint64_t key = tsr_key_column_key(s.keys, i, is_wide) ^ first.base;
     const tsr_key_column_set *set = has_parts ? &sets[tsr_key_column_part(tsr_key_column_hash(key), log2)] : &first;
-    const uint64_t at = tsr_key_column_seek(set, key, is_wide, is_plain);
-    const bool is_there = tsr_key_column_slot_key(set->slots, at, is_wide, is_plain) == key;
-    if (s.numbers && !is_plain) { /* without a branch, which nobody could foresee */
-      const int64_t number = ((const tsr_key_column_slot *)set->slots)[at].number, absent = (int64_t)is_there - 1;
+    const uint64_t at = tsr_key_column_seek(set, key, is_wide, form);
+    const bool is_there = tsr_key_column_slot_key(set->slots, at, is_wide, form) == key;
+    if (s.numbers && form != TSR_KEY_COLUMN_PLAIN) { /* without a branch, which nobody could foresee */
+      const int64_t number = form == TSR_KEY_COLUMN_SHORT ? ((const tsr_key_column_short *)set->slots)[at].word
+                                                          : ((const tsr_key_column_slot *)set->slots)[at].number;
+      const int64_t absent = (int64_t)is_there - 1;
       s.numbers[i] = number | absent;
     }
     if (s.present) s.present[i] = is_there;
@@ -160,12 +172,15 @@ __attribute__((always_inline)) static inline void search_each(const search *all,
 static void search_rows(void *argument, uint64_t begin, uint64_t end) {
   const search *s = argument;
   const bool is_wide = s->column->key_bytes == sizeof(uint64_t);
-  if (s->column->sets[0].is_plain)
-    is_wide ? search_each(s, begin, end, true, true, false) : search_each(s, begin, end, false, true, false);
+  const tsr_key_column_form WHOLE = TSR_KEY_COLUMN_WHOLE, SHORT = TSR_KEY_COLUMN_SHORT, PLAIN = TSR_KEY_COLUMN_PLAIN;
+  if (s->column->sets[0].form == PLAIN)
+    is_wide ? search_each(s, begin, end, true, PLAIN, false) : search_each(s, begin, end, false, PLAIN, false);
+  else if (s->column->sets[0].form == SHORT)
+    search_each(s, begin, end, false, SHORT, false);
   else if (s->column->parts_log2)
-    is_wide ? search_each(s, begin, end, true, false, true) : search_each(s, begin, end, false, false, true);
+    is_wide ? search_each(s, begin, end, true, WHOLE, true) : search_each(s, begin, end, false, WHOLE, true);
   else
-    is_wide ? search_each(s, begin, end, true, false, false) : search_each(s, begin, end, false, false, false);
+    is_wide ? search_each(s, begin, end, true, WHOLE, false) : search_each(s, begin, end, false, WHOLE, false);
 }
 
 static void answer_none(void *argument, uint64_t begin, uint64_t end) {

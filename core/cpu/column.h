@@ -20,13 +20,26 @@ typedef struct tsr_key_column_slot {
   uint32_t number, count; /* count: rows */
 } tsr_key_column_slot;
 
+/* Half as large, of 32-bit keys: twice as many fit into a cache. */
+typedef struct tsr_key_column_short {
+  uint32_t key, word; /* word: the number; while rows are counted, how many */
+} tsr_key_column_short;
+
+/* What the slots of a set are. */
+typedef enum tsr_key_column_form {
+  TSR_KEY_COLUMN_WHOLE, /* tsr_key_column_slot */
+  TSR_KEY_COLUMN_SHORT, /* tsr_key_column_short */
+  TSR_KEY_COLUMN_PLAIN, /* keys of key_bytes alone */
+} tsr_key_column_form;
+
 /* Open addressing. It grows, so the number of keys need not be known. Slots have keys XOR the first key of the column, which thus
  * needs no slot: it is found in any free one, with number 0. */
 typedef struct tsr_key_column_set {
-  void *slots; /* tsr_key_column_slot; of a plain set keys of key_bytes alone */
+  void *slots;
   uint64_t base;
   uint32_t key_bytes;
-  bool is_plain;
+  tsr_key_column_form form;
+  bool counts;      /* a short slot has how many rows there are */
   uint32_t bits;    /* log2 of slots */
   uint32_t skip;    /* bits of a hash that chose the set */
   uint32_t size;    /* keys, with the first key of the column */
@@ -47,13 +60,14 @@ struct tsr_key_column {
   uint64_t *bases;   /* where the numbers of a range's keys begin in `numbers`; NULL: there is one range */
   uint32_t *numbers; /* of the column, of each key of each range; NULL: what is kept of rows are these */
   uint32_t *firsts;  /* the first row of each key of the column */
+  uint32_t *counts;  /* of each key; NULL: whole slots have them, or the numbers of rows tell */
   uint64_t size;     /* distinct keys */
   uint64_t likely;   /* about how many distinct keys a sample tells of */
   uint32_t *begins;  /* size + 2: where a key's rows begin in `rows` (column_pairs.c); NULL: not needed */
   uint32_t *rows;    /* the rows of each key, ascending */
 };
 
-/* is_wide, and is_plain below, are constants where these functions are called. */
+/* is_wide, and form below, are constants where these functions are called. */
 static inline uint64_t tsr_key_column_key(const void *keys, uint64_t i, bool is_wide) {
   return is_wide ? ((const uint64_t *)keys)[i] : ((const uint32_t *)keys)[i];
 }
@@ -70,12 +84,16 @@ static inline uint64_t tsr_key_column_home(const tsr_key_column_set *set, uint64
   return hash << set->skip >> (64 - set->bits);
 }
 
-static inline uint64_t tsr_key_column_slot_key(const void *slots, uint64_t at, bool is_wide, bool is_plain) {
-  return is_plain ? tsr_key_column_key(slots, at, is_wide) : ((const tsr_key_column_slot *)slots)[at].key;
+static inline uint64_t tsr_key_column_slot_key(const void *slots, uint64_t at, bool is_wide, tsr_key_column_form form) {
+  if (form == TSR_KEY_COLUMN_SHORT) return ((const tsr_key_column_short *)slots)[at].key;
+  return form == TSR_KEY_COLUMN_PLAIN ? tsr_key_column_key(slots, at, is_wide)
+                                      : ((const tsr_key_column_slot *)slots)[at].key;
 }
 
 static inline uint64_t tsr_key_column_slot_bytes(const tsr_key_column_set *set) {
-  return set->is_plain ? set->key_bytes : sizeof(tsr_key_column_slot);
+  return set->form == TSR_KEY_COLUMN_PLAIN   ? set->key_bytes
+         : set->form == TSR_KEY_COLUMN_SHORT ? sizeof(tsr_key_column_short)
+                                             : sizeof(tsr_key_column_slot);
 }
 
 enum {
@@ -89,18 +107,20 @@ static inline uint64_t tsr_key_column_asked(const tsr_key_column_set *set, uint6
   return is_cached || n < TSR_KEY_COLUMN_AHEAD ? 0 : n - TSR_KEY_COLUMN_AHEAD;
 }
 
-static inline void tsr_key_column_ask(const void *slots, uint64_t at, bool is_wide, bool is_plain) {
-  const uint64_t bytes = !is_plain ? sizeof(tsr_key_column_slot) : is_wide ? sizeof(uint64_t) : sizeof(uint32_t);
+static inline void tsr_key_column_ask(const void *slots, uint64_t at, bool is_wide, tsr_key_column_form form) {
+  const uint64_t bytes = form == TSR_KEY_COLUMN_WHOLE              ? sizeof(tsr_key_column_slot)
+                         : form == TSR_KEY_COLUMN_SHORT || is_wide ? sizeof(uint64_t)
+                                                                   : sizeof(uint32_t);
   __builtin_prefetch((const char *)slots + at * bytes);
 }
 
 /* The slot that has a key, XOR the base, or the free one at which the search for it ends. */
 __attribute__((always_inline)) static inline uint64_t tsr_key_column_seek(const tsr_key_column_set *set, uint64_t key,
-                                                                          bool is_wide, bool is_plain) {
+                                                                          bool is_wide, tsr_key_column_form form) {
   const uint64_t mask = (1ull << set->bits) - 1;
   uint64_t at = tsr_key_column_home(set, tsr_key_column_hash(key));
   for (;; at = (at + 1) & mask) {
-    const uint64_t own = tsr_key_column_slot_key(set->slots, at, is_wide, is_plain);
+    const uint64_t own = tsr_key_column_slot_key(set->slots, at, is_wide, form);
     /* one branch, since nobody could foresee which of the two ends the search; GCC must not see through it, or makes two */
     uint32_t ends = (uint32_t)(own == key) | (uint32_t)(own == 0);
     __asm__("" : "+r"(ends));

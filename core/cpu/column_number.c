@@ -12,27 +12,42 @@
 
 enum { SAMPLE = 1 << 14, REPEATED = 24 }; /* with fewer repeated keys a sample does not tell */
 
-/* About, and rather too many: the number whose sample is expected to show as many as this one. */
-static uint64_t likely_distinct(const tsr_key_column *c) {
-  const bool is_wide = c->key_bytes == sizeof(uint64_t);
-  const uint64_t size = c->n >> 7 < SAMPLE ? c->n >> 7 : SAMPLE;
-  uint64_t sample[SAMPLE];
-  tsr_key_column_set set = {.key_bytes = sizeof *sample, .is_plain = true};
-  if (size < 2 * REPEATED || !tsr_key_column_set_make(&set, size, 0)) return c->n;
-  for (uint64_t i = 0; i < size; i++) sample[i] = tsr_key_column_key(c->keys, i * (c->n / size), is_wide);
-  set.base = sample[0];
-  const bool is_made = tsr_key_column_set_take(&set, &(tsr_key_column_run){.keys = sample, .n = size});
-  tsr_key_column_set_free(&set);
-  if (!is_made || size - set.size < REPEATED) return c->n;
-  double low = set.size, high = (double)c->n;
+/* Of n keys that are as frequent as each other, how many some rows are expected to show. */
+static double shown(double n, double rows) { return -n * expm1(-rows / n); }
+
+/* Of keys that are as frequent as each other about how many there are, and rather too many: the number of which a sample is
+ * expected to show as many as it does. Of skewed ones fewer of the first half of a sample would then be distinct. These become more by
+ * a power of rows, and half of what it tells is taken, since such a set may grow. */
+static uint64_t extrapolated(uint64_t n, double size, double distinct, double of_half) {
+  double low = distinct, high = (double)n;
   while (high > 1.05 * low) {
     const double middle = sqrt(low * high);
-    if (middle * -expm1(-(double)size / middle) < set.size)
+    if (shown(middle, size) < distinct)
       low = middle;
     else
       high = middle;
   }
-  return (uint64_t)high;
+  if (of_half > 0.9 * shown(high, size / 2)) return (uint64_t)high;
+  const double skewed = distinct * pow((double)n / size, log2(distinct / of_half)) / 2;
+  return (uint64_t)(skewed > high ? skewed : high);
+}
+
+/* A sample's first half is as far apart as the second, so that runs of equal keys do not look skewed. */
+static uint64_t likely_distinct(const tsr_key_column *c) {
+  const bool is_wide = c->key_bytes == sizeof(uint64_t);
+  const uint64_t half = (c->n >> 7 < SAMPLE ? c->n >> 7 : SAMPLE) / 2, size = 2 * half;
+  uint64_t sample[SAMPLE];
+  tsr_key_column_set set = {.key_bytes = sizeof *sample, .form = TSR_KEY_COLUMN_PLAIN};
+  if (half < REPEATED || !tsr_key_column_set_make(&set, size, 0)) return c->n;
+  for (uint64_t i = 0; i < size; i++)
+    sample[i] = tsr_key_column_key(c->keys, (i < half ? 2 * i : 2 * (i - half) + 1) * (c->n / size), is_wide);
+  set.base = sample[0];
+  bool is_made = tsr_key_column_set_take(&set, &(tsr_key_column_run){.keys = sample, .n = half});
+  const uint32_t of_half = set.size;
+  is_made = is_made && tsr_key_column_set_take(&set, &(tsr_key_column_run){.keys = sample + half, .n = half});
+  tsr_key_column_set_free(&set);
+  if (!is_made || size - set.size < REPEATED) return c->n;
+  return extrapolated(c->n, (double)size, set.size, of_half);
 }
 
 /* ---- Ranges of rows -------------------------------------------------------------------------- */
@@ -47,6 +62,13 @@ typedef struct job {
 
 static void fail(job *j) { __atomic_store_n(&j->failed, true, __ATOMIC_RELAXED); /* read after the team has joined */ }
 
+/* Sets are united by whole slots. */
+static tsr_key_column_form form_of(const tsr_key_column *c) {
+  if (c->range_count > 1) return TSR_KEY_COLUMN_WHOLE;
+  if (c->detail == TSR_KEY_COLUMN_KEYS) return TSR_KEY_COLUMN_PLAIN;
+  return c->key_bytes == sizeof(uint32_t) ? TSR_KEY_COLUMN_SHORT : TSR_KEY_COLUMN_WHOLE;
+}
+
 static void number_range(void *argument, uint64_t begin, uint64_t end) {
   job *j = argument;
   tsr_key_column *c = j->column;
@@ -60,7 +82,8 @@ static void number_range(void *argument, uint64_t begin, uint64_t end) {
     tsr_key_column_set *set = &j->ranges[r];
     *set = (tsr_key_column_set){.base = tsr_key_column_key(c->keys, 0, c->key_bytes == sizeof(uint64_t)),
                                 .key_bytes = c->key_bytes,
-                                .is_plain = c->detail == TSR_KEY_COLUMN_KEYS && c->range_count == 1};
+                                .form = form_of(c),
+                                .counts = c->detail == TSR_KEY_COLUMN_COUNTS};
     if (!tsr_key_column_set_make(set, c->likely < n ? c->likely : n, n) || !tsr_key_column_set_take(set, &run)) fail(j);
   }
 }
@@ -167,6 +190,31 @@ static bool unite(job *j) {
   return true;
 }
 
+/* ---- One range ------------------------------------------------------------------------------- */
+
+/* Takes the counts out of short slots, which get the numbers. The first key has no slot: what was counted for it is in a free
+ * one. */
+static bool take_counts(tsr_key_column *c) {
+  const tsr_key_column_set *set = &c->sets[0];
+  tsr_key_column_short *const slots = set->slots;
+  const uint32_t *const keys = c->keys, base = (uint32_t)set->base, shift = 64 - set->bits;
+  const uint64_t asked = tsr_key_column_asked(set, c->size);
+  c->counts = tsr_key_column_memory(c->size * sizeof *c->counts);
+  if (!c->counts) return false;
+  uint64_t others = 0;
+  for (uint64_t i = 1; i < c->size; i++) {
+    if (i < asked)
+      __builtin_prefetch(&slots[tsr_key_column_hash(keys[c->firsts[i + TSR_KEY_COLUMN_AHEAD]] ^ base) >> shift], 1);
+    tsr_key_column_short *slot =
+        &slots[tsr_key_column_seek(set, keys[c->firsts[i]] ^ base, false, TSR_KEY_COLUMN_SHORT)];
+    others += c->counts[i] = slot->word;
+    slot->word = (uint32_t)i;
+  }
+  c->counts[0] = (uint32_t)(c->n - others);
+  slots[tsr_key_column_seek(set, 0, false, TSR_KEY_COLUMN_SHORT)].word = 0;
+  return true;
+}
+
 static bool number_all(job *j) {
   tsr_key_column *c = j->column;
   tsr_parallel_each(c->range_count, number_range, j);
@@ -179,7 +227,7 @@ static bool number_all(job *j) {
   c->size = c->sets[0].size;
   c->firsts = c->sets[0].firsts;
   c->sets[0].firsts = NULL;
-  return true;
+  return c->sets[0].form != TSR_KEY_COLUMN_SHORT || !c->sets[0].counts || take_counts(c);
 }
 
 bool tsr_key_column_number(tsr_key_column *c) {

@@ -45,7 +45,8 @@ tsr_status tsr_balance_add(tsr_shards *s, uint32_t member, uint64_t n, const voi
                            .bytes[TSR_SPLIT_KEYS] = key_bytes,
                            .items[TSR_SPLIT_KEYS] = keys,
                            .bins = m->bins.memory};
-  return device->backend->step(device, NULL, &tsr_split_steps.step[TSR_SPLIT_bins], &split, n, stream, error);
+  const tsr_step *step = &tsr_split_steps.step[tsr_split_for(TSR_SPLIT_bins, key_bytes)];
+  return device->backend->step(device, NULL, step, &split, n, stream, error);
 }
 
 /* The first bin of a part before which the sum should be `target`: the nearest edge. */

@@ -143,7 +143,7 @@ static tsr_status record(const tsr_task *task, const tsr_member *m, tsr_event *e
 }
 
 bool tsr_task_reaches(const tsr_member *m, const void *items, uint64_t bytes) {
-  const uint64_t word = bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : 1;
+  const uint64_t word = bytes == 16 ? 16 : bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : 1;
   return tsr_device_of(m)->backend->is_device_memory(tsr_device_of(m), items) && (uint64_t)(uintptr_t)items % word == 0;
 }
 
@@ -162,7 +162,8 @@ tsr_status tsr_task_step(const tsr_task *task, const tsr_member *m, uint32_t wha
                          : what == TSR_SPLIT_weigh || what == TSR_SPLIT_unfold || what == TSR_SPLIT_unpack
                              ? runs->n
                              : runs->tiles;
-  return device->backend->step(device, NULL, &tsr_split_steps.step[what], split, items, m->streams[leg], task->error);
+  const tsr_step *step = &tsr_split_steps.step[tsr_split_for(what, task->question_bytes[TSR_KEYS])];
+  return device->backend->step(device, NULL, step, split, items, m->streams[leg], task->error);
 }
 
 tsr_status tsr_task_sum(const tsr_task *task, const tsr_member *m, uint64_t *numbers, uint64_t n, tsr_leg leg) {

@@ -2,7 +2,7 @@
  *
  * The steps of a cache as kernels: one thread per item. cache.cuh says what they do.
  */
-#define TSR_KEYS_128 0
+#define TSR_KEYS_128 0, 32, 64
 #define TSR_ONE_TABLE
 #include "core/kernels/cache.cuh"
 #include "core/kernels/context.cuh"

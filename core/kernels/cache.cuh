@@ -6,6 +6,8 @@
  * An insert of an absent key holds the key's lock, so a key is in the table once. Pairs are exchanged by one swap, which fails
  * if the slot has changed since it was seen. So a pair is given up by one insert alone, and with the value that it had then.
  * The score is swapped before the pair: who loses that swap looks again, and sees that the slot is worth more now.
+ *
+ * Where a value is stored apart from its key, no swap has both. There an insert first owns the bucket that it writes to.
  * (core/design/0035-cache.md)
  */
 #ifndef TSR_CACHE_CUH
@@ -19,6 +21,11 @@
 
 TSR_INLINE tsr_cache_head *cache_head(const tsr_ctx *c) {
   return (tsr_cache_head *)c->t->part[TSR_ROLE_OF_layout].region[TSR_FACT(c, score_region)];
+}
+
+/* 1: a tile owns the bucket. */
+TSR_INLINE uint32_t *cache_owner(const tsr_ctx *c, uint64_t ref) {
+  return (uint32_t *)c->t->part[TSR_ROLE_OF_layout].region[TSR_FACT(c, owner_region)] + ref;
 }
 
 /* The word that holds a slot's score, and where in it. */
@@ -154,7 +161,8 @@ TSR_INLINE uint32_t cache_meet(const tsr_ctx *c, const tsr_bucket *b, uint32_t s
   return is_expired ? (uint32_t)TSR_RESULT_INSERTED : result_for_present(item->policy);
 }
 
-/* Takes a slot, vacant or not, for the new pair. TSR_RESULT_NONE: it has changed. */
+/* Takes a slot, vacant or not, for the new pair. TSR_RESULT_NONE: it has changed. The score that was swapped in then stays: put
+ * back, it could be that of another new pair, which has the same score and would seem to be worth as little as the old one. */
 TSR_INLINE uint32_t cache_take(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, uint32_t is_vacant,
                                cache_item *item) {
   const uint32_t score = cache_score(c, b->ref, slot), fresh = eviction_inserted(c, item->now, item->given);
@@ -168,7 +176,6 @@ TSR_INLINE uint32_t cache_take(const tsr_ctx *c, const tsr_bucket *b, uint32_t s
   const tsr_ctx taking = tsr_masked(c, tsr_shuffle32(c, leads, 0));
   const uint32_t taken = layout_cas(&taking, b, slot, walk_stored_key(item->key), item->payload) && taking.active;
   TSR_COUNT_WHERE(c, lost_claims, !taken && taking.active);
-  if (taking.active && !taken && c->lane == 0) cache_swap_score(c, b->ref, slot, fresh, score);
   if (is_low && c->active) return TSR_RESULT_NOT_PLACED;
   if (!taken) return TSR_RESULT_NONE;
   if (is_vacant) return TSR_RESULT_INSERTED;
@@ -177,12 +184,29 @@ TSR_INLINE uint32_t cache_take(const tsr_ctx *c, const tsr_bucket *b, uint32_t s
   return TSR_RESULT_EVICTED;
 }
 
+/* Whether the tile may write to the bucket now. It waits for no owner: it looks again. One lane takes the word, so a tile does
+ * not meet itself. Acquire: what the tile then sees is what the owner before it has left. Collective. */
+TSR_INLINE uint32_t cache_own(const tsr_ctx *c, uint64_t ref) {
+  uint32_t found = 0;
+  if (!TSR_FACT(c, owns_buckets)) return c->active;
+  if (c->lane == 0 && c->active) found = tsr_cas32_acquire(cache_owner(c, ref), 0, 1);
+  return tsr_shuffle32(c, found, 0) == 0 && c->active;
+}
+
+/* Release, when all lanes have written. Collective. */
+TSR_INLINE void cache_disown(const tsr_ctx *c, uint64_t ref) {
+  if (!TSR_FACT(c, owns_buckets) || !tsr_warp_any(c, c->active)) return;
+  if (c->lane == 0 && c->active) tsr_store32_release(cache_owner(c, ref), 0);
+}
+
 /* One attempt. TSR_RESULT_NONE: look again; NEEDS_LOCK: the key is absent, and the tile holds no lock. Collective. */
 TSR_INLINE uint32_t cache_try(const tsr_ctx *c, uint32_t holds_lock, cache_item *item) {
   const cache_survey s = cache_look(c, item->key, item->now);
-  const uint32_t writes = c->active && (s.is_present || holds_lock);
+  const uint32_t wants = c->active && (s.is_present || holds_lock);
+  const tsr_ctx wanting = tsr_masked(c, wants);
+  const uint32_t writes = cache_own(&wanting, s.target);
   const tsr_ctx writing = tsr_masked(c, writes);
-  uint32_t result = c->active && !writes ? (uint32_t)NEEDS_LOCK : (uint32_t)TSR_RESULT_NONE;
+  uint32_t result = c->active && !wants ? (uint32_t)NEEDS_LOCK : (uint32_t)TSR_RESULT_NONE;
   if (!tsr_warp_any(c, writes)) return result;
   tsr_bucket b = {0, {0}};
   look_at(&writing, s.target, 1, &b);
@@ -199,6 +223,7 @@ TSR_INLINE uint32_t cache_try(const tsr_ctx *c, uint32_t holds_lock, cache_item 
     const uint32_t took = cache_take(&taking, &b, vacant ? tsr_lowest(vacant) : least, vacant != 0, item);
     result = takes ? took : result;
   }
+  cache_disown(&writing, s.target);
   return result;
 }
 

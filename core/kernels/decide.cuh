@@ -78,22 +78,26 @@ TSR_INLINE tsr_action decide_combine(const tsr_view *v) {
   return when(v->matches != 0, combine_with(v->matches), go_on());
 }
 
+/* Those of a bucket's slots that have to be full before a key of it is put elsewhere (fact first_slots). By their places and
+ * not by their count: an old look may show a later slot full and an earlier one as it was before. */
+TSR_INLINE uint32_t first_slots_of(const tsr_ctx *c, uint32_t slots) {
+  return slots & (uint32_t)(((uint64_t)1 << TSR_FACT(c, first_slots)) - 1);
+}
+
 /* The slots that an insert may claim without a lock.
  *   TSR_GUARD_NONE: any vacant one, because nobody looks for the key.
  *   TSR_GUARD_CLAIM: the claim itself is the guard. Inserters of one key contend for the same slot, because each takes
  * the first empty one in the key's order and none ever becomes empty again. The loser looks again and finds the key.
  *   TSR_GUARD_LOCK: for a new key, an empty slot among the first_slots of its first bucket. If the key had ever been in
  * another bucket, these slots would have been full then, and full slots never become empty again. So the claim guards
- * itself. An insert that holds the lock never contends with it, because it has seen these slots full. Only reusing an
+ * itself. An insert that holds the lock never contends with it, because it has seen each of these slots full. Only reusing an
  * erased slot could bring the two together: hence has_erased. (core/design/0004-uniqueness.md) */
 TSR_INLINE uint32_t claimable_slots(const tsr_ctx *c, const tsr_op *op, uint32_t kind, const tsr_view *v) {
   if (op_guard(c, kind) == TSR_GUARD_NONE) return v->vacant;
   if (op_guard(c, kind) == TSR_GUARD_CLAIM) return v->empties;
-  const bool room_in_first =
-      op->probe.visited == 0 && tsr_count_bits(v->empties) > TSR_FACT(c, bucket_slots) - TSR_FACT(c, first_slots);
-  const bool guards_itself =
-      TSR_FACT(c, claims_first) && room_in_first && !c->t->has_erased && !walk_is_reserved(op->key);
-  return guards_itself ? v->empties : 0;
+  const uint32_t in_first = op->probe.visited == 0 ? first_slots_of(c, v->empties) : 0;
+  const bool guards_itself = TSR_FACT(c, claims_first) && in_first && !c->t->has_erased && !walk_is_reserved(op->key);
+  return guards_itself ? in_first : 0;
 }
 
 /* The slots of these that come first in the key's order; the lowest of them is claimed. All inserters of a key keep to

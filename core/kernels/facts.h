@@ -43,6 +43,8 @@
  *   weighs_new          the eviction part's own (plugins/plugin.h)
  *   tells_spare         of a cache: values are numbers of rows, and an insert writes for each item the one that is in no
  *                       pair afterwards (../table/wide.h)
+ *   owns_buckets        of a cache whose pairs are not exchanged in one step: an insert writes to a bucket that it owns
+ *   owner_region        which of the layout's regions says who owns buckets
  *   loops               in the links of pages: a thread works on one item after another, so it keeps an item's number */
 #define TSR_CORE_FACTS(F)                                                                                              \
   F(ends_at_empty)                                                                                                     \
@@ -82,6 +84,8 @@
   F(score_region)                                                                                                      \
   F(weighs_new)                                                                                                        \
   F(tells_spare)                                                                                                       \
+  F(owns_buckets)                                                                                                      \
+  F(owner_region)                                                                                                      \
   F(loops)
 
 enum { TSR_MEANINGS_OF_WORD = 16 };

@@ -145,6 +145,17 @@ static void print_cleaning(FILE *out, const tsr_composition *t) {
             "keys; it needs memory for a second table meanwhile; until then absent keys are looked for as in a fuller "
             "table, and tsr_rehash cleans sooner\n",
             "cleaned", (unsigned long long)tsr_composition_clean_every(t));
+  const uint64_t rehash_every = tsr_composition_rehash_every(t);
+  if (rehash_every)
+    fprintf(out,
+            "%-12s %s: call tsr_rehash after %llu erased keys to keep finds of absent keys within half again of what "
+            "they cost before\n",
+            "rehash",
+            why_not ? "nothing else takes erased slots away" : "erased slots cost more here than cleaning takes away",
+            (unsigned long long)rehash_every);
+  else
+    fprintf(out, "%-12s not needed: erases leave finds of absent keys within half again of what they cost before\n",
+            "rehash");
 }
 
 /* What a key with many pairs costs in a table that keeps all of them. */

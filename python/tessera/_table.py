@@ -36,6 +36,7 @@ from typing import (
     Optional,
     Set,
     Tuple,
+    Type,
     TypeVar,
     Union,
     get_args,
@@ -72,6 +73,9 @@ from tessera._spec import Spec, SpecSource, options
 from tessera._words import no_argument
 
 OutT = TypeVar("OutT")  # the caller's own array
+TableT = TypeVar("TableT", bound="Table")
+# Values, and None of tables that have none: a type checker asks nobody to look which, but knows the array.
+Values = Union[NumPyArray, Any]
 _CALL_SIZE = ctypes.sizeof(lib.Call)
 _pack_call = struct.Struct(f"{_CALL_SIZE // 8}Q").pack_into  # members set one by one take five times as long
 _SPARE_ITEMS = 1 << 16  # the largest batch whose arrays an insert keeps for the next
@@ -109,6 +113,10 @@ _CALLS: Tuple[Call, ...] = get_args(Call)  # in the order of TSR_PREPARE_
 JoinKind = Literal[
     "inner", "left", "semi", "anti", "union", "intersect", "difference", "sum", "min", "max", "count", "right", "outer"
 ]
+JoinOfPairs = Literal["inner", "left", "right", "outer"]
+JoinOfSide = Literal["semi", "anti"]
+JoinOfKeys = Literal["union", "intersect", "difference"]
+JoinOfSums = Literal["sum", "min", "max"]
 _JOINS: Tuple[JoinKind, ...] = get_args(JoinKind)
 _JOINS_OF_PAIRS, _AGGREGATES = _JOINS[:4], _JOINS[7:11]
 
@@ -198,7 +206,7 @@ class Table:
 
     @classmethod
     def load(
-        cls,
+        cls: "Type[TableT]",
         path: "Union[str, os.PathLike[str]]",
         *,
         backend: Optional[str] = None,
@@ -206,7 +214,7 @@ class Table:
         plugins: Any = None,
         on_busy: Literal["wait", "raise"] = "wait",
         mmap: bool = False,
-    ) -> "Table":
+    ) -> TableT:
         """The table that `save` wrote, as it was, or on another backend ("auto", "cuda", "cpu") or GPU (of a table of
         several, "0,1"). Load only files that you trust.
 
@@ -701,8 +709,20 @@ class Table:
         *,
         wait: bool,
         check: Optional[bool] = None,
-        out: Optional[Tuple[Any, Any, Any]] = None,
+        out: Tuple[Any, Any, Any],
     ) -> Any: ...
+    @overload
+    def insert(
+        self, keys: Numbers, values: Any = None, *, wait: Literal[False], check: Optional[bool] = None, out: None = None
+    ) -> Tuple[NumPyArray, NumPyArray, Values]: ...
+    @overload
+    def insert(
+        self, keys: ArrayT, values: Any = None, *, wait: Literal[False], check: Optional[bool] = None, out: None = None
+    ) -> Tuple[ArrayT, ArrayT, Union[ArrayT, Any]]: ...
+    @overload
+    def insert(
+        self, keys: Any, values: Any = None, *, wait: bool, check: Optional[bool] = None, out: None = None
+    ) -> Optional[Tuple[Any, Any, Any]]: ...
     def insert(
         self,
         keys: Any,
@@ -938,6 +958,18 @@ class Table:
                 self._decoded(adapter.select(values, mask)) if values is not None else None,
             ) from None
 
+    @overload
+    def find_or_insert(
+        self, keys: Numbers, values: Any = None, *, missing: Union[int, float] = 0, wait: Literal[True] = True, out: None = None
+    ) -> Tuple[Values, Bools]: ...
+    @overload
+    def find_or_insert(
+        self, keys: Numbers, values: Any = None, *, missing: Union[int, float] = 0, wait: bool = True, out: Any = None
+    ) -> Tuple[Values, NumPyArray]: ...
+    @overload
+    def find_or_insert(
+        self, keys: ArrayT, values: Any = None, *, missing: Union[int, float] = 0, wait: bool = True, out: Any = None
+    ) -> Tuple[Union[ArrayT, Any], ArrayT]: ...
     def find_or_insert(
         self, keys: Any, values: Any = None, *, missing: Union[int, float] = 0, wait: bool = True, out: Any = None
     ) -> Tuple[Any, Any]:
@@ -1101,6 +1133,12 @@ class Table:
         if not self._number_row:
             raise lib.Unsupported(f'{operation}: the numbers have no rows: create it with tessera.Index(row=("float32", 16))')
 
+    @overload
+    def read_rows(self, numbers: Numbers, *, missing: Union[int, float] = 0, out: None = None) -> NumPyArray: ...
+    @overload
+    def read_rows(self, numbers: ArrayT, *, missing: Union[int, float] = 0, out: None = None) -> ArrayT: ...
+    @overload
+    def read_rows(self, numbers: Any, *, missing: Union[int, float] = 0, out: OutT) -> OutT: ...
     def read_rows(self, numbers: Any, *, missing: Union[int, float] = 0, out: Any = None) -> Any:
         """Of an index whose numbers have rows: (..., m), the row of each number. numbers (...) int32 or uint32; -1 has a row
         of `missing`. Items are uint8, or of the type that `Index` was given. The row of a number that was given again has
@@ -1146,6 +1184,14 @@ class Table:
         finally:
             self._end()
 
+    @overload
+    def unique(
+        self, keys: Numbers, *, return_inverse: bool = True, return_counts: bool = True, keep: bool = False
+    ) -> Tuple[NumPyArray, Values, Union[Int64s, Any]]: ...
+    @overload
+    def unique(
+        self, keys: ArrayT, *, return_inverse: bool = True, return_counts: bool = True, keep: bool = False
+    ) -> Tuple[ArrayT, Union[ArrayT, Any], Union[ArrayT, Any]]: ...
     def unique(
         self, keys: Any, *, return_inverse: bool = True, return_counts: bool = True, keep: bool = False
     ) -> Tuple[Any, Optional[Any], Optional[Any]]:
@@ -1362,6 +1408,12 @@ class Table:
         finally:
             self._end()
 
+    @overload
+    def erase_pairs(self, keys: Numbers, values: Any = None, *, out: None = None) -> Bools: ...
+    @overload
+    def erase_pairs(self, keys: Numbers, values: Any = None, *, out: OutT) -> OutT: ...
+    @overload
+    def erase_pairs(self, keys: ArrayT, values: Any = None, *, out: Any = None) -> ArrayT: ...
     def erase_pairs(self, keys: Any, values: Any = None, *, out: Any = None) -> Any:
         """Removes one pair for each item: one that has this value, or with values = None any one. mask (...) bool."""
         handle = self._begin()
@@ -1381,6 +1433,28 @@ class Table:
         finally:
             self._end()
 
+    @overload
+    def apply(
+        self,
+        operations: Any,
+        keys: Numbers,
+        values: Any = None,
+        *,
+        missing: Union[int, float] = 0,
+        check: bool = True,
+        out: Any = None,
+    ) -> Tuple[Values, NumPyArray]: ...
+    @overload
+    def apply(
+        self,
+        operations: Any,
+        keys: ArrayT,
+        values: Any = None,
+        *,
+        missing: Union[int, float] = 0,
+        check: bool = True,
+        out: Any = None,
+    ) -> Tuple[Union[ArrayT, Any], ArrayT]: ...
     def apply(
         self,
         operations: Any,
@@ -1504,6 +1578,12 @@ class Table:
         self._need_all(keys, self.contains(keys))
         self.erase(keys)
 
+    @overload
+    def pop(self, keys: int, missing: Any = ...) -> Any: ...
+    @overload
+    def pop(self, keys: Numbers, missing: Union[int, float] = ...) -> NumPyArray: ...
+    @overload
+    def pop(self, keys: ArrayT, missing: Union[int, float] = ...) -> ArrayT: ...
     def pop(self, keys: Any, missing: Any = ...) -> Any:
         """The values of these keys, which are then removed: as `table[keys]`, or with `missing` as `get`; None only for one key.
         Waits."""
@@ -1563,9 +1643,9 @@ class Table:
         return _wide_keys.to_numbers(keys) if self._key_width == _wide_keys.BYTES else iter(keys.tolist())
 
     @overload
-    def items(self, *, like: Optional[NumPyArray] = None) -> Tuple[NumPyArray, Any]: ...
+    def items(self, *, like: Optional[NumPyArray] = None) -> Tuple[NumPyArray, Values]: ...
     @overload
-    def items(self, *, like: ArrayT) -> Tuple[ArrayT, Any]: ...
+    def items(self, *, like: ArrayT) -> Tuple[ArrayT, Union[ArrayT, Any]]: ...
     def items(self, *, like: Any = None) -> Tuple[Any, Any]:
         """(keys, values): all pairs, in no order, as two arrays (n) uint; values is None for a set. Arrays of NumPy, or
         of the library and device of the array `like`. Waits."""
@@ -1611,6 +1691,54 @@ class Table:
         kind = self._key_kind if self._key_width != _wide_keys.BYTES else None  # of wide keys that of their halves
         return kind or ("i" if memory.kind == "i" else "u"), memory.device
 
+    @overload
+    def join(
+        self, other: "Table", how: JoinOfPairs = ..., *, missing: Union[int, float] = ..., saturate: bool = ..., dtype: Any = ..., like: Optional[NumPyArray] = ...
+    ) -> Tuple[NumPyArray, Values, Values]: ...
+    @overload
+    def join(
+        self, other: "Table", how: JoinOfPairs = ..., *, missing: Union[int, float] = ..., saturate: bool = ..., dtype: Any = ..., like: ArrayT
+    ) -> Tuple[ArrayT, Union[ArrayT, Any], Union[ArrayT, Any]]: ...
+    @overload
+    def join(
+        self, other: "Table", how: JoinOfSide, *, missing: Union[int, float] = ..., saturate: bool = ..., dtype: Any = ..., like: Optional[NumPyArray] = ...
+    ) -> Tuple[NumPyArray, Values, None]: ...
+    @overload
+    def join(
+        self, other: "Table", how: JoinOfSide, *, missing: Union[int, float] = ..., saturate: bool = ..., dtype: Any = ..., like: ArrayT
+    ) -> Tuple[ArrayT, Union[ArrayT, Any], None]: ...
+    @overload
+    def join(
+        self, other: "Table", how: JoinOfKeys, *, missing: Union[int, float] = ..., saturate: bool = ..., dtype: Any = ..., like: Optional[NumPyArray] = ...
+    ) -> Tuple[NumPyArray, None, None]: ...
+    @overload
+    def join(
+        self, other: "Table", how: JoinOfKeys, *, missing: Union[int, float] = ..., saturate: bool = ..., dtype: Any = ..., like: ArrayT
+    ) -> Tuple[ArrayT, None, None]: ...
+    @overload
+    def join(
+        self, other: "Table", how: JoinOfSums, *, missing: Union[int, float] = ..., saturate: bool = ..., dtype: Any = ..., like: Optional[NumPyArray] = ...
+    ) -> Tuple[NumPyArray, None, NumPyArray]: ...
+    @overload
+    def join(
+        self, other: "Table", how: JoinOfSums, *, missing: Union[int, float] = ..., saturate: bool = ..., dtype: Any = ..., like: ArrayT
+    ) -> Tuple[ArrayT, None, ArrayT]: ...
+    @overload
+    def join(
+        self, other: "Table", how: Literal["count"], *, missing: Union[int, float] = ..., saturate: bool = ..., dtype: Any = ..., like: Optional[NumPyArray] = ...
+    ) -> Tuple[NumPyArray, None, Int64s]: ...
+    @overload
+    def join(
+        self, other: "Table", how: Literal["count"], *, missing: Union[int, float] = ..., saturate: bool = ..., dtype: Any = ..., like: ArrayT
+    ) -> Tuple[ArrayT, None, ArrayT]: ...
+    @overload
+    def join(
+        self, other: "Table", how: JoinKind = ..., *, missing: Union[int, float] = ..., saturate: bool = ..., dtype: Any = ..., like: Optional[NumPyArray] = ...
+    ) -> Tuple[NumPyArray, Values, Values]: ...
+    @overload
+    def join(
+        self, other: "Table", how: JoinKind = ..., *, missing: Union[int, float] = ..., saturate: bool = ..., dtype: Any = ..., like: ArrayT
+    ) -> Tuple[ArrayT, Union[ArrayT, Any], Union[ArrayT, Any]]: ...
     def join(
         self,
         other: "Table",

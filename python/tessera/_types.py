@@ -9,7 +9,7 @@ import ctypes
 import inspect
 import os
 from ctypes import byref, c_uint64, c_void_p
-from typing import Any, Callable, Dict, Literal, Mapping, NamedTuple, NoReturn, Optional, Tuple, Union, get_args
+from typing import Any, Callable, Dict, Literal, Mapping, NamedTuple, NoReturn, Optional, Tuple, Type, TypeVar, Union, get_args, overload
 
 import numpy as np
 
@@ -18,9 +18,13 @@ from tessera import _wide_keys
 from tessera._arrays import (
     ROW_ITEMS,
     Adapter,
+    ArrayT,
+    Bools,
     JaxAdapter,
     Memory,
     NumbaAdapter,
+    Numbers,
+    NumPyArray,
     OtherAdapter,
     adapter_of,
     name_of,
@@ -84,6 +88,9 @@ _CACHE_OF_ROWS = {
 }
 _START = 1024  # capacity of a table that grows
 
+TypedT = TypeVar("TypedT", bound="Typed")
+MapT = TypeVar("MapT", bound="Map")
+IndexT = TypeVar("IndexT", bound="Index")
 Need = Literal["find", "build", "absent", "groupby", "erase", "mixed"]
 _BACKENDS = ("auto", "cuda", "cpu")
 Duplicates = Literal["first", "replace", "add", "min", "max", "promise_unique"]
@@ -116,11 +123,8 @@ def choose(
         settings = {"table.key_bits": 128}
     if width == _wide_keys.BYTES:
         if kind == "cache":
-            raise WrongType(
-                f"key = {key!r}: a cache of 128-bit keys has no values: number its keys by an Index(key={key!r}, "
-                "eviction=\"lru\"), and keep the values in an array of your own"
-            )
-        if kind != "filter":
+            settings["table.layout"] = "soa"
+        elif kind != "filter":
             recipe = "wide_keys"
             settings["table.kind"] = kind
             if kind != "set":
@@ -132,6 +136,8 @@ def choose(
         if items > 1 or dtype.itemsize not in (4, 8):
             if kind == "multimap":
                 raise WrongType(f"value = {value!r}: rows are values of maps: use tessera.Table with kind = {kind}")
+            if kind == "cache" and width == _wide_keys.BYTES:
+                raise WrongType(f"value = {value!r}: of 128-bit keys tessera.Cache has 4 or 8 bytes: use tessera.Table with value_bytes")
             recipe = "wide"
             settings["table.value_bytes"] = dtype.itemsize * items
             if kind == "cache":
@@ -299,7 +305,9 @@ class Typed(Table):
         return {"key": _name_of_key(self._key_type) if self._form is None else self._form.given}
 
     @classmethod
-    def load(cls, path: "Union[str, os.PathLike[str]]", *, key: Any = "int64", value: Any = None, **options: Any) -> Any:
+    def load(
+        cls: "Type[TypedT]", path: "Union[str, os.PathLike[str]]", *, key: Any = "int64", value: Any = None, **options: Any
+    ) -> TypedT:
         """The table that `save` wrote. The file has no dtypes: pass those of the table. Other arguments: as of
         `Table.load`."""
         known = inspect.signature(Table.load).parameters
@@ -553,14 +561,14 @@ class Map(Typed):
 
     @classmethod
     def load(
-        cls,
+        cls: "Type[MapT]",
         path: "Union[str, os.PathLike[str]]",
         *,
         key: Any = "int64",
         value: Any = "int64",
         duplicates: Optional[Literal["add"]] = None,
         **options: Any,
-    ) -> Any:
+    ) -> MapT:
         """The map that `save` wrote. The file has no dtypes: pass those of the map, and of one that adds floats
         duplicates="add". Other arguments: as of `Table.load`."""
         table = super().load(path, key=key, value=value, **options)
@@ -698,7 +706,9 @@ class Index(Typed):
         self._value_kind = "i"
 
     @classmethod
-    def load(cls, path: "Union[str, os.PathLike[str]]", *, key: Any = "int64", row: Any = None, **options: Any) -> Any:
+    def load(
+        cls: "Type[IndexT]", path: "Union[str, os.PathLike[str]]", *, key: Any = "int64", row: Any = None, **options: Any
+    ) -> IndexT:
         """The index that `save` wrote. The file has no dtypes: pass those of the table. Other arguments: as of `Table.load`."""
         table = super().load(path, key=key, **options)
         if row is None:
@@ -766,6 +776,10 @@ class Cache(Typed):
             raise BadArgument(f"now = {clock!r}: is a whole number from 0 to 2^32 - 1")
         self._now = clock
 
+    @overload
+    def put(self, keys: Numbers, values: Any, *, scores: Any = None) -> Tuple[NumPyArray, NumPyArray]: ...
+    @overload
+    def put(self, keys: ArrayT, values: Any, *, scores: Any = None) -> Tuple[ArrayT, ArrayT]: ...
     def put(self, keys: Any, values: Any, *, scores: Any = None) -> Tuple[Any, Any]:
         """Inserts pairs; a present key gets the new value. Returns (keys, values), the pairs that were given up for them,
         and items that the part did not take. scores: (...) uint32, for the parts that take them. Waits."""
@@ -786,6 +800,10 @@ class Cache(Typed):
         assert adapter is not None
         return adapter.select(gone, mask), adapter.select(lost, mask)
 
+    @overload
+    def peek(self, keys: Numbers, *, missing: Union[int, float] = 0, out: Any = None) -> Tuple[NumPyArray, Bools]: ...
+    @overload
+    def peek(self, keys: ArrayT, *, missing: Union[int, float] = 0, out: Any = None) -> Tuple[ArrayT, ArrayT]: ...
     def peek(self, keys: Any, *, missing: Union[int, float] = 0, out: Any = None) -> Tuple[Any, Any]:
         """`find` that counts no use."""
         at = self._at

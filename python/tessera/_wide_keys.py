@@ -2,8 +2,9 @@
 """Keys of 128 bits as arrays: items of 16 bytes, the lower half first.
 
 A call takes rows of whole numbers that are 16 bytes together, such as (n, 2) uint64 or (n, 4) uint32, of NumPy, PyTorch, CuPy,
-JAX or Numba. Of NumPy it also takes structured arrays and arrays of bytes whose items have 16 bytes, and it takes lists of
-uuid.UUID, bytes and whole numbers. Results are (n, 2) uint64, or int64 where rows of signed numbers were given. Read next:
+JAX or Numba. NumPy's may have 12 bytes, such as (n, 3) uint32: keys of 96 bits, which are copied and get upper bits of 0. Of
+NumPy it also takes structured arrays and arrays of bytes whose items have 16 bytes, and it takes lists of uuid.UUID, bytes and
+whole numbers. Results are (n, 2) uint64, or int64 where rows of signed numbers were given. Read next:
 _table.py.
 """
 
@@ -16,6 +17,7 @@ from tessera._arrays import HOST, NUMPY, Adapter, Memory, NumPyArray, OtherAdapt
 from tessera._library import BadArgument, WrongType
 
 BYTES = 16
+_SHORT = 12  # of a key of 96 bits
 ONE = (int, np.integer, uuid.UUID, bytes)  #: what a single key may be
 _ITEM = np.dtype(f"S{BYTES}")  # which NumPy can compare and sort
 _ALLOWED = (
@@ -40,6 +42,13 @@ def _of_list(keys: List[Any], name: str) -> NumPyArray:
     return np.frombuffer(b"".join(_bytes_of(key, name) for key in keys), _ITEM).reshape(len(keys))
 
 
+def _row_bytes(keys: NumPyArray) -> int:
+    """Bytes of an item, or of a row of numbers."""
+    if keys.dtype.kind in "VS":
+        return keys.dtype.itemsize
+    return keys.shape[-1] * keys.dtype.itemsize if keys.dtype.kind in "ui" and keys.dtype.isnative and keys.ndim else 0
+
+
 def from_keys(keys: Any, name: str) -> NumPyArray:
     """An array of items of 16 bytes, without a copy where `keys` is an array of such, or of rows, in C order."""
     if isinstance(keys, ONE):
@@ -52,9 +61,13 @@ def from_keys(keys: Any, name: str) -> NumPyArray:
         return _of_list(list(keys.reshape(-1)), name).reshape(keys.shape)
     if not keys.flags.c_contiguous:
         raise BadArgument(f"{name}: is not contiguous: pass a copy, by numpy.ascontiguousarray")
+    if _row_bytes(keys) == _SHORT:
+        whole = np.zeros((keys.nbytes // _SHORT, BYTES), np.uint8)
+        whole[:, :_SHORT] = keys.reshape(-1).view(np.uint8).reshape(-1, _SHORT)
+        return whole.reshape(-1).view(_ITEM).reshape(keys.shape if keys.dtype.kind in "VS" else keys.shape[:-1])
     if keys.dtype.itemsize == BYTES and keys.dtype.kind in "VS":
         return keys.view(_ITEM)
-    if keys.dtype.kind in "ui" and keys.dtype.isnative and keys.ndim and keys.shape[-1] * keys.dtype.itemsize == BYTES:
+    if keys.dtype.kind in "ui" and _row_bytes(keys) == BYTES:
         return keys.reshape(-1).view(_ITEM).reshape(keys.shape[:-1])
     raise WrongType(f"{name}: is an array {keys.shape} of {keys.dtype}, and this table has 128-bit keys: {_ALLOWED}")
 

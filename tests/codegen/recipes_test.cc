@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every recipe of specs/ links without a GPU: every part is inlined, nothing is on a stack. Inserts, finds and erases are linked
-// for sm_90. The first recipe with two parts links all its operations, and inserts, finds and erases for sm_80 as well; the
-// first with its pages and filter links the steps of batches. At the other widths a recipe composes, or the parts refuse it
-// with a sentence. Read next: matrix_test.cc, for the tables that no recipe describes, and all operations of sm_80;
-// pages_test.cc, for batches.
+// Every recipe of specs/ links without a GPU: every part is inlined, nothing is on a stack. The first recipe with its parts
+// links all operations for sm_90, and inserts, finds and erases for sm_80; the others link inserts and finds for sm_90, and
+// with TSR_TEST_ALL=1 erases as well. The first with its pages and filter links the steps of batches. At the other widths a
+// recipe composes, or the parts refuse it with a sentence. Read next: matrix_test.cc, for the tables that no recipe describes,
+// and all operations of sm_80; pages_test.cc, for batches.
 #include <glob.h>
 #include <gtest/gtest.h>
 
@@ -16,8 +16,11 @@
 #include "core/kernels/bulk.h"
 #include "core/kernels/pool.h"
 #include "tests/codegen/linking.h"
+#include "tests/oracle/draw.h"
 
 namespace {
+
+using tessera_test::tests_all;
 
 std::vector<std::string> files_of(const char *pattern) {
   glob_t found;
@@ -87,7 +90,7 @@ bool has_batches_of_its_own(const std::string &recipe) {
 }
 
 // The first operations: insert, find, contains and erase.
-constexpr uint32_t kOfAllTables = TSR_BULK_erase + 1, kAll = TSR_BULKS;
+constexpr uint32_t kFew = TSR_BULK_find + 1, kOfAllTables = TSR_BULK_erase + 1, kAll = TSR_BULKS;
 
 class Recipe : public testing::TestWithParam<Case> {};
 
@@ -108,8 +111,8 @@ TEST_P(Recipe, P22_P26_Links) {
   ASSERT_EQ(status, TSR_OK) << error.message;
   const bool is_new = has_parts_of_its_own(recipe);
   if (!is_new && sm < 90) return;
-  ASSERT_NO_FATAL_FAILURE(
-      linking::link_operations(spec.get(), sm, TSR_BULK_insert, is_new && sm == 90 ? kAll : kOfAllTables, &links));
+  const uint32_t operations = is_new ? (sm == 90 ? kAll : kOfAllTables) : tests_all() ? kOfAllTables : kFew;
+  ASSERT_NO_FATAL_FAILURE(linking::link_operations(spec.get(), sm, TSR_BULK_insert, operations, &links));
   if (sm == 90 && has_batches_of_its_own(recipe)) {
     ASSERT_NO_FATAL_FAILURE(linking::link_steps(spec.get(), sm, &links));
   }

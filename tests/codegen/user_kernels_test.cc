@@ -10,6 +10,7 @@
 
 #include "core/tessera_kernels.h"
 #include "tests/codegen/linking.h"
+#include "tests/oracle/draw.h"
 
 namespace {
 
@@ -156,7 +157,7 @@ TSR_KERNEL(takes, (tsr_table_ref out_of, const uint64_t *keys, uint64_t *counts)
 
 const char kHead[] = "[table]\nkey_bits=32\nvalue_bits=32\nhasher=murmur3\n";
 
-// Tiles of every width, layouts and schemes of every kind, each with one kind of call.
+// Tiles of every width, layouts and schemes of every kind, each with one kind of call, and for one target in turn.
 TEST_P(Targets, EveryCallIsInlined) {
   const tsr_kernel_source source = source_of(kCalls);
   const std::pair<const char *, std::string> tables[] = {
@@ -178,7 +179,9 @@ TEST_P(Targets, EveryCallIsInlined) {
        "kind=map\nfilter=8\nconcurrency=mixed\nlayout=packed\nprobing=double_hashing\n[layout]\nbucket_slots=8\n"
        "tile_lanes=1\n"},
       {"takes", "kind=map\nfilter=8\nlayout=packed\nprobing=double_hashing\n[layout]\nbucket_slots=8\ntile_lanes=2\n"}};
+  size_t turn = 0;
   for (const auto &[kernel, text] : tables) {
+    if (!tessera_test::has_turn(turn++, GetParam() == 80)) continue;
     SCOPED_TRACE(text);
     std::vector<choices::Spec> specs;
     specs.push_back(parse(kHead + text));
@@ -256,7 +259,9 @@ TSR_KERNEL(puts, (tsr_table_ref into, const uint64_t *keys)) {
       {"puts", "layout=packed\nprobing=cuckoo\n[layout]\nbucket_slots=4\ntile_lanes=1\n"},
       {"puts", "layout=packed\nprobing=linear\nduplicates=replace\n[layout]\nbucket_slots=8\ntile_lanes=8\n"},
       {"puts", "layout=soa\nprobing=double_hashing\n[layout]\nbucket_slots=16\ntile_lanes=4\n"}};
+  size_t turn = 0;
   for (const auto &[kernel, text] : tables) {
+    if (!tessera_test::has_turn(turn++, GetParam() == 80)) continue;
     SCOPED_TRACE(text);
     std::vector<choices::Spec> specs;
     specs.push_back(parse("[table]\nkind=map\nkey_bits=32\nvalue_bytes=32\nhasher=murmur3\n" + text));
@@ -287,9 +292,12 @@ TSR_KERNEL(erases, (tsr_table_ref gone, const uint64_t *keys, uint64_t *counts))
                                 "key_bits=64\nprobing=quadratic\n[layout]\nbucket_slots=4\ntile_lanes=2\n",
                                 "key_bits=32\nreuse=no\nprobing=linear\n[layout]\nbucket_slots=8\ntile_lanes=8\n",
                                 "key_bits=32\nfilter=8\nprobing=two_choice\n[layout]\nbucket_slots=8\ntile_lanes=1\n"};
+  size_t turn = 0;
   for (const std::string &text : tables) {
+    turn++;
     if (GetParam() < 90 && text.find("key_bits=64") != std::string::npos) continue; /* pairs of 96 bits */
     for (const char *kernel : {"numbers", "erases"}) {
+      if (!tessera_test::has_turn(turn + (*kernel == 'e'), GetParam() == 80)) continue;
       SCOPED_TRACE(text);
       std::vector<choices::Spec> specs;
       specs.push_back(parse("[table]\nkind=index\nhasher=murmur3\nlayout=packed\n" + text));

@@ -134,7 +134,7 @@ RandomSpec Parts::draw(Random &random, const std::string &backend) const {
   const uint64_t capacity = any_size(random, 1, random.chance(8) ? 30000 : 1500);
   spec.set("table", "backend", backend);
   spec.set("table", "kind", kinds[kind]);
-  spec.set("table", "key_bits", random.chance(5) ? "128" : random.chance(2) ? "32" : "64");
+  spec.set("table", "key_bits", random.chance(5) ? (random.chance(4) ? "96" : "128") : random.chance(2) ? "32" : "64");
   if (kind == 1 || kind == 3) spec.set("table", "value_bits", random.chance(2) ? "32" : "64");
   if (kind == 4) spec.set("table", "value_bits", std::to_string(8u << random.below(4)));
   spec.set("table", "capacity", std::to_string(capacity));

@@ -39,7 +39,7 @@ public:
   std::string text() const;
   std::unique_ptr<tsr_spec, FreeSpec> parse() const; // NULL if it is not an INI file
 
-  uint32_t key_bits() const { return bits("key_bits"); }
+  uint32_t key_bits() const { return bits("key_bits") > 64 ? 128 : bits("key_bits"); } // 96: three numbers, in 16 bytes
   uint32_t value_bits() const { return bits("value_bits") % 32 ? 32 : bits("value_bits"); } // as they come and go
   uint32_t value_bytes() const { return bits("value_bytes") ? bits("value_bytes") : value_bits() / 8; }
   uint32_t policy() const; // TSR_DUPLICATES_

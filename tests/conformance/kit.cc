@@ -8,6 +8,9 @@
 #include <fstream>
 #include <set>
 #include <sstream>
+#include <tuple>
+
+#include "tests/oracle/draw.h"
 
 namespace tessera_test {
 
@@ -19,6 +22,8 @@ static const char *environment(const char *name) {
 const char *built_list() { return environment("TSR_CONFORM_LIST"); }
 
 bool is_one_plugin() { return *environment("TSR_CONFORM") != '\0'; }
+
+bool draws() { return subjects().size() > 1 && !is_one_plugin() && !tests_all(); }
 
 std::string level() {
   const std::string name = environment("TSR_CONFORM_LEVEL");
@@ -167,8 +172,8 @@ CompositionPointer compose(const Recipe &recipe, uint32_t lanes, tsr_error *erro
   return CompositionPointer(composition);
 }
 
-// Those with kind = filter, or those of all other kinds.
-static std::vector<Recipe> recipes_of(const PluginFile &file, uint32_t sm, bool filters) {
+// Tries companions until a composition works, at each pair of widths.
+static std::vector<Recipe> search_recipes(const PluginFile &file, uint32_t sm, bool filters) {
   std::vector<Recipe> result;
   uint32_t own = role_of(file.role);
   std::vector<std::string> parts[TSR_ROLES];
@@ -202,6 +207,15 @@ static std::vector<Recipe> recipes_of(const PluginFile &file, uint32_t sm, bool 
     if (works) result.push_back(recipe);
   }
   return result;
+}
+
+// Those with kind = filter, or those of all other kinds. A pair of widths that no composition has is found out once: it takes
+// thousands of attempts.
+static const std::vector<Recipe> &recipes_of(const PluginFile &file, uint32_t sm, bool filters) {
+  static std::map<std::tuple<std::string, uint32_t, bool>, std::vector<Recipe>> found;
+  const auto key = std::make_tuple(file.path, sm, filters);
+  const auto known = found.find(key);
+  return known != found.end() ? known->second : found.emplace(key, search_recipes(file, sm, filters)).first->second;
 }
 
 static bool is_bucketed(const PluginFile &file) {

@@ -35,10 +35,11 @@ inline std::ostream &operator<<(std::ostream &out, const PluginFile &file) {
   return out << file.role << "/" << file.name;
 }
 
-const std::vector<PluginFile> &plugin_files();      // subjects and companions
-std::vector<PluginFile> subjects();                 // those under test
-bool is_one_plugin();                               // TSR_CONFORM names what is under test
-std::string level();                                // "quick", "stress", "tsan" or "full"
+const std::vector<PluginFile> &plugin_files(); // subjects and companions
+std::vector<PluginFile> subjects();            // those under test
+bool is_one_plugin();                          // TSR_CONFORM names what is under test
+bool draws();        // all plugins are under test: cases are a covering set, unless TSR_TEST_ALL is set
+std::string level(); // "quick", "stress", "tsan" or "full"
 std::vector<std::string> plugins_of(uint32_t role); // names, subjects first
 std::string plugin_directories();                   // for tsr_options.plugins
 const char *built_list();                           // path of the list that the build made; "" if there is none

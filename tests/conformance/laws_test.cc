@@ -207,6 +207,7 @@ TEST_P(OnHasher, P52_Mixes) {
     if (!done.insert(recipe.key_bits).second) continue; // hashers do not depend on the value's width
     SCOPED_TRACE(text_of(recipe));
     for (uint64_t seed : {uint64_t{1}, uint64_t{0x123456789ABCDEF}}) {
+      if (draws() && (seed == 1) != (done.size() % 2 == 1)) continue;
       recipe.seed = seed;
       std::vector<std::unique_ptr<Instance>> instances;
       std::vector<tsr_ctx> seeds;

@@ -70,8 +70,9 @@ make_mutant() {
   file=$PWD/${role}_$name.so
 }
 
-# breaks RULE WHAT ROLE:SOURCE [c|cuh SCRIPT]...: the kit's tests of this rule must fail. with: further options. It is built and
-# tested at one pair of widths; `at` names all, or the payloads to build it for, of which the last is tested.
+# breaks RULE WHAT ROLE:SOURCE [c|cuh SCRIPT]...: a test of the kit for this rule must fail, and the first that does ends the
+# run. with: further options. It is built and tested at one pair of widths; `at` names all, or the payloads to build it for,
+# of which the last is tested.
 with=()
 breaks() {
   local rule=$1 number=${1/-/} key_widths=32 payload_widths=${at:-32} TSR_CONFORM_WIDTHS=32:32
@@ -81,7 +82,7 @@ breaks() {
   case_of "$rule: $2"
   shift 2
   make_mutant "$@"
-  GTEST_FILTER="*${number}_*" run conform "$file" --timeout 300 ${with[@]+"${with[@]}"}
+  GTEST_FAIL_FAST=1 GTEST_FILTER="*${number}_*" run conform "$file" --timeout 300 ${with[@]+"${with[@]}"}
   expect_status 1
   expect_out "^\[  FAILED  \] .*[./]([A-Z0-9]+_)*${number}_"
   expect_err "${file##*/}: breaks the contract"

@@ -14,6 +14,7 @@
 
 #include "core/tessera_kernels.h"
 #include "tests/device/device.h"
+#include "tests/oracle/compiler.h"
 
 namespace {
 
@@ -294,7 +295,7 @@ TSR_KERNEL(count_made, (tsr_table_ref from, uint64_t first, uint64_t *sound)) {
 class Kernel {
 public:
   Kernel(const char *name, tsr_table *table, const char *as) {
-    unsetenv("TESSERA_CC"); // with which other tests forbid compilers
+    tessera_test::allow_compilers();
     tsr_kernel_source source = {};
     source.text = kText;
     source.file = "rows.cu";

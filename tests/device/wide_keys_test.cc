@@ -168,6 +168,63 @@ TEST(LargeBatches, OfACacheAreThereOrWereHandedBack) {
   EXPECT_GT(evicted, n / 2);
 }
 
+// With values: each is made of its key and its batch, so that a pair that comes back shows whether it was whole. Keys that come
+// often are updated while others take their place.
+TEST(LargeBatches, OfACacheWithValuesAreThereOrWereHandedBack) {
+  const uint64_t n = 100000;
+  for (const char *tiles : {"1", "8"}) {
+    SCOPED_TRACE(tiles);
+    device::Table table =
+        table_of(std::string("kind=cache\neviction=lru\nvalue_bits=64\nduplicates=replace\nlayout=soa\n"
+                             "probing=double_hashing\n[probing]\nmax_probes=2\n[layout]\nbucket_slots=8\n"
+                             "tile_lanes=") +
+                     tiles + "\n",
+                 20000, TSR_PREPARE_INSERT | TSR_PREPARE_FIND);
+    if (!table) return;
+    std::vector<Wide> keys = some_keys(n, 60000), gone(n);
+    for (uint64_t i = 0; i < n; i += 4) keys[i] = keys[i % 400]; // a hundred of them often
+    const auto value_of = [](Wide key, uint64_t batch) {
+      return (static_cast<uint64_t>(key >> 64) ^ static_cast<uint64_t>(key) * 7) * 4 + batch;
+    };
+    std::vector<uint8_t> results(n);
+    std::vector<uint64_t> values(n), gone_values(n);
+    std::map<Wide, int64_t> balance;
+    tsr_call call = {};
+    call.results = results.data();
+    call.unplaced_keys = gone.data();
+    call.unplaced_values = gone_values.data();
+    tsr_error error = {};
+    uint64_t evicted = 0;
+    for (uint64_t batch = 1; batch <= 3; batch++) {
+      for (uint64_t i = 0; i < n; i++) values[i] = value_of(keys[i], batch);
+      ASSERT_EQ(tsr_insert(table.get(), n, keys.data(), values.data(), &call, &error), TSR_OK) << error.message;
+      for (uint64_t i = 0; i < n; i++) {
+        balance[keys[i]] += results[i] == TSR_INSERTED || results[i] == TSR_EVICTED;
+        if (results[i] != TSR_EVICTED) continue;
+        evicted++;
+        balance[gone[i]]--;
+        const uint64_t of = gone_values[i] - value_of(gone[i], 0);
+        ASSERT_TRUE(of >= 1 && of <= batch) << i << ": " << of;
+      }
+    }
+    std::vector<Wide> asked;
+    for (const auto &[key, count] : balance) asked.push_back(key);
+    std::vector<uint64_t> found(asked.size());
+    std::vector<uint8_t> codes(asked.size());
+    call = {};
+    call.results = codes.data();
+    call.missing = 0;
+    ASSERT_EQ(tsr_find(table.get(), asked.size(), asked.data(), found.data(), &call, &error), TSR_OK) << error.message;
+    for (size_t i = 0; i < asked.size(); i++) {
+      ASSERT_EQ(balance[asked[i]], codes[i] == TSR_FOUND) << i;
+      if (codes[i] == TSR_FOUND) {
+        ASSERT_LE(found[i] - value_of(asked[i], 1), 2u) << i;
+      }
+    }
+    EXPECT_GT(evicted, n / 2);
+  }
+}
+
 // ---- Joins --------------------------------------------------------------------------------------
 
 // The right table has half of the left keys, each of them once or three times.

@@ -17,12 +17,12 @@ namespace {
 
 using namespace tessera_test;
 
-enum class Keys { equal, zipf, distinct, reserved };
+enum class Which { equal, zipf, distinct, reserved };
 
 struct Case {
   Made made;
   unsigned devices;
-  Keys keys;
+  Which keys;
 };
 
 std::ostream &operator<<(std::ostream &out, const Case &c) {
@@ -33,37 +33,41 @@ std::ostream &operator<<(std::ostream &out, const Case &c) {
 std::vector<Made> foldable() {
   const std::string moves = " layout=packed probing=cuckoo hasher=murmur3 ";
   const std::string stays = " layout=soa probing=double_hashing hasher=murmur3 ";
-  return {{"kind=map key_bits=32 value_bits=32 duplicates=add" + moves, 32, 32, TSR_DUPLICATES_ADD},
-          {"kind=map key_bits=64 value_bits=64 duplicates=add" + stays, 64, 64, TSR_DUPLICATES_ADD},
-          {"kind=map key_bits=64 value_bits=32 duplicates=min" + stays, 64, 32, TSR_DUPLICATES_MIN},
-          {"kind=map key_bits=32 value_bits=64 duplicates=max" + moves, 32, 64, TSR_DUPLICATES_MAX},
-          {"kind=map key_bits=32 value_bits=32 duplicates=first" + stays, 32, 32, TSR_DUPLICATES_FIRST},
-          {"kind=map key_bits=32 value_bits=32 duplicates=replace" + stays, 32, 32, TSR_DUPLICATES_REPLACE},
-          {"kind=set key_bits=64" + moves, 64, 0, TSR_DUPLICATES_FIRST},
-          {"kind=counter key_bits=32 value_bits=32" + stays, 32, 32, TSR_DUPLICATES_COUNT},
-          {"kind=counter key_bits=64 value_bits=64" + moves, 64, 64, TSR_DUPLICATES_COUNT},
-          {"kind=counter key_bits=32 value_bits=8" + stays, 32, 32, TSR_DUPLICATES_COUNT_8}};
+  return of_width({{"kind=map key_bits=32 value_bits=32 duplicates=add" + moves, 32, 32, TSR_DUPLICATES_ADD},
+                   {"kind=map key_bits=64 value_bits=64 duplicates=add" + stays, 64, 64, TSR_DUPLICATES_ADD},
+                   {"kind=map key_bits=64 value_bits=32 duplicates=min" + stays, 64, 32, TSR_DUPLICATES_MIN},
+                   {"kind=map key_bits=32 value_bits=64 duplicates=max" + moves, 32, 64, TSR_DUPLICATES_MAX},
+                   {"kind=map key_bits=32 value_bits=32 duplicates=first" + stays, 32, 32, TSR_DUPLICATES_FIRST},
+                   {"kind=map key_bits=32 value_bits=32 duplicates=replace" + stays, 32, 32, TSR_DUPLICATES_REPLACE},
+                   {"kind=set key_bits=64" + moves, 64, 0, TSR_DUPLICATES_FIRST},
+                   {"kind=counter key_bits=32 value_bits=32" + stays, 32, 32, TSR_DUPLICATES_COUNT},
+                   {"kind=counter key_bits=64 value_bits=64" + moves, 64, 64, TSR_DUPLICATES_COUNT},
+                   {"kind=counter key_bits=32 value_bits=8" + stays, 32, 32, TSR_DUPLICATES_COUNT_8},
+                   {"kind=counter key_bits=128 value_bits=32" + stays, 128, 32, TSR_DUPLICATES_COUNT},
+                   {"kind=map key_bits=128 value_bits=64 duplicates=add" + stays, 128, 64, TSR_DUPLICATES_ADD},
+                   {"kind=set key_bits=128" + moves, 128, 0, TSR_DUPLICATES_FIRST}});
 }
 
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const Made &made : foldable())
     for (unsigned devices : {1u, 3u})
-      for (Keys keys : {Keys::equal, Keys::zipf, Keys::distinct, Keys::reserved}) all.push_back({made, devices, keys});
+      for (Which keys : {Which::equal, Which::zipf, Which::distinct, Which::reserved})
+        all.push_back({made, devices, keys});
   return covering(all, [](const Case &c) -> Options {
     return {c.made.words, std::to_string(c.devices), std::to_string(static_cast<int>(c.keys))};
   });
 }
 
-std::vector<uint64_t> keys_of(Keys kind, uint64_t n, uint32_t bits, Random &random) {
+std::vector<uint64_t> keys_of(Which kind, uint64_t n, uint32_t bits, Random &random) {
   std::vector<uint64_t> keys(n);
   const uint64_t all = width_mask(bits);
   for (uint64_t i = 0; i < n; i++) {
     const double share = static_cast<double>(random.below(1u << 30)) / (1u << 30);
-    keys[i] = kind == Keys::equal      ? 7
-              : kind == Keys::zipf     ? static_cast<uint64_t>(std::exp(share * std::log(20000.0)))
-              : kind == Keys::distinct ? i * 2654435761u % all
-                                       : all - random.below(4);
+    keys[i] = kind == Which::equal      ? 7
+              : kind == Which::zipf     ? static_cast<uint64_t>(std::exp(share * std::log(20000.0)))
+              : kind == Which::distinct ? i * 2654435761u % all
+                                        : all - random.below(4);
   }
   return keys;
 }
@@ -100,8 +104,8 @@ protected:
 
   void insert(tsr_table *t, Inserted *b, bool asks, bool has_values = true) {
     const size_t n = b->keys.size();
-    Array keys(made.key_bits, b->keys), values(made.value_bits, b->values), back(made.key_bits, n),
-        back_values(made.value_bits, n);
+    Keys keys(made.key_bits, b->keys), back(made.key_bits, n);
+    Array values(made.value_bits, b->values), back_values(made.value_bits, n);
     tsr_error error = {};
     tsr_call call = {};
     call.size = sizeof call;
@@ -130,7 +134,8 @@ protected:
     tsr_error error = {};
     uint64_t size = 0, written = 0;
     EXPECT_EQ(tsr_size(t, &size, &error), TSR_OK) << error.message;
-    Array keys(made.key_bits, size), values(made.value_bits, size);
+    Keys keys(made.key_bits, size);
+    Array values(made.value_bits, size);
     EXPECT_EQ(tsr_export(t, size, keys.data(), values.data(), &written, &error), TSR_OK) << error.message;
     std::map<uint64_t, uint64_t> pairs;
     const std::vector<uint64_t> k = keys.numbers(size), v = values.numbers(size);
@@ -215,7 +220,7 @@ TEST_P(Fold, ValuesResultsAndReports) {
 // What comes back is what was offered for it: with what the table has, nothing is lost and nothing appears.
 TEST_P(Fold, TooManyKeys) {
   TSR_TRACE_SEED;
-  if (GetParam().keys == Keys::equal || GetParam().keys == Keys::reserved) return;
+  if (GetParam().keys == Which::equal || GetParam().keys == Which::reserved) return;
   tsr_table *t = too_small();
   Inserted b = batch(several_spans);
   ASSERT_NO_FATAL_FAILURE(insert(t, &b, true));
@@ -246,7 +251,7 @@ TEST_P(Fold, TooManyKeys) {
 // A report of a call that asks for nothing counts every item without a place, as if it had travelled by itself.
 TEST_P(Fold, CountsWhatHasNoPlace) {
   TSR_TRACE_SEED;
-  if (GetParam().keys == Keys::equal || GetParam().keys == Keys::reserved) return;
+  if (GetParam().keys == Which::equal || GetParam().keys == Which::reserved) return;
   if (made.words.find("cuckoo") != std::string::npos) return; // what is evicted depends on the order
   tsr_table *t = too_small();
   Inserted b = batch(several_spans);
@@ -284,7 +289,7 @@ TEST(FoldAuto, ASampleDecides) {
   const uint64_t n = 3 << 20;
   const std::string parts = " key_bits=32 layout=soa probing=double_hashing hasher=murmur3 ";
   Random random(5);
-  const std::vector<uint64_t> equal = keys_of(Keys::equal, n, 32, random);
+  const std::vector<uint64_t> equal = keys_of(Which::equal, n, 32, random);
   std::vector<uint64_t> distinct(n);
   for (uint64_t i = 0; i < n; i++) distinct[i] = i;
   const std::string add = "kind=map value_bits=32 duplicates=add" + parts;

@@ -395,6 +395,49 @@ int multimap_life(uint32_t rank, uint32_t size, const std::string &id) {
   return 0;
 }
 
+// Keys of 128 bits travel between processes with their values, and into files: every process counts the same keys.
+int wide_life(uint32_t rank, uint32_t size, const std::string &id) {
+  const uint32_t n = 3000;
+  const char *const words = "kind=map key_bits=128 value_bits=64 duplicates=add layout=soa probing=double_hashing "
+                            "hasher=murmur3 devices.chunk=256 capacity=3000";
+  tsr_group *group = nullptr;
+  tsr_table *table = nullptr;
+  NEED_OK(join(rank, size, id, 20, &group, &error));
+  NEED_OK(make(rank, group, words, &table, &error));
+  std::vector<uint64_t> numbers(n), values(n), found(n), wanted(n);
+  for (uint32_t i = 0; i < n; i++) {
+    numbers[i] = ~uint64_t{0} - i;
+    values[i] = i + rank;
+    wanted[i] = uint64_t{size} * i + size * (size - 1) / 2;
+  }
+  Keys keys(128, numbers), out(128, n);
+  NEED_OK(tsr_insert(table, n, keys.data(), values.data(), nullptr, &error));
+  const std::string path = id + ".tsr";
+  tsr_load_options options = {};
+  options.plugins = "layouts:probing:hashers:allocators:eviction";
+  NEED_OK(tsr_table_save(table, path.c_str(), &error));
+  tsr_table_destroy(table);
+  NEED_OK(tsr_group_table_load(group, path.c_str(), &options, &table, &error));
+  NEED_OK(tsr_find(table, n, keys.data(), found.data(), nullptr, &error));
+  NEED(found == wanted);
+  uint64_t count = 0;
+  NEED_OK(tsr_export(table, n, out.data(), values.data(), &count, &error));
+  std::vector<uint64_t> exported = out.numbers(n);
+  for (uint32_t i = 0; i < n; i++) NEED(values[i] == wanted[~uint64_t{0} - exported[i]]);
+  std::sort(exported.begin(), exported.end(), std::greater<uint64_t>());
+  NEED(count == n && exported == numbers);
+  tsr_table_destroy(table);
+  tsr_group_destroy(group);
+  return 0;
+}
+
+TEST_P(Group, KeysOf128Bits) {
+  const uint32_t size = GetParam();
+  if (size > most()) GTEST_SKIP() << "there is no GPU for each process";
+  EXPECT_EQ(live(size, [&](uint32_t rank, const std::string &id) { return wide_life(rank, size, id); }),
+            std::vector<int>(size, 0));
+}
+
 TEST_P(Group, Multimaps) {
   const uint32_t size = GetParam();
   if (size > most()) GTEST_SKIP() << "there is no GPU for each process";

@@ -28,6 +28,7 @@ const Shape kShapes[] = {
     {"three_that_grow", "key_bits=32 layout=packed probing=double_hashing growth=double ", 3},
     {"two_in_pages", "key_bits=32 layout=packed probing=cuckoo page_bytes=4Ki page_batch=50 find_batch=20 ", 2},
     {"two_once", "key_bits=32 layout=packed probing=double_hashing reuse=no ", 2},
+    {"two_of_128_bits", "key_bits=128 layout=soa probing=double_hashing ", 2},
     {"one", "key_bits=32 layout=packed probing=double_hashing ", 1},
 };
 
@@ -42,15 +43,15 @@ tsr_status open_table(const std::string &words, uint64_t capacity, tsr_table **t
 class Index : public testing::TestWithParam<Shape> {
 protected:
   ~Index() override { tsr_table_destroy(table_); }
-  bool is_wide() const { return std::string(GetParam().words).find("key_bits=64") != std::string::npos; }
+  uint32_t key_bits() const {
+    const std::string words = GetParam().words;
+    return static_cast<uint32_t>(std::stoul(words.substr(words.find("key_bits=") + 9)));
+  }
+  bool is_wide() const { return key_bits() > 32; }
   bool grows() const { return std::string(GetParam().words).find("growth") != std::string::npos; }
   bool reuses() const { return std::string(GetParam().words).find("reuse=no") == std::string::npos; }
 
-  std::vector<unsigned char> as_keys(const std::vector<uint64_t> &keys) const {
-    std::vector<unsigned char> bytes(8 * keys.size());
-    for (size_t i = 0; i < keys.size(); i++) memcpy(&bytes[i * (is_wide() ? 8 : 4)], &keys[i], is_wide() ? 8 : 4);
-    return bytes;
-  }
+  Keys as_keys(const std::vector<uint64_t> &keys) const { return Keys(key_bits(), keys); }
 
   void number(const std::vector<uint64_t> &keys, bool wants_results) {
     std::vector<uint32_t> numbers(keys.size());
@@ -83,15 +84,16 @@ protected:
     ASSERT_LT(*taken.rbegin(), end);
     std::vector<uint32_t> found(size);
     ASSERT_EQ(tsr_find(table_, size, as_keys(keys).data(), found.data(), nullptr, &error_), TSR_OK) << error_.message;
-    std::vector<uint64_t> by_number(end);
+    Keys by_number(key_bits(), end);
     std::vector<uint8_t> present(end);
     tsr_call call = {};
     call.present = present.data();
     ASSERT_EQ(tsr_keys_by_number(table_, 0, end, by_number.data(), &call, &error_), TSR_OK) << error_.message;
+    const std::vector<uint64_t> keys_of_numbers = by_number.numbers(end);
     for (size_t i = 0; i < size; i++) {
       const uint32_t number = held_.at(keys[i]);
       ASSERT_EQ(found[i], number);
-      ASSERT_EQ(is_wide() ? by_number[number] : ((const uint32_t *)by_number.data())[number], keys[i]);
+      ASSERT_EQ(keys_of_numbers[number], keys[i]);
     }
     for (uint64_t i = 0; i < end; i++) ASSERT_EQ(present[i], taken.count((uint32_t)i)) << i;
   }

@@ -9,6 +9,7 @@
 
 #include "core/tessera_devices.h"
 #include "tests/devices/tables.h"
+#include "tests/oracle/draw.h"
 
 namespace {
 
@@ -177,7 +178,7 @@ std::vector<Case> cases() {
         if (std::string(split) != "hash" && devices != 3) continue;
         all.push_back({made, devices, split});
       }
-  return all;
+  return covering(all, [](const Case &c) -> Options { return {c.made.words, std::to_string(c.devices), c.split}; });
 }
 
 class Parts : public testing::TestWithParam<Case> {};

@@ -33,7 +33,7 @@ std::vector<Case> cases() {
         if (std::string(split) == "hash devices.combine=always" && !TSR_POLICY_LOOKS(made.policy)) continue;
         all.push_back({made, devices, split});
       }
-  return drawn(all, [](const Case &c) -> Options { return {c.made.words, std::to_string(c.devices), c.split}; });
+  return covering(all, [](const Case &c) -> Options { return {c.made.words, std::to_string(c.devices), c.split}; });
 }
 
 class Shards : public testing::TestWithParam<Case> {

@@ -52,27 +52,40 @@ struct Made {
   uint32_t row_bits = 0; // of values of value_bytes, whose value_bits say how wide the numbers in them are
 };
 
+// TSR_TEST_KEY_BITS=128: those with keys of this width alone.
+inline std::vector<Made> of_width(const std::vector<Made> &all) {
+  const char *bits = getenv("TSR_TEST_KEY_BITS");
+  std::vector<Made> chosen;
+  for (const Made &made : all)
+    if (!bits || made.key_bits == std::strtoul(bits, nullptr, 10)) chosen.push_back(made);
+  return chosen;
+}
+
 // Every kind, and every way in which a scheme may treat pairs: they move, they stay, they have a value column.
 inline std::vector<Made> kinds() {
   const std::string parts = " layout=packed probing=cuckoo hasher=murmur3 ";
   const std::string stays = " layout=packed probing=double_hashing hasher=murmur3 ";
   const std::string columns = " layout=soa probing=double_hashing hasher=murmur3 ";
   const std::string lists = " layout=packed probing=hashgraph hasher=murmur3 load_factor=1 layout.bucket_slots=1 ";
-  return {
-      {"kind=multimap key_bits=32 value_bits=32" + lists, 32, 32, TSR_DUPLICATES_KEEP},
-      {"kind=map key_bits=32 value_bits=32 duplicates=first" + parts, 32, 32, TSR_DUPLICATES_FIRST},
-      {"kind=map key_bits=64 value_bits=32 duplicates=add" + columns, 64, 32, TSR_DUPLICATES_ADD},
-      {"kind=map key_bits=32 value_bits=64 duplicates=replace" + columns, 32, 64, TSR_DUPLICATES_REPLACE},
-      {"kind=map key_bits=32 value_bits=32 duplicates=min" + parts, 32, 32, TSR_DUPLICATES_MIN},
-      {"kind=map key_bits=32 value_bits=32 duplicates=promise_unique" + parts, 32, 32, TSR_DUPLICATES_PROMISE_UNIQUE},
-      {"kind=counter key_bits=32 value_bits=8" + stays, 32, 32, TSR_DUPLICATES_COUNT_8},
-      {"kind=set key_bits=64" + parts, 64, 0, TSR_DUPLICATES_FIRST},
-      {"kind=multiset key_bits=32" + stays, 32, 0, TSR_DUPLICATES_KEEP},
-      {"kind=multimap key_bits=32 value_bits=32" + stays, 32, 32, TSR_DUPLICATES_KEEP},
-      {"kind=multimap key_bits=64 value_bits=64" + columns, 64, 64, TSR_DUPLICATES_KEEP},
-      {"kind=map key_bits=32 value_bytes=64 duplicates=first" + parts, 32, 64, TSR_DUPLICATES_FIRST, 512},
-      {"kind=map key_bits=64 value_bytes=20 duplicates=replace" + columns, 64, 64, TSR_DUPLICATES_REPLACE, 160},
-      {"kind=multimap key_bits=32 value_bytes=24" + stays, 32, 64, TSR_DUPLICATES_KEEP, 192}};
+  return of_width(
+      {{"kind=multimap key_bits=32 value_bits=32" + lists, 32, 32, TSR_DUPLICATES_KEEP},
+       {"kind=map key_bits=32 value_bits=32 duplicates=first" + parts, 32, 32, TSR_DUPLICATES_FIRST},
+       {"kind=map key_bits=64 value_bits=32 duplicates=add" + columns, 64, 32, TSR_DUPLICATES_ADD},
+       {"kind=map key_bits=32 value_bits=64 duplicates=replace" + columns, 32, 64, TSR_DUPLICATES_REPLACE},
+       {"kind=map key_bits=32 value_bits=32 duplicates=min" + parts, 32, 32, TSR_DUPLICATES_MIN},
+       {"kind=map key_bits=32 value_bits=32 duplicates=promise_unique" + parts, 32, 32, TSR_DUPLICATES_PROMISE_UNIQUE},
+       {"kind=counter key_bits=32 value_bits=8" + stays, 32, 32, TSR_DUPLICATES_COUNT_8},
+       {"kind=set key_bits=64" + parts, 64, 0, TSR_DUPLICATES_FIRST},
+       {"kind=multiset key_bits=32" + stays, 32, 0, TSR_DUPLICATES_KEEP},
+       {"kind=multimap key_bits=32 value_bits=32" + stays, 32, 32, TSR_DUPLICATES_KEEP},
+       {"kind=multimap key_bits=64 value_bits=64" + columns, 64, 64, TSR_DUPLICATES_KEEP},
+       {"kind=map key_bits=32 value_bytes=64 duplicates=first" + parts, 32, 64, TSR_DUPLICATES_FIRST, 512},
+       {"kind=map key_bits=64 value_bytes=20 duplicates=replace" + columns, 64, 64, TSR_DUPLICATES_REPLACE, 160},
+       {"kind=multimap key_bits=32 value_bytes=24" + stays, 32, 64, TSR_DUPLICATES_KEEP, 192},
+       {"kind=set key_bits=128" + parts, 128, 0, TSR_DUPLICATES_FIRST},
+       {"kind=map key_bits=128 value_bits=64 duplicates=add" + columns, 128, 64, TSR_DUPLICATES_ADD},
+       {"kind=counter key_bits=128 value_bits=32" + columns, 128, 32, TSR_DUPLICATES_COUNT},
+       {"kind=multimap key_bits=128 value_bits=32" + columns, 128, 32, TSR_DUPLICATES_KEEP}});
 }
 
 // TSR_TEST_LINK_SM=90: beside the tests, on the cpu backend, a machine without a GPU fills the cubin cache of one with

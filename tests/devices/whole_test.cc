@@ -146,13 +146,9 @@ TEST(Loaded, TheFileOfOneDeviceOnSeveral) {
     const std::string path = path_of("one.tsr");
     tsr_table *table = table_of(made.words + " capacity=1000");
     const uint32_t value_bytes = made.row_bits ? made.row_bits / 8 : made.value_bits / 8;
-    std::vector<uint64_t> keys(700), values(700 * (value_bytes / 8 + 1));
-    for (size_t i = 0; i < 700; i++) {
-      if (made.key_bits == 64)
-        keys[i] = 5 * i;
-      else
-        reinterpret_cast<uint32_t *>(keys.data())[i] = static_cast<uint32_t>(5 * i);
-    }
+    std::vector<uint64_t> numbers_of(700), values(700 * (value_bytes / 8 + 1));
+    for (size_t i = 0; i < 700; i++) numbers_of[i] = 5 * i;
+    Keys keys(made.key_bits, numbers_of);
     ASSERT_EQ(tsr_insert(table, 700, keys.data(), value_bytes ? values.data() : nullptr, nullptr, &error), TSR_OK)
         << error.message;
     ASSERT_EQ(tsr_table_save(table, path.c_str(), &error), TSR_OK) << error.message;
@@ -164,6 +160,22 @@ TEST(Loaded, TheFileOfOneDeviceOnSeveral) {
     std::vector<uint8_t> present(700);
     ASSERT_EQ(tsr_contains(table, 700, keys.data(), present.data(), nullptr, &error), TSR_OK) << error.message;
     EXPECT_EQ(present, std::vector<uint8_t>(700, 1));
+    if (made.key_bits == 128) { // and on to other numbers of devices, by a rehash and a file
+      tsr_rehash_options options = {};
+      options.capacity = 2000;
+      ASSERT_EQ(tsr_rehash(table, &options, &error), TSR_OK) << error.message;
+      ASSERT_EQ(tsr_table_save(table, path.c_str(), &error), TSR_OK) << error.message;
+      tsr_table_destroy(table);
+      ASSERT_EQ(load(path, &table, &error, numbers(2).c_str()), TSR_OK) << error.message;
+      ASSERT_EQ(tsr_contains(table, 700, keys.data(), present.data(), nullptr, &error), TSR_OK) << error.message;
+      EXPECT_EQ(present, std::vector<uint8_t>(700, 1));
+      Keys all(128, 700);
+      uint64_t written = 0;
+      ASSERT_EQ(tsr_export(table, 700, all.data(), nullptr, &written, &error), TSR_OK) << error.message;
+      std::vector<uint64_t> exported = all.numbers(700);
+      std::sort(exported.begin(), exported.end());
+      EXPECT_EQ(exported, numbers_of);
+    }
     tsr_table_destroy(table);
   }
 }

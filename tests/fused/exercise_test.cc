@@ -8,6 +8,7 @@
 
 #include <chrono>
 
+#include "tests/oracle/compiler.h"
 #include "tests/oracle/exercise.h"
 #include "tests/table/judged.h"
 
@@ -23,7 +24,7 @@ struct Case {
 
 class Fused : public testing::TestWithParam<Case>, protected Judged {
 protected:
-  static void SetUpTestSuite() { unsetenv("TESSERA_CC"); } // with which the other tests forbid compilers
+  static void SetUpTestSuite() { allow_compilers(); }
 };
 
 TEST_P(Fused, RandomOperationsAgreeWithTheOracle) {
@@ -59,7 +60,7 @@ TEST_P(Fused, RandomOperationsAgreeWithTheOracle) {
 class Beside : public testing::Test, protected Judged {
 protected:
   void SetUp() override {
-    unsetenv("TESSERA_CC");
+    allow_compilers();
     setenv("TESSERA_CC_ITEMS", "1", 1);
     setenv("XDG_CACHE_HOME", (testing::TempDir() + "/beside").c_str(), 1); // where nothing is compiled yet
   }

@@ -269,6 +269,44 @@ TEST_F(Streams, ThatAreOneRecordOneEventACall) {
   EXPECT_EQ(fake().records, before + 60);
 }
 
+// A growing insert and its rebuilds overlap nothing, not even another insert, as those of other tables do (above). So there is
+// no hand-over in which an operation would have to look at two stores (tests/interleave/README.md).
+TEST_F(Streams, OverlapNoInsertOfATableThatGrows) {
+  constexpr uint64_t MOST = 512;
+  for (void *array : {keys_, values_}) tsr_memory_free(table_, array);
+  tsr_table_destroy(table_);
+  table_ = table_of("kind=multimap capacity=16 growth=double backend=cuda clean=no");
+  for (void **array : {&keys_, &values_})
+    ASSERT_EQ(tsr_memory_allocate(table_, MOST * sizeof(uint32_t), array, &error_), TSR_OK) << error_.message;
+  fake().launch = note_launch;
+  launched.clear();
+  Random random(9);
+  std::vector<std::pair<size_t, size_t>> inserts; // their launches
+  for (uint64_t n = 8; n <= MOST; n += 8) {
+    tsr_call on = {};
+    on.size = sizeof on;
+    on.stream = &streams_[1 + random.next() % 5];
+    const size_t begin = launched.size();
+    ASSERT_EQ(tsr_insert(table_, n, keys_, values_, &on, &error_), TSR_OK) << error_.message;
+    inserts.emplace_back(begin, launched.size());
+    for (uint64_t finds = random.next() % 4; finds > 0; finds--) {
+      on.stream = &streams_[1 + random.next() % 5];
+      ASSERT_EQ(tsr_contains(table_, 4, keys_, static_cast<uint8_t *>(values_), &on, &error_), TSR_OK)
+          << error_.message;
+    }
+  }
+  tsr_table_info info = {};
+  info.size = sizeof info;
+  tsr_table_describe(table_, &info);
+  EXPECT_GE(info.capacity, MOST);
+  for (const auto &[begin, end] : inserts)
+    for (size_t i = 0; i < launched.size(); i++)
+      for (size_t k = begin; k < end; k++) {
+        if (i == k) continue;
+        ASSERT_TRUE(is_before(launched[std::min(i, k)], launched[std::max(i, k)])) << i << " " << k;
+      }
+}
+
 // What neighbouring items offer for one key is combined on GPUs only, and no answer tells of it: only the launches do.
 struct Combining {
   const char *words;

@@ -62,6 +62,8 @@ const std::vector<Scenario> &scenarios() {
       {"TwoKeysWhereAListEnds", PHASED, keys(1, 15), {insert(107, 1), insert(108, 2)}, LISTS},
       {"TheLastSlotsOfErasedKeys", PHASED, full_but(5), {insert(107, 1), insert(108, 2)}},
       {"OneKeyBesideAnother", PHASED, {insert(5, 16)}, {insert(7, 1), insert(7, 2), insert(9, 4)}},
+      // The key's first bucket has one of the other's choices in it, so that may fill its second slot.
+      {"OneKeyBesideOneThatComesLast", PHASED, {insert(1, 16)}, {insert(20, 1), insert(20, 2), insert(46, 4)}, LOCKS},
       {"OneKeyBehindAnErasedOne", PHASED, {insert(5, 16), insert(7, 32), erase(5)}, {insert(7, 1), insert(7, 2)}},
       {"OneKeyInPlaceOfErasedOnes",
        PHASED,
@@ -201,6 +203,7 @@ const Word policies[] = {
     {"Multiset", "kind=multiset value_bits="},
     {"Cache", "kind=cache eviction=lru"},
     {"CacheReplace", "kind=cache eviction=lfu duplicates=replace"},
+    {"CacheExpires", "kind=cache eviction=ttl"},
     {"Lists", "kind=multimap values=buckets values.first=1 values.per_key=2 allocator=bump allocator.unit_bytes=16"}};
 
 const Word concurrencies[] = {{"", ""}, {"Mixed", "concurrency=mixed"}};
@@ -212,7 +215,11 @@ const Word others[] = {{"", ""},
                        {"LongKeys", "key_bits=64"},
                        {"WidestKeys", "key_bits=128"},
                        {"SharedLocks", ""},
-                       {"Kernel", ""}};
+                       {"Kernel", ""},
+                       {"Filtered", "filter=8"}};
+
+// A Bloom filter of one block. It has no layout and no scheme.
+const Word bloom = {"Bloom", "kind=filter layout= probing= value_bits= capacity=16"};
 
 bool is(const Word &word, const std::string &name) { return name == word.name; }
 
@@ -249,11 +256,17 @@ std::vector<Shape> find_shapes() {
             s.has_links = lists;
             s.has_large_buckets = is(layouts[layout], "Tagged");
             s.in_kernel = in_kernel;
+            s.asks_filter = is(others[other], "Filtered");
             if (!refusal_of(spec, &s.guard).empty()) continue;
             if (in_kernel && !s.has_links) s.guard = TSR_GUARD_LOCK;
             s.parts.push_back((int)s.guard);
             found.push_back(s);
           }
+  Shape filter;
+  filter.name = filter.scheme = bloom.name, filter.spec = bloom.spec;
+  filter.is_filter = true;
+  filter.parts = {(int)std::size(schemes), (int)std::size(layouts), (int)std::size(policies), 0, 0, TSR_GUARD_NONE};
+  if (refusal_of(filter.spec, &filter.guard).empty()) found.push_back(filter);
   return found;
 }
 
@@ -324,10 +337,14 @@ bool keeps_promise(const Scenario &s) {
 
 bool is_in(Where where, const Shape &shape) {
   return where == ANYWHERE || (where == ONE_PAIR && shape.once) || (where == MANY_PAIRS && !shape.once) ||
-         (where == LISTS && shape.has_links);
+         (where == LISTS && shape.has_links) || (where == LOCKS && shape.guard == TSR_GUARD_LOCK && !shape.in_kernel);
 }
 
 bool goes_with(const Scenario &s, const Shape &shape) {
+  if ((shape.is_filter || shape.asks_filter) && s.at_once.size() > 2) return false; // a key sets six bits
+  for (const Operations *all : {&s.before, &s.at_once})
+    for (const Operation &o : *all)
+      if (shape.is_filter && o.verb != Verb::INSERT && o.verb != Verb::FIND) return false;
   return s.least <= shape.overlap && is_in(s.where, shape) && (!shape.unique || keeps_promise(s));
 }
 

@@ -14,8 +14,8 @@ namespace interleave {
 // Who may overlap: inserts each other and erases each other (PHASED), finds both as well (TURNS), all (MIXED).
 enum Overlap { PHASED, TURNS, MIXED };
 
-// In which tables: those where a key has one pair; where it may have many; where buckets are lists.
-enum Where { ANYWHERE, ONE_PAIR, MANY_PAIRS, LISTS };
+// In which tables: those where a key has one pair; where it may have many; where buckets are lists; where inserts need locks.
+enum Where { ANYWHERE, ONE_PAIR, MANY_PAIRS, LISTS, LOCKS };
 
 struct Scenario {
   const char *name;
@@ -34,8 +34,9 @@ struct Shape {
   bool has_links = false, has_large_buckets = false;
   bool unique = false; // the caller promises that no key is inserted twice
   bool shares_locks = false, in_kernel = false;
-  uint32_t guard = 0;          // TSR_GUARD_
-  std::vector<int> parts = {}; // by which a covering set is drawn
+  bool is_filter = false, asks_filter = false; // a filter; a table behind one
+  uint32_t guard = 0;                          // TSR_GUARD_
+  std::vector<int> parts = {};                 // by which a covering set is drawn
   const char *scheme = "", *layout = "", *policy = "", *other = "";
 };
 

@@ -64,6 +64,17 @@ bool is_change(const interleave_access &a) {
   return is_write(a);
 }
 
+// Whether it tries to take a lock: a bit of a word, or a whole word that is 0 while it is free.
+bool tries_lock(const interleave_access &a) {
+  if (a.kind == INTERLEAVE_COMPARE) return a.expected == 0 && acquires(a.order) && !releases(a.order);
+  return a.kind == INTERLEAVE_OR;
+}
+
+// Whether another thread has the lock that it tries, where `seen` is there.
+bool is_taken(const interleave_access &a, word seen) {
+  return tries_lock(a) && (a.kind == INTERLEAVE_OR ? (seen & a.operand) != 0 : seen != 0);
+}
+
 bool is_through_l1(const interleave_access &a, Model model) { return model == Model::L1 && a.is_cached; }
 
 // ---- Memory with its history --------------------------------------------------------------------
@@ -392,11 +403,11 @@ private:
   // A lock that a thread has tried in vain twice is tried again when it is free: more attempts see nothing new.
   bool waits(const Thread &t) const {
     const interleave_access &a = *t.pending;
-    uint32_t bits = 0;
+    word seen = 0;
     if (t.waits_for > memory_.changes()) return true;
-    if (a.kind != INTERLEAVE_OR || t.lock_failures < LOCK_FAILURES) return false;
-    memcpy(&bits, a.address, sizeof bits);
-    return (bits & (uint32_t)a.operand) != 0;
+    if (!tries_lock(a) || t.lock_failures < LOCK_FAILURES) return false;
+    memcpy(&seen, a.address, a.bytes);
+    return is_taken(a, seen);
   }
 
   uint32_t enabled() const {
@@ -596,7 +607,7 @@ private:
     const uint64_t before = memory_.changes();
     memory_.access(c->thread, a, time, model_);
     note_look(t, *a, time, c->time_index > 0, memory_.changes() - before);
-    if (a->kind == INTERLEAVE_OR && (a->seen & a->operand)) t->lock_failures++;
+    if (is_taken(*a, a->seen)) t->lock_failures++;
     const bool is_write = is_change(*a);
     note_step({c->thread,
                *a,

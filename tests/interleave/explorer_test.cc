@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The explorer itself: what it finds for programs whose outcomes are known, and for random ones that what it leaves out shows
-// nothing else.
+// nothing else. The judge: which answers are right.
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <set>
 #include <sstream>
 
+#include "core/compose/settings.h"
+#include "core/tessera.h"
 #include "tests/interleave/explorer.h"
+#include "tests/interleave/judge.h"
 #include "tests/oracle/random.h"
 
 namespace {
@@ -235,6 +238,45 @@ TEST(Explorer, LeavesOutOnlyWhatIsTheSame) {
       ASSERT_EQ(outcomes_of(program, model), outcomes_of(program, model, false))
           << "program " << i << ", model " << (int)model << text_of(program);
   }
+}
+
+// ---- The judge ----------------------------------------------------------------------------------
+
+Operation insert(uint64_t key, uint64_t value) { return {Verb::INSERT, key, value}; }
+const Answer inserted = {TSR_INSERTED};
+Answer handed_back(uint64_t key, uint64_t value) { return {TSR_NOT_PLACED, 0, key, value}; }
+Rules first() {
+  Rules rules;
+  rules.policy = TSR_DUPLICATES_FIRST;
+  return rules;
+}
+
+TEST(Judge, AKeyThatWasHandedBackMayComeAgain) {
+  const Pairs before = {{1, 1}, {2, 2}};
+  const std::vector<Operation> two = {insert(7, 1), insert(1, 4)};
+  EXPECT_EQ(judge(first(), before, two, {handed_back(1, 1), inserted}, {{7, 1}, {1, 4}, {2, 2}}), "");
+  EXPECT_EQ(judge(first(), before, two, {handed_back(1, 1), {TSR_PRESENT}}, {{7, 1}, {2, 2}}), "") << "before that";
+  EXPECT_NE(judge(first(), before, two, {handed_back(2, 2), inserted}, {{7, 1}, {1, 4}, {1, 1}}), "") << "it is there";
+  EXPECT_NE(judge(first(), before, two, {handed_back(1, 4), inserted}, {{7, 1}, {1, 1}, {2, 2}}), "") << "twice";
+}
+
+TEST(Judge, APairThatWasHandedBackIsNoLongerThere) {
+  const Pairs before = {{1, 1}, {2, 2}};
+  const std::vector<Operation> one = {insert(7, 1)};
+  EXPECT_EQ(judge(first(), before, one, {handed_back(2, 2)}, {{7, 1}, {1, 1}}), "");
+  EXPECT_EQ(judge(first(), before, one, {handed_back(7, 1)}, before), "") << "its own";
+  EXPECT_NE(judge(first(), before, one, {handed_back(2, 2)}, {{7, 1}, {1, 1}, {2, 2}}), "") << "it stays";
+  EXPECT_NE(judge(first(), before, one, {handed_back(2, 1)}, {{7, 1}, {1, 1}}), "") << "another value";
+  EXPECT_NE(judge(first(), before, one, {handed_back(2, 2)}, {{1, 1}}), "") << "two are gone";
+  EXPECT_NE(judge(first(), before, one, {inserted}, {{7, 1}, {1, 1}}), "") << "nobody was told";
+}
+
+TEST(Judge, TwoInsertsMayHandBackEachOthersPairs) {
+  const std::vector<Operation> two = {insert(7, 1), insert(8, 2)};
+  EXPECT_EQ(judge(first(), {{1, 1}, {2, 2}}, two, {handed_back(8, 2), handed_back(7, 1)}, {{1, 1}, {2, 2}}), "");
+  EXPECT_NE(judge(first(), {{1, 1}, {2, 2}}, two, {handed_back(8, 2), handed_back(8, 2)}, {{1, 1}, {2, 2}}), "");
+  EXPECT_NE(judge(first(), {{1, 1}}, {insert(7, 1), insert(7, 2)}, {handed_back(1, 1), inserted}, {{7, 1}, {7, 2}}),
+            "");
 }
 
 } // namespace

@@ -5,6 +5,7 @@
 
 #include <ostream>
 
+#include "core/compose/composition.h"
 #include "tests/interleave/walk.h"
 
 namespace interleave {
@@ -26,33 +27,65 @@ bool plant(const Planted &planted, std::string *text) {
   return true;
 }
 
+bool concerns(const Planted &planted, const Shape &shape) {
+  const std::string scheme = shape.scheme, policy = shape.policy;
+  const bool is_cache = policy.find("Cache") == 0;
+  switch (planted.concerns) {
+  case LOCKED:
+    return shape.guard == TSR_GUARD_LOCK;
+  case CLAIMED:
+    return shape.guard == TSR_GUARD_CLAIM;
+  case UNITS:
+    return shape.has_links;
+  case RUNS:
+    return policy == "Lists";
+  case CACHES:
+    return is_cache;
+  case MOVING:
+    return !is_cache && (scheme == "Cuckoo" || scheme == "RobinHood");
+  case VALUES:
+    return policy != "Set" && policy != "Multiset" && policy != "Lists";
+  case FILTERS:
+    return shape.is_filter || std::string(shape.other) == "Filtered";
+  case OVERLAPPING:
+    return shape.overlap != PHASED;
+  default:
+    return true;
+  }
+}
+
 const std::vector<Planted> &all_planted() {
   static const std::vector<Planted> all = {
       // ---- Locks
       {"NoLock",
        {{TAKES_LOCK, "found = 0;"}},
        ANYTHING,
+       LOCKED,
        {"CuckooPackedFirst", "TwoChoicePackedFirst", "DoubleHashingPackedFirstMixedKernel", "RobinHoodPackedFirst",
         "IcebergPackedFirst", "CuckooPackedCacheOneSlot"}},
       {"TheLockIsNotAcquired",
        {{TAKES_LOCK, "found = __atomic_fetch_or(word, bit, __ATOMIC_RELAXED);"}},
        OLD_LOADS,
+       LOCKED,
        {"CuckooPackedFirst", "RobinHoodPackedFirst", "TwoChoicePackedFirst", "IcebergPackedFirst",
         "CuckooPackedCacheOneSlot"}},
       {"TheLockIsNotReleased",
        {{"__atomic_fetch_and(address, bits, __ATOMIC_RELEASE);",
          "__atomic_fetch_and(address, bits, __ATOMIC_RELAXED);"}},
        OLD_LOADS,
+       LOCKED,
        {"CuckooPackedFirst", "RobinHoodPackedFirst", "TwoChoicePackedFirst", "IcebergPackedFirst",
         "CuckooPackedCacheOneSlot"}},
       {"TheVictimIsNotLocked",
        {{"bool locked = tsr_try_lock(&trying, wanted) || wanted == held;", "bool locked = 1;"},
         {"tsr_unlock(&unlocking, swapped ? held : wanted);", "(void)unlocking;"}},
        ANYTHING,
+       MOVING,
        {"CuckooPackedFirstOneSlot"}},
       {"TheWrongLockIsGivenBack",
        {{"tsr_unlock(&unlocking, swapped ? held : wanted);", "tsr_unlock(&unlocking, wanted);"}},
        ANYTHING,
+       MOVING,
        {"CuckooPackedFirstOneSlot", "CuckooQuotientFirstOneSlot"}},
       // HierarchicalKV 239: a key is unlocked before its value is written.
       {"TheLockIsGivenBackBeforeTheWrite",
@@ -60,11 +93,22 @@ const std::vector<Planted> &all_planted() {
          "tsr_unlock(&holding, lock); uint32_t held = insert_held(&holding, key, payload, policy);"},
         {"if (!HOLDS_NO_LOCK(c)) tsr_unlock(&holding, tsr_lock_of(c, *key));", ""}},
        ANYTHING,
+       LOCKED,
        {"CuckooPackedFirst", "RobinHoodPackedFirst", "TwoChoicePackedFirst", "IcebergPackedFirst"}},
+      // A claim without a lock goes by how many of the first slots are empty, not by which: an old look may show a later one
+      // full. Iceberg as it was.
+      {"TheFirstSlotsAreCounted",
+       {{"const uint32_t in_first = op->probe.visited == 0 ? first_slots_of(c, v->empties) : 0;",
+         "const uint32_t in_first = op->probe.visited == 0 && tsr_count_bits(v->empties) > TSR_FACT(c, bucket_slots) - "
+         "TSR_FACT(c, first_slots) ? v->empties : 0;"}},
+       OLD_LOADS,
+       LOCKED,
+       {"IcebergPackedFirst", "IcebergSoaLists"}},
       // ---- Guards
       {"NoGuard",
        {{"#define TSR_FUSED\n", "#define TSR_FUSED\n#define TSR_TEST_WITHOUT_GUARD\n"}},
        ANYTHING,
+       ALL,
        {"LinearPackedFirst", "DoubleHashingPackedFirst", "DoubleHashingSoaMax", "CuckooPackedFirst",
         "RobinHoodPackedFirst", "TwoChoicePackedFirst", "IcebergPackedFirst", "DoubleHashingPackedFirstMixed",
         "SlabListSlabFirst"}},
@@ -73,6 +117,7 @@ const std::vector<Planted> &all_planted() {
          "{ __auto_type found_ = __atomic_load_n(address, __ATOMIC_RELAXED);"
          " if (found_ == expected) __atomic_store_n(address, desired, __ATOMIC_RELAXED); expected = found_; }"}},
        ANYTHING,
+       ALL,
        {"LinearPackedFirst", "DoubleHashingSoaMax", "DoubleHashingPackedFirstMixed", "CuckooPackedFirst",
         "RobinHoodPackedFirst", "TwoChoicePackedFirst", "SlabListSlabFirstMixed", "CuckooPackedCacheReplace",
         "LinearPackedLists", "DoubleHashingTaggedFirst"}},
@@ -80,10 +125,12 @@ const std::vector<Planted> &all_planted() {
        {{"#ifdef TSR_TEST_WITHOUT_GUARD\n  if (!s->is_present) matches = 0;\n#endif",
          "if (!s->is_present) matches = 0;"}},
        ANYTHING,
+       CLAIMED,
        {"LinearPackedFirst", "DoubleHashingPackedFirstMixed"}},
       {"TheFirstLookUnderTheLockIsLeftOut",
        {{"found.is_present |= walks && matches;", "found.is_present |= 0;"}},
        ANYTHING,
+       LOCKED,
        {"CuckooPackedFirst", "RobinHoodPackedFirst", "TwoChoicePackedFirst"}},
       // cuCollections 606: the slot of an erased key is taken before the key was looked for behind it.
       {"AnErasedSlotIsTakenAtOnce",
@@ -92,6 +139,7 @@ const std::vector<Planted> &all_planted() {
         {"return op_guard(c, kind) == TSR_GUARD_CLAIM && !claims_meet_erases(c) && v->vacant != v->empties;",
          "return 0;"}},
        ANYTHING,
+       CLAIMED,
        {"LinearPackedFirst", "DoubleHashingPackedFirst", "DoubleHashingSoaMax"}},
       // The same in lists, where erases overlap inserts (SlabHash).
       {"AListTakesErasedSlots",
@@ -102,24 +150,28 @@ const std::vector<Planted> &all_planted() {
         {"return op_guard(c, kind) == TSR_GUARD_CLAIM && !claims_meet_erases(c) && v->vacant != v->empties;",
          "return 0;"}},
        ANYTHING,
+       UNITS,
        {"SlabListSlabFirstMixed"}},
       // HierarchicalKV 78: an insert does not find the slots of erased keys in a full table.
       {"ErasedSlotsAreNotFound",
        {{"matches = layout_match(c, &b, walk_stored_key(key)), vacant = layout_vacant(c, &b);\n    uint32_t ends",
          "matches = layout_match(c, &b, walk_stored_key(key)), vacant = layout_empties(c, &b);\n    uint32_t ends"}},
        ANYTHING,
+       CLAIMED,
        {"LinearPackedFirst", "DoubleHashingPackedFirst"}},
       // BGHT 15: a key that has the bits of an empty slot.
       {"NoKeyIsReserved",
        {{"TSR_INLINE bool walk_is_reserved(tsr_key key) { return key >= TSR_ERASED_KEY; }",
          "TSR_INLINE bool walk_is_reserved(tsr_key key) { return 0; }"}},
        ANYTHING,
+       ALL,
        {"LinearPackedFirst", "CuckooPackedFirst"}},
       // HugeCTR 281: the value that is found is that of the next slot.
       {"TheNextSlotsValueIsFound",
        {{"? layout_payload(c, b, slot)\n                         : 0;",
          "? layout_payload(c, b, slot ^ 1)\n                         : 0;"}},
        ANYTHING,
+       VALUES,
        {"DoubleHashingPackedFirst", "CuckooPackedFirst"}},
       // ---- Values
       {"ASumIsWrittenWithoutAdding",
@@ -127,24 +179,47 @@ const std::vector<Planted> &all_planted() {
          "{ __auto_type found_ = __atomic_load_n(address, __ATOMIC_RELAXED);"
          " __atomic_store_n(address, found_ + addend, __ATOMIC_RELAXED); return found_; }"}},
        ANYTHING,
+       VALUES,
        {"DoubleHashingAosAdd", "LinearPackedAdd"}},
       {"ALesserValueIsWrittenWithoutComparing",
        {{"while (!__atomic_compare_exchange_n(address, &present, tsr_combine(policy, present, offered), 0, "
          "__ATOMIC_RELAXED,\n                                      __ATOMIC_RELAXED)) {}",
          "__atomic_store_n(address, tsr_combine(policy, present, offered), __ATOMIC_RELAXED);"}},
        ANYTHING,
+       VALUES,
        {"DoubleHashingSoaMax", "DoubleHashingAosMin"}},
+      // ---- Filters
+      {"ABitIsWrittenWithoutOr",
+       {{"    __atomic_fetch_or(filter_block(c, place->block) + ((place->first + j) & (TSR_FACT(c, filter_words) - "
+         "1u)),\n"
+         "                      filter_bit(place->bits, j), __ATOMIC_RELAXED);",
+         "{ uint32_t *word_ = filter_block(c, place->block) + ((place->first + j) & (TSR_FACT(c, filter_words) - 1u));"
+         " __atomic_store_n(word_, __atomic_load_n(word_, __ATOMIC_RELAXED) | filter_bit(place->bits, j), "
+         "__ATOMIC_RELAXED); }"}},
+       ANYTHING,
+       FILTERS,
+       {"Bloom", "DoubleHashingPackedFirstFiltered"}},
       // ---- Evictions
       // HierarchicalKV 110: the pair that was to be inserted is handed back, and the evicted one is gone.
       {"TheEvictedPairIsGone",
        {{"  if (swapped) {\n    *key = victim;\n    *payload = victim_payload;\n  }", "  (void)victim_payload;"}},
        ANYTHING,
+       MOVING,
        {"CuckooPackedFirstOneSlot", "CuckooQuotientFirstOneSlot"}},
       // HierarchicalKV 242: a pair counts as given up before that is known.
       {"ACacheTellsAPairThatStays",
        {{"if (!taken) return TSR_RESULT_NONE;", ""}},
        ANYTHING,
+       CACHES,
        {"CuckooPackedCacheOneSlot", "CuckooPackedCacheReplace"}},
+      // Another new pair may have the slot, and the same score, by then.
+      {"ALostSlotGetsItsScoreBack",
+       {{"if (is_low && c->active) return TSR_RESULT_NOT_PLACED;",
+         "if (taking.active && !taken && c->lane == 0) cache_swap_score(c, b->ref, slot, fresh, score);"
+         " if (is_low && c->active) return TSR_RESULT_NOT_PLACED;"}},
+       ANYTHING,
+       CACHES,
+       {"LinearPackedCacheExpires"}},
       {"ACacheTakesASlotWithoutComparing",
        {{"const uint32_t taken = layout_cas(&taking, b, slot, walk_stored_key(item->key), item->payload) && "
          "taking.active;",
@@ -152,30 +227,36 @@ const std::vector<Planted> &all_planted() {
          " const uint32_t taken = layout_cas(&taking, &now_, slot, walk_stored_key(item->key), item->payload) && "
          "taking.active;"}},
        ANYTHING,
+       CACHES,
        {"CuckooPackedCacheOneSlot", "CuckooPackedCacheReplace"}},
       // ---- Lists
       {"AUnitIsAppendedTwice",
        {{"uint32_t allocates = waits && found == TSR_NO_HANDLE;",
          "uint32_t allocates = waits && (found == TSR_NO_HANDLE || found == WALK_LINK_PENDING);"}},
        ANYTHING,
+       UNITS,
        {"SlabListSlabFirst"}},
       {"ARunIsNotReleased",
        {{"tsr_store64_release(record + 1, told);", "tsr_store64(record + 1, told);"}},
        OLD_LOADS,
+       RUNS,
        {"LinearPackedLists"}},
       {"ARunIsNotAcquired",
        {{"if (late) newest = tsr_load64_acquire(record + 1);", "if (late) newest = tsr_load64(record + 1, 1);"}},
        OLD_LOADS,
+       RUNS,
        {"LinearPackedLists"}},
       {"ANumberIsGivenTwice",
        {{"given = tsr_add64(record, group->lanes);",
          "given = tsr_load64(record, 1), tsr_store64(record, given + group->lanes);"}},
        ANYTHING,
+       RUNS,
        {"LinearPackedLists"}},
       // ---- Loads
       {"AMixedTableLooksThroughL1",
        {{"return TSR_FACT(c, is_mixed) ? step | TSR_LOAD_COHERENT : step | mode;", "return step | mode;"}},
        L1_LOADS,
+       OVERLAPPING,
        {"DoubleHashingPackedFirstMixed"}},
       // stdgpu 25: inserts look through caches that are old.
       {"ALostClaimLooksThroughL1",
@@ -183,6 +264,7 @@ const std::vector<Planted> &all_planted() {
         {"INTERLEAVE_LOAD_IN((const tsr_u128 *)mine, mode & TSR_LOAD_COHERENT)",
          "INTERLEAVE_LOAD_IN((const tsr_u128 *)mine, 0)"}},
        L1_LOADS,
+       ALL,
        {"LinearPackedFirst", "DoubleHashingPackedFirst", "DoubleHashingPackedFirstMixed", "CuckooPackedFirst"}},
   };
   return all;

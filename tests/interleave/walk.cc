@@ -14,7 +14,7 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
-#include <numeric>
+#include <set>
 #include <sstream>
 
 #include "core/compose/compose.h"
@@ -75,7 +75,11 @@ std::string cache_body() {
 std::string body_of(const tsr_composition *composition, Way way) {
   const bool is_cache = composition->settings.kind == TSR_KIND_CACHE;
   std::vector<const char *> operations = {"erase"};
-  if (!is_cache) operations.insert(operations.end(), {"insert", "find", "find_or_insert"});
+  if (composition->settings.kind == TSR_KIND_FILTER)
+    operations = {"insert", "contains"};
+  else if (!is_cache)
+    operations.insert(operations.end(), {"insert", "find", "find_or_insert"});
+  if (composition->facts.filter_bits) operations.push_back("mark");
   if (composition->facts.combines_later) operations.push_back("combine");
   if (composition->shape.is_mixed) operations.push_back("apply");
   if (TSR_TAKES_TURNS(&composition->shape)) operations.push_back("apply_inserts");
@@ -163,17 +167,7 @@ const Code &code_of(const std::string &text) {
   return *code;
 }
 
-// ---- What is right ------------------------------------------------------------------------------
-
-struct Rules {
-  uint32_t policy;
-  uint64_t value_mask, missing, key_bits;
-  uint32_t value_bits;
-  bool has_values, is_cache, saturates;
-  bool
-      is_late; // a value is written after its key. So the library reads what find_or_insert finds by a find that follows
-               // (operate.c), and with `replace` any of the values that race may stay
-};
+// ---- Keys and values -------------------------------------------------------------------------
 
 using WideKey = unsigned __int128;
 
@@ -203,82 +197,7 @@ struct Item {
   tsr_bulk bulk = {}, later = {}; // later: a find of the same key
 };
 
-// A table that does one operation at a time.
-struct Reference {
-  const Rules &rules;
-  Pairs pairs;
-
-  Answer insert(const Operation &o, uint32_t policy) {
-    const auto at = pairs.find(o.key);
-    const uint64_t offered = rules.has_values ? o.value & rules.value_mask : 0;
-    const bool looks = policy != TSR_DUPLICATES_KEEP && policy != TSR_DUPLICATES_PROMISE_UNIQUE;
-    if (!looks || at == pairs.end()) {
-      pairs.emplace(o.key, offered);
-      return {TSR_INSERTED, 0};
-    }
-    uint64_t *value = &at->second;
-    switch (policy) {
-    case TSR_DUPLICATES_FIRST:
-      return {TSR_PRESENT, 0};
-    case TSR_DUPLICATES_REPLACE:
-      *value = offered;
-      return {TSR_REPLACED, 0};
-    case TSR_DUPLICATES_MIN:
-      *value = std::min(*value, offered);
-      return {TSR_COMBINED, 0};
-    case TSR_DUPLICATES_MAX:
-      *value = std::max(*value, offered);
-      return {TSR_COMBINED, 0};
-    default:
-      *value = rules.saturates && offered > rules.value_mask - *value ? rules.value_mask
-                                                                      : (*value + offered) & rules.value_mask;
-      return {TSR_COMBINED, 0};
-    }
-  }
-
-  // A cache may give up any pair for a new one: the one that it told.
-  void give_up(const Item &item) {
-    const auto at = pairs.find(narrowed(item.left_key, rules.key_bits));
-    if (at != pairs.end() && at->second == (rules.has_values ? item.left_value : 0)) pairs.erase(at);
-  }
-
-  Answer apply(const Operation &o) {
-    const auto at = pairs.find(o.key);
-    switch (o.verb) {
-    case Verb::INSERT:
-    case Verb::APPLY_INSERT:
-      return insert(o, rules.policy);
-    case Verb::APPLY_REPLACE:
-      return insert(o, TSR_DUPLICATES_REPLACE);
-    case Verb::FIND:
-    case Verb::APPLY_FIND:
-      return at == pairs.end() ? Answer{TSR_MISSING, rules.missing} : Answer{TSR_FOUND, at->second};
-    case Verb::ERASE:
-    case Verb::APPLY_ERASE: {
-      const bool was_there = at != pairs.end();
-      pairs.erase(o.key);
-      return {(uint8_t)(was_there ? TSR_ERASED : TSR_MISSING), 0};
-    }
-    case Verb::FIND_OR_INSERT:
-      if (at != pairs.end()) return {TSR_FOUND, at->second};
-      pairs.emplace(o.key, rules.has_values ? o.value : 0);
-      return {TSR_INSERTED, o.value};
-    }
-    return {};
-  }
-};
-
-std::string text_of(const Pairs &pairs) {
-  std::ostringstream out;
-  for (const auto &[key, value] : pairs) out << " (" << key << ", " << value << ")";
-  return pairs.empty() ? " nothing" : out.str();
-}
-
 // ---- A table ------------------------------------------------------------------------------------
-
-bool is_apply(Verb verb) { return verb >= Verb::APPLY_INSERT; }
-bool finds(Verb verb) { return verb == Verb::FIND || verb == Verb::APPLY_FIND; }
-bool erases(Verb verb) { return verb == Verb::ERASE || verb == Verb::APPLY_ERASE; }
 
 uint32_t op_of(Verb verb) {
   const uint32_t ops[] = {TSR_BULK_insert, TSR_BULK_find, TSR_BULK_erase, TSR_BULK_find_or_insert};
@@ -291,6 +210,11 @@ uint8_t operation_of(Verb verb) {
          : verb == Verb::APPLY_FIND  ? TSR_APPLY_FIND
                                      : TSR_APPLY_INSERT;
 }
+
+struct Content {
+  Pairs pairs;
+  bool all_found = true;
+};
 
 class Table {
 public:
@@ -306,12 +230,15 @@ public:
     rules_ = {has_lists ? (uint32_t)TSR_DUPLICATES_KEEP : s.duplicates,
               mask,
               0xFFFFFFF0u,
-              s.key_bits,
-              value_bits,
               value_bits != 0,
               is_cache,
               saturates,
-              !s.whole_pairs && !is_cache && !has_lists};
+              !s.whole_pairs && !is_cache && !has_lists,
+              composition_->settings.kind == TSR_KIND_FILTER};
+    for (const std::vector<Operation> *all : {&c.before, &c.at_once})
+      for (const Operation &o : *all) named_.insert(o.key);
+    key_bits_ = s.key_bits;
+    value_bits_ = value_bits;
     state_ = table->store.state;
     for (size_t i = 0; i < operations_.size(); i++) {
       if (!operations_[i].follows) threads_.emplace_back();
@@ -322,7 +249,7 @@ public:
     for (tsr_region_walk at = {}; tsr_next_region(composition_, &at);)
       shared_.push_back({table->store.state.part[at.role].region[at.i], tsr_region_bytes(composition_, at.region)});
     if (table->store.state.locks) shared_.push_back({table->store.state.locks, composition_->lock_bytes});
-    first_ = pairs();
+    first_ = content().pairs;
     items_.resize(operations_.size());
   }
 
@@ -341,7 +268,7 @@ public:
 private:
   void fill(const Operation &o, Item *item) const {
     tsr_bulk *b = &item->bulk;
-    item->key = widened(o.key, rules_.key_bits);
+    item->key = widened(o.key, key_bits_);
     item->value = o.value;
     item->operation = operation_of(o.verb);
     b->state = state_;
@@ -375,6 +302,13 @@ private:
       run.finds_first = verb == Verb::FIND_OR_INSERT;
       return finds(verb) ? code_.find(&run) : code_.put(&run);
     }
+    // Its bits are set in a launch before that of the insert. Here nothing is between the two, so more orders are possible.
+    if (composition_->facts.filter_bits && !finds(verb) && !erases(verb)) run(TSR_BULK_mark, &item->bulk, item);
+    if (rules_.is_filter && finds(verb)) {
+      run(TSR_BULK_contains, &item->bulk, item);
+      item->code = item->code ? TSR_FOUND : TSR_MISSING;
+      return;
+    }
     run(op_of(verb), &item->bulk, item);
     const bool combines = composition_->facts.combines_later && verb == Verb::INSERT;
     const bool takes_turns = is_apply(verb) && TSR_TAKES_TURNS(&composition_->shape);
@@ -385,14 +319,32 @@ private:
     if (finds_later) run(TSR_BULK_find, &item->later, item);
   }
 
-  // All pairs, by the library. Few memories are different, so each is read once.
-  Pairs pairs() {
+  // All pairs, by the library, and whether each is found. Few memories are different, so each is read once.
+  const Content &content() {
     std::string memory;
     for (const Piece &piece : shared_) memory.append((const char *)piece.at, piece.bytes);
     auto [at, is_new] = read_.try_emplace(memory);
-    if (!is_new) return at->second;
+    if (is_new) at->second = rules_.is_filter ? read_filter() : read();
+    return at->second;
+  }
+
+  // Which of the keys that the case names seem to be there.
+  Content read_filter() {
+    Content content;
     tsr_error error = {};
-    uint64_t size = 0, keys_bytes = composition_->shape.key_bits / 8, values_bytes = rules_.value_bits / 8;
+    for (uint64_t key : named_) {
+      const WideKey wide = widened(key, key_bits_);
+      uint8_t found = 0;
+      EXPECT_EQ(tsr_contains(table_, 1, &wide, &found, nullptr, &error), TSR_OK) << error.message;
+      if (found) content.pairs.emplace(key, 0);
+    }
+    return content;
+  }
+
+  Content read() {
+    Content content;
+    tsr_error error = {};
+    uint64_t size = 0, keys_bytes = key_bits_ / 8, values_bytes = value_bits_ / 8;
     EXPECT_EQ(tsr_size(table_, &size, &error), TSR_OK) << error.message;
     std::vector<char> keys(size * sizeof(WideKey) + 1), values(size * 8 + 1);
     EXPECT_EQ(tsr_export(table_, size, keys.data(), values_bytes ? values.data() : nullptr, &size, &error), TSR_OK)
@@ -402,27 +354,23 @@ private:
       uint64_t value = 0;
       memcpy(&key, &keys[i * keys_bytes], keys_bytes);
       if (values_bytes) memcpy(&value, &values[i * values_bytes], values_bytes);
-      at->second.emplace(narrowed(key, rules_.key_bits), value);
+      content.pairs.emplace(narrowed(key, key_bits_), value);
     }
-    return at->second;
+    if (rules_.is_cache) return content; // a find would change its scores
+    std::vector<uint8_t> found(size + 1);
+    EXPECT_EQ(tsr_contains(table_, size, keys.data(), found.data(), nullptr, &error), TSR_OK) << error.message;
+    content.all_found = std::count(found.begin(), found.end(), 1) == (long)size;
+    return content;
   }
 
   std::string judge() {
-    Pairs all = pairs();
-    for (size_t i = 0; i < items_.size(); i++)
-      if (items_[i].code == TSR_NOT_PLACED && !is_left_out(i))
-        all.emplace(left_key(i), rules_.has_values ? items_[i].left_value : 0);
+    const Content in_the_end = content(); // before a pair that was handed back is tried again
+    if (!in_the_end.all_found) return "a find misses a pair that is there";
     if (const std::string left = what_is_left(); !left.empty()) return left;
-    std::vector<size_t> order(operations_.size());
-    std::iota(order.begin(), order.end(), 0);
-    do
-      if (keeps_threads(order) && explains(order, all)) return "";
-    while (std::next_permutation(order.begin(), order.end()));
-    std::ostringstream out;
-    out << "no order explains it: before" << text_of(first_) << "; answers";
-    for (const Item &item : items_) out << " " << (int)item.code << "/" << item.found;
-    out << "; in the end, with pairs that were handed back," << text_of(all);
-    return out.str();
+    std::vector<Answer> answers;
+    for (const Item &item : items_)
+      answers.push_back({item.code, item.found, narrowed(item.left_key, key_bits_), item.left_value});
+    return interleave::judge(rules_, first_, operations_, answers, in_the_end.pairs);
   }
 
   // Locks that nobody gives back, and pairs that were handed back although there is room.
@@ -446,79 +394,20 @@ private:
     return "";
   }
 
-  // Whether the operation's own pair was handed back: then it has done nothing.
-  bool is_left_out(size_t i) const {
-    const Item &item = items_[i];
-    const Operation &o = operations_[i];
-    const bool same_value = !rules_.has_values || item.left_value == (o.value & rules_.value_mask);
-    return item.code == TSR_NOT_PLACED && left_key(i) == o.key && same_value;
-  }
-
-  uint64_t left_key(size_t i) const { return narrowed(items_[i].left_key, rules_.key_bits); }
-
-  // Whether the operations of each thread are in its own order.
-  bool keeps_threads(const std::vector<size_t> &order) const {
-    std::vector<size_t> place(order.size());
-    for (size_t i = 0; i < order.size(); i++) place[order[i]] = i;
-    for (size_t i = 1; i < order.size(); i++)
-      if (operations_[i].follows && place[i] < place[i - 1]) return false;
-    return true;
-  }
-
-  bool explains(const std::vector<size_t> &order, const Pairs &all) const {
-    Reference reference{rules_, first_};
-    std::vector<Answer> right(operations_.size());
-    for (size_t i : order) {
-      if (rules_.is_cache && items_[i].code == TSR_EVICTED) reference.give_up(items_[i]);
-      const bool may_be_left = rules_.policy == TSR_DUPLICATES_KEEP || !reference.pairs.count(operations_[i].key);
-      if (is_left_out(i) && !may_be_left) return false;
-      right[i] = is_left_out(i) ? Answer{TSR_NOT_PLACED, rules_.missing} : reference.apply(operations_[i]);
-    }
-    for (size_t i = 0; i < operations_.size(); i++) {
-      const Verb verb = operations_[i].verb;
-      const Item &item = items_[i];
-      if (item.code == TSR_NOT_PLACED && right[i].code == TSR_INSERTED) continue; // handed back instead
-      if (item.code == TSR_EVICTED && right[i].code == TSR_INSERTED) continue;
-      if (item.code != right[i].code && !erases_some(i)) return false;
-      const bool is_later = verb == Verb::FIND_OR_INSERT && rules_.is_late;
-      const bool tells = rules_.has_values && (finds(verb) || verb == Verb::FIND_OR_INSERT);
-      const auto later = all.find(operations_[i].key);
-      if (tells && item.found != (is_later && later != all.end() ? later->second : right[i].value)) return false;
-    }
-    if (rules_.policy == TSR_DUPLICATES_REPLACE && rules_.is_late) return holds_offered(reference.pairs, all);
-    return std::is_permutation(all.begin(), all.end(), reference.pairs.begin(), reference.pairs.end());
-  }
-
-  // Whether the operation may have erased some pairs of a key while another one erased the rest.
-  bool erases_some(size_t i) const {
-    return rules_.policy == TSR_DUPLICATES_KEEP && erases(operations_[i].verb) && items_[i].code == TSR_ERASED &&
-           first_.count(operations_[i].key) > 1;
-  }
-
-  // Whether the keys are right, and each has a value that was offered for it, or that it had.
-  bool holds_offered(const Pairs &right, const Pairs &all) const {
-    const auto same_key = [](const auto &one, const auto &other) { return one.first == other.first; };
-    if (!std::is_permutation(all.begin(), all.end(), right.begin(), right.end(), same_key)) return false;
-    return std::all_of(all.begin(), all.end(), [&](const auto &pair) {
-      const auto had = first_.find(pair.first);
-      const bool offered = std::any_of(operations_.begin(), operations_.end(), [&](const Operation &o) {
-        return o.key == pair.first && o.value == pair.second && !finds(o.verb) && !erases(o.verb);
-      });
-      return offered || (had != first_.end() && had->second == pair.second);
-    });
-  }
-
   tsr_table *table_;
   const tsr_composition *composition_;
   std::vector<Operation> operations_;
   std::vector<std::vector<size_t>> threads_;
   const Code &code_;
   Rules rules_ = {};
+  uint64_t key_bits_ = 0;
+  uint32_t value_bits_ = 0;
   tsr_state state_ = {};
   std::vector<Piece> shared_;
   Pairs first_;
   std::vector<Item> items_;
-  std::map<std::string, Pairs> read_;
+  std::set<uint64_t> named_; // keys of the case
+  std::map<std::string, Content> read_;
 };
 
 const char *const plugins = "layouts:probing:hashers:allocators:eviction";
@@ -570,7 +459,8 @@ Verdict explore_case(const Case &c, Way way, Model model, const Fault &fault, co
   omp_set_num_threads(1); // tables of a few slots
   tsr_options options = {};
   options.plugins = plugins;
-  tsr_spec *spec = spec_of("clean=no " + c.spec);
+  const bool is_filter = c.spec.find("kind=filter") != std::string::npos; // it has nothing to clean
+  tsr_spec *spec = spec_of((is_filter ? "" : "clean=no ") + c.spec);
   tsr_table *table = nullptr;
   const tsr_status status = tsr_table_create(spec, &options, &table, &error);
   tsr_spec_free(spec);

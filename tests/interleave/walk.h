@@ -6,34 +6,18 @@
 #define TSR_INTERLEAVE_WALK_H
 
 #include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "tests/interleave/explorer.h"
+#include "tests/interleave/judge.h"
 
 typedef struct tsr_table tsr_table;
 
 namespace interleave {
 
-// The last ones are items of tsr_apply.
-enum class Verb { INSERT, FIND, ERASE, FIND_OR_INSERT, APPLY_INSERT, APPLY_REPLACE, APPLY_ERASE, APPLY_FIND };
-
 // CPU: the text as the cpu backend runs it. GPU: the same functions as a lane calls them, and each load in its mode there.
 enum class Way { CPU, GPU };
-
-struct Operation {
-  Verb verb;
-  uint64_t key, value;
-  bool follows = false; // by the same thread as the one before it
-};
-
-struct Answer {
-  uint8_t code = 0;   // TSR_INSERTED and so on
-  uint64_t value = 0; // found
-};
-
-using Pairs = std::multimap<uint64_t, uint64_t>;
 
 // Changes a text before it is compiled: a planted fault. False: what it changes is not there.
 using Fault = std::function<bool(std::string *text)>;

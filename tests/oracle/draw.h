@@ -2,7 +2,8 @@
 //
 // Cases drawn from many. A test that tries every combination of its dimensions takes long on a GPU, where each case links
 // code. TSR_TEST_DRAW=SEED has it try some: a covering set, in which every two options that stand together in one of the
-// cases do so again. Other seeds draw others. Without TSR_TEST_DRAW `drawn` are all cases; `covering` never are.
+// cases do so again. Other seeds draw others. Without TSR_TEST_DRAW `drawn` are all cases. `covering` are all with
+// TSR_TEST_ALL=1, which the job `full` sets.
 #ifndef TSR_TESTS_DRAW_H
 #define TSR_TESTS_DRAW_H
 
@@ -16,6 +17,15 @@
 #include <vector>
 
 namespace tessera_test {
+
+// Whether every case is wanted, also where a covering set is the rule.
+inline bool tests_all() {
+  const char *const value = getenv("TSR_TEST_ALL");
+  return value && *value;
+}
+
+// Of two lists that are tried together, each case has a turn in one, or in both where every case is wanted.
+inline bool has_turn(size_t turn, bool is_second) { return tests_all() || (turn % 2 != 0) == is_second; }
 
 using Options = std::vector<std::string>; // of a case: one for each dimension, in the same order
 
@@ -48,6 +58,7 @@ inline std::vector<size_t> draw(const std::vector<Options> &cases, uint64_t seed
 // options_of: the options of a case.
 template <typename Case, typename OptionsOf>
 std::vector<Case> covering(const std::vector<Case> &all, const OptionsOf &options_of, uint64_t seed = 1) {
+  if (tests_all()) return all;
   std::vector<Options> cases;
   for (const Case &one : all) cases.push_back(options_of(one));
   std::vector<Case> chosen;

@@ -230,8 +230,8 @@ class KeyColumnsTest(unittest.TestCase):
                 with self.assertRaisesRegex(kind, sentence):
                     table.insert(keys)
             self.assertEqual(len(table), 0)
-        with self.assertRaisesRegex(tessera.WrongType, "a cache of 128-bit keys has no values"):
-            tessera.Cache(["int64", "int64"], capacity=10, backend=BACKEND)
+        with self.assertRaisesRegex(tessera.WrongType, "of 128-bit keys tessera.Cache has 4 or 8 bytes"):
+            tessera.Cache(["int64", "int64"], ("float32", 8), capacity=10, backend=BACKEND)
 
 
 if __name__ == "__main__":

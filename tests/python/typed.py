@@ -69,6 +69,11 @@ def typed(table: tessera.Table, ids: npt.NDArray[np.int64], tensor: Tensor) -> N
     codes, _, _ = table.insert(ids, 1, wait=False)
     keys: Tensor = table.keys(like=tensor)
     table.join(table, "left")
+    wide: Tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint64]] = table.find_or_insert(ids, 1, wait=False)
+    pairs: Tuple[Tensor, Tensor] = table.items(like=tensor)
+    cache = tessera.Cache("int64", "float32", capacity=10)
+    gone: Tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]] = cache.put(ids, 1)
+    print(wide, pairs, gone)
     print(mask, rows, both, codes, keys)
 
     own: npt.NDArray[np.uint8] = table.contains(ids, out=np.empty(3, np.uint8))
@@ -82,6 +87,11 @@ def typed(table: tessera.Table, ids: npt.NDArray[np.int64], tensor: Tensor) -> N
     table.join(table, "cross")  # error
     table.get("seven")  # error
     tessera.Table("quickstart", on_busy="never")  # error
+    inserted: Tensor = table.find_or_insert(ids, 1)[1]  # error
+    keys_alone: npt.NDArray[np.uint64] = table.join(table, "union")[1]  # error
+    semi: npt.NDArray[np.uint64] = table.join(table, "semi")[2]  # error
+    same: tessera.Set = tessera.Map.load("prices")  # error
+    print(inserted, keys_alone, semi, same)
     print(text, tensors, wrong, offsets)
 
 
@@ -92,3 +102,17 @@ def revealed(table: tessera.Table, ids: npt.NDArray[np.int64], tensor: Tensor) -
     reveal_type(tessera.unique(tensor))  # Tensor
     reveal_type(table.get(tensor))  # Tensor
     reveal_type(table.find(ids)[1])  # bool
+    reveal_type(table.items()[1])  # ndarray
+    reveal_type(table.items(like=tensor)[1])  # Tensor
+    reveal_type(table.find_or_insert(ids, 1)[1])  # bool
+    reveal_type(table.find_or_insert(tensor, 1)[0])  # Tensor
+    reveal_type(table.insert(tensor, 1, wait=False)[0])  # Tensor
+    reveal_type(table.join(table, "outer")[2])  # ndarray
+    reveal_type(table.join(table, like=tensor)[0])  # Tensor
+    reveal_type(table.join(table, "count")[2])  # _64Bit
+    reveal_type(table.join(table, "semi")[2])  # None
+    reveal_type(table.apply([0], tensor)[1])  # Tensor
+    reveal_type(table.pop(ids, 0))  # ndarray
+    reveal_type(table.unique(ids)[2])  # _64Bit
+    reveal_type(tessera.Index.load("ids"))  # Index
+    reveal_type(tessera.Table.load("ids").erase_pairs(ids))  # bool

@@ -154,8 +154,11 @@ class MapTest(unittest.TestCase):
             pairs.insert([ids[1], ids[1]], [3, 4])
             self.assertEqual(sorted(pairs.find_all(ids[:2])[1].tolist()), [3, 4])
             self.assertEqual(sorted(index.number(ids[:5]).tolist()), list(range(5)))
-        with self.assertRaisesRegex(tessera.WrongType, "a cache of 128-bit keys has no values"):
-            Cache("uuid", capacity=10)
+        with Cache("uuid", "float64", capacity=64, **CPU) as recent:
+            recent.insert(ids, np.arange(len(ids), dtype=np.float64))
+            held = recent.contains(ids)
+            self.assertEqual(int(held.sum()), len(recent))
+            np.testing.assert_array_equal(recent.get(ids, missing=-1), np.where(held, np.arange(len(ids)), -1))
         with Index("uuid", capacity=64, eviction="lru", **CPU) as index:
             for part in range(0, 100, 10):
                 self.assertLess(int(index.number(ids[part : part + 10]).max()), 64)

@@ -5,6 +5,8 @@ and one-element columns of all dtypes. Where hypothesis can be imported it choos
 import ctypes
 import gc
 import importlib
+import os
+import tempfile
 import unittest
 import warnings
 
@@ -523,6 +525,31 @@ class ArrowTest(unittest.TestCase):
     @staticmethod
     def kept(values, offset, known):
         return [values[i] for i in range(offset, 4) if not known or known[i]]
+
+
+@unittest.skipUnless(pa, "no pyarrow")
+class ParquetTest(unittest.TestCase):
+    """What docs/columns_and_frames.md shows: pyarrow reads and writes Parquet, verbs and tables take what it reads."""
+
+    def test_frames_and_batches(self):
+        parquet = importlib.import_module("pyarrow.parquet")
+        rng = np.random.default_rng(7)
+        shops, prices = rng.integers(-5, 5, 1000), rng.integers(0, 100, 1000)
+        with tempfile.TemporaryDirectory() as folder:
+            sales, counted = os.path.join(folder, "sales.parquet"), os.path.join(folder, "counts.parquet")
+            parquet.write_table(pa.table({"shop": shops, "price": prices}), sales, row_group_size=300)
+            frame = parquet.read_table(sales)
+            totals = tessera.group_by(frame, "shop").agg(total=("price", "sum"))
+            self.assertEqual(dict(zip(*totals.to_pydict().values())), {s: int(prices[shops == s].sum()) for s in range(-5, 5)})
+            joined = tessera.merge(frame, totals, on="shop")
+            self.assertEqual(joined.column_names, ["shop", "price", "total"])
+            self.assertEqual(joined["total"].to_pylist(), [int(prices[shops == s].sum()) for s in shops])
+            counts = tessera.Counter("int64", backend="cpu")
+            for batch in parquet.ParquetFile(sales).iter_batches(columns=["shop"]):
+                counts.insert(batch["shop"])
+            parquet.write_table(pa.table(counts), counted)
+            counted_again = dict(zip(*parquet.read_table(counted).to_pydict().values()))
+            self.assertEqual(counted_again, {s: int((shops == s).sum()) for s in range(-5, 5)})
 
 
 class ArrowOutTest(unittest.TestCase):

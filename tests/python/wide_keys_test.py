@@ -80,6 +80,22 @@ class WideKeysTest(unittest.TestCase):
             self.assertIn(uuid.UUID(int=self.numbers[0]), table)
             self.assertNotIn(uuid.UUID(int=self.numbers[0] ^ 1 << 70), table)
 
+    def test_keys_of_96_bits(self):
+        rows = np.arange(30, dtype=np.uint32).reshape(10, 3)
+        spec = {"table": {"kind": "set", "key_bits": 96, "capacity": 100, "layout": "packed", "probing": "linear", "hasher": "murmur3"}}
+        for source in (spec, "wide_keys"):
+            with tessera.Table(source, settings=SETTINGS) as table:
+                table.insert(rows[:5])
+                self.assertEqual(table.contains(rows).tolist(), [True] * 5 + [False] * 5)
+                self.assertTrue(table.contains(rows[:5].view("V12").reshape(-1)).all())
+                self.assertTrue(table.contains(rows[:4].reshape(2, 2, 3)).all())
+                whole = np.zeros((5, 4), np.uint32)
+                whole[:, :3] = rows[:5]
+                self.assertEqual(sorted(numbers_of(table.keys())), sorted(numbers_of(whole.view(np.uint64))))
+        with tessera.Set(key=["uint32"] * 3, backend="cpu") as table:
+            table.insert(rows)
+            self.assertTrue(table.contains(rows).all())
+
     def test_a_map(self):
         values = np.arange(len(self.numbers), dtype=np.uint64)
         with tessera.Table("wide_keys", settings=MAP) as table:

@@ -65,23 +65,22 @@ may_include() {
 
 breaches_of_arrows() {
   local file header line
-  while read -r file; do
-    while IFS= read -r line; do
-      # A header of the checkout counts, however it is written.
-      if [[ $line =~ ^[[:space:]]*\#[[:space:]]*include[[:space:]]*\"([^\"]+)\" ]]; then
-        header=${BASH_REMATCH[1]}
-      elif [[ $line =~ ^[[:space:]]*\#[[:space:]]*include[[:space:]]*\<([^\>]+)\> ]]; then
-        header=${BASH_REMATCH[1]}
-        [[ -e $header ]] || continue
-      elif [[ $line =~ ^[[:space:]]*\#[[:space:]]*include ]]; then
-        echo "$file: cannot tell what this includes: $line"
-        continue
-      else
-        continue
-      fi
-      may_include "$file" "$header" || echo "$file: must not include $header"
-    done <"$file"
-  done < <(sources_in plugins "${plugin_folders[@]}" core tools)
+  while IFS= read -r line; do
+    file=${line%%:*}
+    line=${line#*:}
+    # A header of the checkout counts, however it is written.
+    if [[ $line =~ include[[:space:]]*\"([^\"]+)\" ]]; then
+      header=${BASH_REMATCH[1]}
+    elif [[ $line =~ include[[:space:]]*\<([^\>]+)\> ]]; then
+      header=${BASH_REMATCH[1]}
+      [[ -e $header ]] || continue
+    else
+      echo "$file: cannot tell what this includes: $line"
+      continue
+    fi
+    may_include "$file" "$header" || echo "$file: must not include $header"
+  done < <(sources_in plugins "${plugin_folders[@]}" core tools | tr '\n' '\0' |
+    xargs -0 -r grep -HE '^[[:space:]]*#[[:space:]]*include')
 }
 
 # A file is a header and the sources of its name. tsort prints the files of each circle; one line for each.
@@ -121,7 +120,7 @@ breaches_of_names() {
       ! grep -qE "(\"$name\"|\b${role}_$name)" "$file" || echo "$file: names the plugin $role/$name"
       ! grep -qwE "$name" "$work/code" || echo "$file: its code has the word $name: $(grep -wm1 "$name" "$work/code")"
     done <<<"$plugins"
-  done < <(sources_in core tools)
+  done < <(sources_in core tools | tr '\n' '\0' | xargs -0 -r grep -lE "$names")
 }
 
 # ---- Retired words -------------------------------------------------------------------------------
@@ -200,15 +199,16 @@ breaches_of_sets() {
 }
 
 breaches_of_licences() {
-  local file
-  while read -r file; do
-    head -n 2 "$file" | grep -q 'SPDX-License-Identifier: Apache-2\.0' || echo "$file: has no SPDX line on top"
-  done < <(
+  {
     sources_in .
     find_files . -- -name '*.sh' -o -name '*.bzl' -o -name '*.py' -o -name BUILD -o -name WORKSPACE -o -name '*.bazel' \
       -o -name .bazelrc
     find_files . -- -perm -u+x ! -name '*.*' | while read -r file; do
       [[ $(head -c 2 "$file" | tr -d '\0') != '#!' ]] || echo "$file"
     done
-  )
+  } | tr '\n' '\0' | xargs -0 -r awk '
+    BEGIN { for (i = 1; i < ARGC; i++) bare[ARGV[i]] }
+    FNR <= 2 && /SPDX-License-Identifier: Apache-2\.0/ { delete bare[FILENAME] }
+    FNR > 2 { nextfile }
+    END { for (file in bare) print file ": has no SPDX line on top" }'
 }

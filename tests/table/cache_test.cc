@@ -415,6 +415,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"packed", "double_hashing", "lru", 64, 64, walk}, Case{"packed", "linear", "lfu", 32, 32, walk},
         Case{"packed", "quadratic", "ttl", 32, 64, walk}, Case{"packed", "cuckoo", "lru", 64, 32, slots},
         Case{"packed", "two_choice", "lfu", 32, 0, slots}, Case{"packed", "iceberg", "lru", 64, 0, slots},
+        Case{"soa", "two_choice", "lru", 128, 64, slots}, Case{"soa", "double_hashing", "lfu", 128, 32, walk},
+        Case{"soa", "quadratic", "ttl", 128, 8 * 48, walk}, Case{"aos", "linear", "custom", 64, 64, walk},
         Case{"soa", "two_choice", "lru", 64, 0, slots}, Case{"aos", "cuckoo", "custom", 32, 0, slots},
         Case{"packed", "double_hashing", "lru", 64, 8 * 48, walk}, Case{"packed", "quadratic", "lfu", 32, 8 * 24, walk},
         Case{"packed", "cuckoo", "lru", 64, 8 * 272, slots}, Case{"packed", "two_choice", "ttl", 32, 8 * 16, slots},

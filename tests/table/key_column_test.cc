@@ -133,6 +133,21 @@ TEST(KeyColumn, IsRightAtAnySize) {
       }
 }
 
+// Keys that become more late, or by a power of rows: sets grow, by factors of 2 and 4.
+TEST(KeyColumn, IsRightWhereASampleMisleads) {
+  const uint64_t n = tessera_test::finds_races ? 70000 : 300000;
+  std::mt19937_64 random(n);
+  std::vector<uint64_t> late(n), skewed(n);
+  for (uint64_t i = 0; i < n; i++) {
+    late[i] = i < n / 4 ? 7 : i * 0x9E3779B97F4A7C15u;
+    skewed[i] = n / (random() % n + 1) * (random() % 1000);
+  }
+  for (const auto &keys : {late, skewed}) {
+    expect_right(keys);
+    expect_right(std::vector<uint32_t>(keys.begin(), keys.end()));
+  }
+}
+
 // All pairs of rows, as two lists, of a column and the numbers of left rows.
 using Pairs = std::pair<std::vector<int64_t>, std::vector<int64_t>>;
 Pairs pairs_of(Column &c, const std::vector<int64_t> &left, bool keeps_all, bool keeps_others) {

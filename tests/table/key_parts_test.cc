@@ -175,6 +175,37 @@ TEST(KeyParts, AMapOfVoxelsAgreesWithTheOracle) {
   EXPECT_EQ(size, oracle.size());
 }
 
+// key_bits = 96 is three u32 columns: an array of 12-byte items is packed by its stride.
+TEST(KeyParts, KeysOf96BitsAreThreeNumbers) {
+  tsr_error error = {};
+  const Table table = create("kind = map\nvalue_bits = 32\nkey_bits = 96\n", &error);
+  ASSERT_TRUE(table) << error.message;
+  tsr_table_info info = {};
+  tsr_table_describe(table.get(), &info);
+  EXPECT_EQ(info.key_bits, 128u);
+  const size_t n = 3000;
+  std::vector<uint32_t> items(3 * n), values(n), found(n), back(3 * n);
+  Random random(4);
+  for (uint32_t &word : items) word = random.below(8) ? static_cast<uint32_t>(random.bits(32)) : ~uint32_t{0};
+  for (size_t i = 0; i < n; i++) values[i] = items[3 * i + i % 3] = static_cast<uint32_t>(i); // all differ
+  const void *const columns[] = {&items[0], &items[1], &items[2]};
+  void *const to[] = {&back[0], &back[1], &back[2]};
+  const size_t strides[] = {12, 12, 12};
+  std::vector<unsigned __int128> keys(n);
+  ASSERT_EQ(tsr_key_pack(table.get(), n, columns, strides, keys.data(), nullptr, &error), TSR_OK) << error.message;
+  for (size_t i = 0; i < n; i++) {
+    EXPECT_EQ(memcmp(&keys[i], &items[3 * i], 12), 0);
+    EXPECT_EQ(static_cast<uint32_t>(keys[i] >> 96), 0u);
+  }
+  ASSERT_EQ(tsr_insert(table.get(), n, keys.data(), values.data(), nullptr, &error), TSR_OK) << error.message;
+  ASSERT_EQ(tsr_find(table.get(), n, keys.data(), found.data(), nullptr, &error), TSR_OK) << error.message;
+  EXPECT_EQ(found, values);
+  ASSERT_EQ(tsr_key_unpack(table.get(), n, keys.data(), to, strides, nullptr, &error), TSR_OK) << error.message;
+  EXPECT_EQ(back, items);
+  for (const char *same : {"key_bits = 96\nkey_columns = a:i32, b:u64", "key_bits = 96\nkey_columns = u8,u8,u8,u8,i64"})
+    EXPECT_TRUE(create(std::string("kind = set\n") + same + "\n", &error)) << error.message;
+}
+
 // Before a table grows, the different keys of a batch are counted by all their bits, so that it is never overfull: these
 // agree in the first column, which is the lowest bits.
 TEST(KeyParts, ATableGrowsForKeysThatAgreeInAColumn) {
@@ -211,6 +242,7 @@ TEST(KeyParts, WhatIsRefused) {
       {"key_columns = :u32", "has a column whose name is empty or longer than 31 letters"},
       {"key_columns = u8,u8,u8,u8,u8,u8,u8,u8,u8,u8,u8,u8,u8,u8,u8,u8,u8", "names more than 16 columns"},
       {"key_columns = u32, u16\nkey_bits = 32", "key_columns makes keys of 64 bits: remove the line"},
+      {"key_columns = u32, u64, u8\nkey_bits = 96", "key_columns makes keys of 128 bits: remove the line"},
       {"key_columns = u64, u64\npage_bytes = auto", "batches are put in order by keys of at most 64 bits"},
   };
   for (const auto &c : cases) {

@@ -15,6 +15,7 @@
 
 #include "core/tessera_kernels.h"
 #include "tests/codegen/choices.h"
+#include "tests/oracle/compiler.h"
 
 namespace {
 
@@ -168,7 +169,7 @@ tsr_kernel_source source_of(const char *text) {
 class Kernel {
 public:
   Kernel(const char *name, std::vector<tsr_table *> tables, std::vector<const char *> names, const char *text = kText) {
-    unsetenv("TESSERA_CC"); // with which the other tests forbid compilers
+    tessera_test::allow_compilers();
     const tsr_kernel_source source = source_of(text);
     status = tsr_kernel_create(&source, name, tables.data(), names.data(), tables.size(), &kernel, &error);
   }

@@ -41,8 +41,11 @@ tsr_status tsr_reading_columns(const tsr_dataset_options *reading, tsr_spec *spe
   enum { INFERRED_MAX = sizeof types / sizeof types[0] };
   char said[TSR_KEY_PARTS_MAX * 8] = "table.key_columns=";
   size_t columns = 1;
+  tsr_key_parts parts = {.size = sizeof parts};
   for (const char *at = reading->key_column; at && *at; at++) columns += *at == ',';
   if (columns == 1 || tsr_spec_get(spec, "table", "key_columns")) return TSR_OK;
+  const tsr_status status = tsr_spec_key_parts(spec, &parts, error); /* key_bits = 96 */
+  if (status || parts.count) return status;
   if (columns > INFERRED_MAX)
     return tsr_fail(error, TSR_BAD_ARGUMENT,
                     "--key %s: names %zu columns: say their types by --set table.key_columns=u8,...",
