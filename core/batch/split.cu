@@ -7,7 +7,6 @@
 
 #include "core/batch/fold.cuh"
 #include "core/batch/runs.cuh"
-#include "plugins/shared.cuh"
 
 #define KERNEL_AS(step, bounds) TSR_STEP_KERNEL(tsr_split_##step, tsr_split, bounds)
 #define TILE_KERNEL(step, blocks) KERNEL_AS(step, __launch_bounds__(TSR_RUNS_THREADS, blocks))
@@ -42,13 +41,28 @@ static __device__ __forceinline__ uint32_t __match_any_sync(uint32_t lanes, b128
   return __match_any_sync(lanes, key.lower) & __match_any_sync(lanes, key.upper);
 }
 static __device__ __forceinline__ uint32_t set_hash(b128 key) { return set_hash(word_of(key)); }
+static __device__ __forceinline__ uint32_t place_of(const b128 *at) { return (uint32_t)__cvta_generic_to_shared(at); }
+/* Relaxed, as all of set.cuh. Compute capability 9.0, which tables of such keys need. */
 static __device__ __forceinline__ b128 set_swap(b128 *at, b128 key) {
-  const unsigned __int128 found =
-      tsr_shared_cas128(at, ~(unsigned __int128)0, (unsigned __int128)key.upper << 64 | key.lower);
-  return {(unsigned long long)found, (unsigned long long)(found >> 64)};
+  b128 found = ~(b128)0;
+#if __CUDA_ARCH__ >= 900
+  asm volatile("{ .reg .b128 e, d, f; mov.b128 e, {%0, %1}; mov.b128 d, {%2, %3};"
+               " atom.relaxed.cta.shared.cas.b128 f, [%4], e, d; mov.b128 {%0, %1}, f; }"
+               : "+l"(found.lower), "+l"(found.upper)
+               : "l"(key.lower), "l"(key.upper), "r"(place_of(at))
+               : "memory");
+#endif
+  return found;
 }
-/* One access: half of a key could be another key. */
-static __device__ __forceinline__ b128 set_load(const b128 *at) { return set_swap((b128 *)at, ~(b128)0); }
+/* One instruction, which reads the 16 bytes as a whole: half of a key could be another key. */
+static __device__ __forceinline__ b128 set_load(const b128 *at) {
+  b128 found;
+  asm volatile("ld.volatile.shared.v2.u64 {%0, %1}, [%2];"
+               : "=l"(found.lower), "=l"(found.upper)
+               : "r"(place_of(at))
+               : "memory");
+  return found;
+}
 
 /* Threads read some keys ahead, because no compiler moves a read over the atomics of the key before. */
 template <class word>
