@@ -138,7 +138,6 @@ typedef struct tsr_shape {
   uint32_t warp_sync; /* 1: the lanes of a warp make their calls together (device.cuh) */
   uint32_t is_paged;  /* 1: there are pages */
   uint32_t has_lists; /* 1: lists are made in bulk */
-  uint32_t is_whole;  /* 1: an insert makes the whole table anew, by lists or by build() */
   uint32_t in_page;   /* 1: this code works on a copy of one page in shared memory */
 } tsr_shape;
 

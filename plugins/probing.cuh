@@ -121,7 +121,7 @@ typedef struct tsr_build_page {
   const tsr_key *keys;
   uint32_t count;
   uint64_t page, before; /* which page; how many keys are in the pages before it */
-  void *memory;               /* build_bytes, not cleared, at a multiple of 16 */
+  void *memory;          /* build_bytes, not cleared, at a multiple of 16 */
 } tsr_build_page;
 
 #define TSR_PROBING_FUNCTIONS(F, O)                                                                                    \

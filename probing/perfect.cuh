@@ -28,6 +28,7 @@ typedef struct perfect_work {
   uint32_t seed[PERFECT_GROUPS];      /* before: where the next hash of a group goes */
   uint32_t begin[PERFECT_GROUPS + 1]; /* where the hashes of each group begin */
   uint32_t order[PERFECT_GROUPS];     /* groups by their sizes, the largest first */
+  uint32_t ranks[PERFECT_FEW + 1];    /* where the next group of each size goes */
   uint32_t hash[];                    /* of each key; behind them the fill of each bucket, a byte each */
 } perfect_work;
 
@@ -126,14 +127,23 @@ TSR_INLINE void perfect_sort_keys(const tsr_ctx *c, const tsr_build_page *page, 
   tsr_block_meet();
 }
 
-/* Groups by their sizes, those of one size by their numbers. Groups of very many keys are one size. By one thread. */
+/* How many keys the group has fewer than those that are placed first. Groups of very many keys are one size. */
+TSR_INLINE uint32_t perfect_rank(const perfect_work *work, uint32_t group) {
+  const uint32_t keys = work->begin[group + 1] - work->begin[group];
+  return PERFECT_FEW - (keys < PERFECT_FEW ? keys : PERFECT_FEW);
+}
+
+/* Groups by their sizes, the largest first, those of one size by their numbers. By one thread. */
 TSR_INLINE void perfect_sort_groups(perfect_work *work) {
-  uint32_t at = 0;
-  for (uint32_t left = PERFECT_FEW + 1; left-- > 0;)
-    for (uint32_t g = 0; g < PERFECT_GROUPS; g++) {
-      const uint32_t keys = work->begin[g + 1] - work->begin[g];
-      if ((keys < PERFECT_FEW ? keys : PERFECT_FEW) == left) work->order[at++] = g;
-    }
+  uint32_t before = 0;
+  for (uint32_t rank = 0; rank <= PERFECT_FEW; rank++) work->ranks[rank] = 0;
+  for (uint32_t g = 0; g < PERFECT_GROUPS; g++) work->ranks[perfect_rank(work, g)]++;
+  for (uint32_t rank = 0; rank <= PERFECT_FEW; rank++) {
+    const uint32_t own = work->ranks[rank];
+    work->ranks[rank] = before;
+    before += own;
+  }
+  for (uint32_t g = 0; g < PERFECT_GROUPS; g++) work->order[work->ranks[perfect_rank(work, g)]++] = g;
 }
 
 /* The first seed that suits a group; 0 if none does, or it would take too long to see. All threads try, each another
@@ -143,9 +153,10 @@ TSR_INLINE uint32_t perfect_seed(perfect_work *work, uint32_t group, const uint8
   const uint32_t *hash = work->hash + work->begin[group];
   const uint32_t keys = work->begin[group + 1] - work->begin[group], thread = tsr_block_thread();
   uint32_t found = PERFECT_SEED_END, turn = tsr_block_threads() < PERFECT_FEW ? tsr_block_threads() : PERFECT_FEW;
-  if (keys == 0 || keys > PERFECT_FEW || perfect_is_hopeless(hash, keys, slots)) return 0;
+  if (keys == 0 || keys > PERFECT_FEW) return 0;
   TSR_NO_UNROLL
   for (uint32_t first = 0; first < PERFECT_SEED_END && found == PERFECT_SEED_END; first += turn) {
+    if (first && first == turn && perfect_is_hopeless(hash, keys, slots)) return 0;
     if (first) turn = tsr_block_threads();
     if (thread < turn && first + thread < PERFECT_SEED_END &&
         perfect_fits(hash, keys, first + thread, fill, buckets, slots))

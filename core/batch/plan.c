@@ -234,7 +234,7 @@ tsr_stages tsr_plan_batch(const tsr_composition *c, const tsr_batch *b) {
   }
   stages.mark = mark_of(c, b, stages.order);
   if (c->facts.is_filter && stages.mark == TSR_MARK_BLOCKS) stages.place = TSR_PLACE_BITS;
-  if (!stages.travels && !(inserts && c->shape.is_whole)) stages.group = groups_of(c, b, stages.order);
+  if (!stages.travels && !(inserts && tsr_is_whole(&c->shape))) stages.group = groups_of(c, b, stages.order);
   stages.answers =
       stages.order != TSR_ORDER_NONE && (b->has_answers || (stages.order == TSR_ORDER_ZONES && finds(b->op)));
   return stages;

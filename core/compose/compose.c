@@ -288,7 +288,6 @@ static void derive_guard(tsr_composition *t, bool asks_scheme, bool has_put) {
   tsr_shape *s = &t->shape;
   const bool has_place = asks_scheme || s->choices;
   s->has_lists = s->lists != 0 && !t->is_as_saved;
-  s->is_whole = s->has_lists || s->build_pages;
   s->is_mixed = s->concurrency == TSR_CONCURRENCY_MIXED;
   const bool is_cache = t->settings.kind == TSR_KIND_CACHE;
   s->keys_stay = !s->is_mixed && !s->moves_pairs && !is_cache;

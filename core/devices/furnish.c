@@ -137,7 +137,7 @@ tsr_status tsr_shards_furnish(tsr_table *t, tsr_shard_maker *make, const void *f
   if (!in_group) s->transport.members = s->transport.here = t->devices.count;
   s->split = (uint32_t)settings->sharing.split;
   /* each insert makes such a table anew, so a batch must come at once */
-  s->chunk = t->store.composition->shape.is_whole ? 1ull << 31 : settings->sharing.chunk;
+  s->chunk = tsr_is_whole(&t->store.composition->shape) ? 1ull << 31 : settings->sharing.chunk;
   s->seed = t->store.composition->shape.seed;
   s->is_empty = true;
   const uint32_t here = s->transport.here;

@@ -44,7 +44,7 @@ static bool counts_numbers(const tsr_table *t, const tsr_request *r) {
 
 static bool makes_all(const tsr_table *t, const tsr_request *r) {
   (void)r;
-  return t->store.composition->shape.is_whole;
+  return tsr_is_whole(&t->store.composition->shape);
 }
 
 static bool combines_unasked(const tsr_table *t, const tsr_request *r) {

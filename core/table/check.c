@@ -303,7 +303,7 @@ static const char *kinds_of(const tsr_composition *t) {
   const bool can_list_values = !t->shape.moves_pairs && !t->shape.has_link;
   if (is_filter(t) || t->settings.filter.has_slots) return "filter";
   if (t->shape.has_lists) return "multiset, multimap; set and map with duplicates = promise_unique";
-  if (t->shape.is_whole) return "set and map with duplicates = promise_unique";
+  if (tsr_is_whole(&t->shape)) return "set and map with duplicates = promise_unique";
   if (t->shape.holds_many && can_list_values)
     return "set, map, counter, index, multiset, multimap, its values inline or in buckets";
   if (can_list_values) return "set, map, counter, index, multimap with values = buckets";
