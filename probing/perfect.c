@@ -20,7 +20,7 @@ static tsr_status perfect_plan(const void *config, const tsr_shape *shape, tsr_p
                     (unsigned long long)TSR_BUILD_BYTES_MAX, (unsigned long long)keys, (unsigned long long)page_buckets,
                     (unsigned long long)bytes);
   plan->state[PERFECT_SHARE] = ((plan->probing.buckets << 32) + shape->capacity - 1) / shape->capacity;
-  plan->probing.buckets += pages;
+  if (shape->pages == 1) plan->probing.buckets += pages; /* with others the core refuses, and says why */
   plan->probing.ends_at_empty = 1;
   plan->probing.walk_max = 1;
   plan->probing.build_pages = pages;

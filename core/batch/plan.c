@@ -244,7 +244,7 @@ tsr_stages tsr_plan_batch(const tsr_composition *c, const tsr_batch *b) {
 
 uint32_t tsr_plan_describe(const tsr_stages *s, tsr_stage_text text[TSR_STAGES_MAX]) {
   static const char *const orders[] = {NULL, "sorts the items by the pages of their keys",
-                                       "sorts the items by the lists, or what else the scheme makes pages of",
+                                       "sorts the items by the pages that the scheme makes of keys or lists",
                                        "sorts the keys by zones, runs of pages that fit the L2 cache"};
   static const char *const marks[] = {NULL, "sets the bits of each key by random access",
                                       "sorts the keys by the blocks of the filter and sets the bits of neighbours",

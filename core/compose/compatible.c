@@ -149,7 +149,7 @@
   R(FEW_BUCKETS, KEEPS_ALL, KEEPS, "they cannot hold any number of its pairs",                                         \
     "use a scheme whose walk passes every bucket, or kind = set or map")                                               \
   R(WHOLE_BATCHES, LOOKS, NOT_BUILT, "it is made of whole batches, without looking up keys",                           \
-    "use kind = multiset or multimap, or duplicates = promise_unique")                                                 \
+    "use duplicates = promise_unique, or kind = multiset or multimap")                                                 \
   R(WHOLE_BATCHES, MIXED, WHOLE, "an insert makes the whole table anew, and nothing may overlap that",                 \
     "use concurrency = phased")                                                                                        \
   R(WHOLE_BATCHES, SHORT_KEYS, NOT_BUILT, "its buckets are in no page, and this layout needs pages",                   \
