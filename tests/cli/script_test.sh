@@ -165,11 +165,36 @@ expect_err '^no patch'
 rm "$work/path"/{auditwheel,patchelf,python3}
 run wheel now
 expect_status 2
-expect_err 'wheel: takes --release, --sdist or nothing, not now'
+expect_err 'wheel: takes --release, --sdist, --aarch64 or nothing, not now'
 run wheel --release --arch sm_90
 expect_status 2
 expect_err 'wheel: --arch: needs numbers with commas between, as 80,90, not "sm_90"'
 rm "$checkout/core/tessera.h"
+
+case_of "wheel --aarch64 cross-builds, and prints nothing but the wheel's path"
+mkdir -p "$checkout/tools"
+cat >"$checkout/tools/cross_aarch64.sh" <<'END'
+#!/bin/sh
+echo "crosses $*"
+mkdir -p "${0%/tools/*}/.built/aarch64" && touch "${0%/tools/*}/.built/aarch64/tessera_tables-9-aarch64.whl"
+END
+chmod +x "$checkout/tools/cross_aarch64.sh"
+before=$(builds)
+for word in '' --test; do
+  run wheel --aarch64 $word
+  expect_status 0
+  [[ $(cat "$work/out") == "$(readlink -f "$checkout")/.built/aarch64/tessera_tables-9-aarch64.whl" ]] || fail "prints $(cat "$work/out")"
+  expect_err "crosses ${word:+$word }.*/.built/aarch64$"
+done
+(($(builds) == before)) || fail "it asked Bazel"
+run wheel --aarch64 --release
+expect_status 2
+expect_err 'wheel --aarch64: takes --test or nothing, not --release'
+printf '#!/bin/sh\nexit 1\n' >"$checkout/tools/cross_aarch64.sh"
+run wheel --aarch64
+expect_status 1
+expect_err 'the build for aarch64 failed'
+sed -n '/^aarch64_packages=/,/)/p' "$checkout/tessera" | grep -q gcc-aarch64-linux-gnu || fail "installs no compiler"
 
 case_of "it works where its notes cannot be written"
 rm -rf "$checkout/.built"

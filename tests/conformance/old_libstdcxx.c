@@ -5,7 +5,7 @@
  */
 #include <limits.h> /* __GLIBC__ */
 
-#if defined __x86_64__ && defined __GLIBC__
+#if (defined __x86_64__ || defined __aarch64__) && defined __GLIBC__
 
 /* Whether there is one thread, from glibc 2.32 on. shared_ptr counts without atomics then; here it never does. */
 char __libc_single_threaded;
