@@ -62,6 +62,9 @@ extern "C" {
  * what it grows with elsewhere. The core says when such a table needs tsr_rehash.
  * by_fingerprint: a promise: two keys of one fingerprint that share a bucket share all buckets of their walks, so that either
  * one's fingerprint may be taken for the other's. after() knows the key in hand by its fingerprint alone.
+ * build_pages: 0, or build() makes the scheme's memory from the keys of a whole batch, this many pages of them, before its
+ * pairs are inserted (core/design/0042-built-from-a-batch.md). tsr_build_page_of names the page of a key.
+ * build_bytes: memory that build() gets for a page, at most TSR_BUILD_BYTES_MAX.
  * counts_slots: a promise: a new pair may go into any bucket of its walk with room, if those before have none. place() is
  * then called only for pairs that find none. */
 #define TSR_PROBING_FACTS(F)                                                                                           \
@@ -80,7 +83,9 @@ extern "C" {
   F(uint64_t, walk_max)       /* see above */                                                                          \
   F(uint32_t, has_notes)      /* 1: next() reads notes (tsr_note) */                                                   \
   F(uint32_t, by_fingerprint) /* see above */                                                                          \
-  F(uint32_t, clusters)       /* see above */
+  F(uint32_t, clusters)       /* see above */                                                                          \
+  F(uint64_t, build_pages)    /* see above */                                                                          \
+  F(uint32_t, build_bytes)    /* see above */
 
 /* weighs_new: a new pair that would be worth less than every candidate is not taken, and is handed back itself. */
 #define TSR_EVICTION_FACTS(F)                                                                                          \

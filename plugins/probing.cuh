@@ -27,8 +27,16 @@
  *   after(c, key, ref, placing)    Returns the bucket to look at next for the pair in hand, whose key is `key`, after it was
  *                           evicted from bucket `ref` or has passed it.
  *
+ * A scheme whose buckets depend on which keys there are has memory that is made of a whole batch of distinct keys:
+ *
+ *   build(c, page)          Makes the part of the scheme's memory that belongs to a page of the keys, so that next() finds
+ *                           each of them a bucket with room. All threads of a block call it together, and share what is
+ *                           to be done and page->memory. It writes its regions and page->memory, loads no bucket, and
+ *                           ends after a bounded number of steps for any keys, equal ones too. Afterwards the core inserts
+ *                           the pairs in the usual way; one without room goes to the stash, or is handed back.
+ *
  * Facts that plan() writes: buckets, ends_at_empty, moves_pairs, asks_for_room, holds_many, first_slots, choices,
- * ordered, has_notes, lists, sorts_lists, counts_slots, by_fingerprint, clusters. Laws behind them:
+ * ordered, has_notes, lists, sorts_lists, counts_slots, by_fingerprint, clusters, build_pages, build_bytes. Laws behind them:
  * ends_at_empty: a pair is put into a later bucket of its walk only while its earlier buckets have no empty slot.
  * ordered: the same for the first `ordered` buckets of a walk.
  * first_slots: the same for the first bucket and that number of its slots, and a claim takes the lowest vacant slot of a
@@ -108,12 +116,21 @@ TSR_INLINE tsr_choice tsr_claim_or_nowhere(const tsr_sight *seen) {
   return seen->has_room ? tsr_claim() : tsr_nowhere();
 }
 
+/* A page of the keys that build() gets. */
+typedef struct tsr_build_page {
+  const tsr_key *keys;
+  uint32_t count;
+  uint64_t page, before; /* which page; how many keys are in the pages before it */
+  void *memory;          /* build_bytes, not cleared, at a multiple of 16 */
+} tsr_build_page;
+
 #define TSR_PROBING_FUNCTIONS(F, O)                                                                                    \
   F(probing, bool, next, (const tsr_ctx *c, tsr_key key, tsr_probe *probe), (c, key, probe))                           \
   O(probing, tsr_choice, place, (const tsr_ctx *c, tsr_key key, const tsr_sight *seen, tsr_placing *placing),          \
     (c, key, seen, placing), tsr_claim_or_nowhere(seen))                                                               \
   O(probing, uint64_t, after, (const tsr_ctx *c, tsr_key key, uint64_t ref, tsr_placing *placing),                     \
-    (c, key, ref, placing), ref)
+    (c, key, ref, placing), ref)                                                                                       \
+  O(probing, void, build, (const tsr_ctx *c, const tsr_build_page *page), (c, page), (void)0)
 
 /* ---- Services for next() --------------------------------------------------------------------- */
 
@@ -143,6 +160,11 @@ TSR_INLINE uint64_t tsr_page_begin(const tsr_ctx *c, uint32_t page) {
   return TSR_FACT(c, is_paged) && !TSR_FACT(c, in_page) ? page * c->t->buckets : 0;
 }
 
+/* The page of a key, where build() makes a table of `pages` pages: the leading digit of the key's first hash. */
+TSR_INLINE uint64_t tsr_build_page_of(const tsr_ctx *c, tsr_key key, uint64_t pages) {
+  return tsr_reduce(hasher_hash(c, key, 0), pages);
+}
+
 /* The bucket after another one, round all of them. */
 TSR_INLINE uint64_t tsr_bucket_after(const tsr_ctx *c, uint64_t bucket) {
   return bucket + 1 < c->t->buckets ? bucket + 1 : 0;
@@ -156,6 +178,47 @@ typedef struct tsr_probing_functions {
 } tsr_probing_functions;
 #endif
 TSR_PROBING_FUNCTIONS(TSR_ENTRY_F, TSR_ENTRY_O)
+
+/* ---- Services for build() -------------------------------------------------------------------- */
+
+/* The threads of a block, which share page->memory; on the CPU there is one. Adding and taking the least are atomic, and
+ * relaxed: what others wrote is seen after tsr_block_meet(), which all threads call the same number of times. */
+TSR_INLINE uint32_t tsr_block_thread(void) {
+#ifdef __CUDACC__
+  return threadIdx.x;
+#else
+  return 0;
+#endif
+}
+TSR_INLINE uint32_t tsr_block_threads(void) {
+#ifdef __CUDACC__
+  return TSR_BUILD_THREADS;
+#else
+  return 1;
+#endif
+}
+TSR_INLINE void tsr_block_meet(void) {
+#ifdef __CUDACC__
+  __syncthreads();
+#endif
+}
+/* Returns the number that was there. */
+TSR_INLINE uint32_t tsr_block_add(uint32_t *number, uint32_t addend) {
+#ifdef __CUDACC__
+  return atomicAdd(number, addend);
+#else
+  const uint32_t before = *number;
+  *number += addend;
+  return before;
+#endif
+}
+TSR_INLINE void tsr_block_least(uint32_t *number, uint32_t other) {
+#ifdef __CUDACC__
+  atomicMin(number, other);
+#else
+  if (other < *number) *number = other;
+#endif
+}
 
 /* ---- Services for place() -------------------------------------------------------------------- */
 

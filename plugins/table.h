@@ -131,6 +131,8 @@ enum {
   TSR_HISTOGRAM_BINS = 32,  /* keys by the buckets they looked at: 0, 1, .., the last is that many or more */
   TSR_PAGE_LISTS_LOG2 = 12, /* lists of a page, the part of them that a block of threads makes at once */
   TSR_PAGE_LISTS = 1 << TSR_PAGE_LISTS_LOG2,
+  TSR_BUILD_BYTES_MAX = 64 << 10, /* memory of build() for a page */
+  TSR_BUILD_THREADS = 128,        /* of a block of the GPU that builds one */
   TSR_BLOCK_THREADS = 256
 };
 

@@ -5,6 +5,7 @@
  */
 #define TSR_ONE_TABLE
 #define TSR_MAY_BE_PAIRS
+#include "core/batch/build.cuh"
 #include "core/batch/distinct.cuh"
 #include "core/batch/hot.cuh"
 #include "core/batch/lists.cuh"

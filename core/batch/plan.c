@@ -220,6 +220,9 @@ tsr_stages tsr_plan_batch(const tsr_composition *c, const tsr_batch *b) {
   if (inserts && c->shape.has_lists) {
     stages.place = TSR_PLACE_LISTS;
     stages.order = c->shape.sorts_lists ? TSR_ORDER_LISTS : TSR_ORDER_NONE;
+  } else if (inserts && c->shape.build_pages) {
+    stages.place = TSR_PLACE_BUILT;
+    stages.order = TSR_ORDER_LISTS;
   } else if (stages.travels) {
     stages.order = TSR_ORDER_PAGES;
     stages.place = inserts && c->shape.sm && b->n >= tsr_plan_page_batch(c, 0) ? TSR_PLACE_PAGES : TSR_PLACE_RANDOM;
@@ -231,7 +234,7 @@ tsr_stages tsr_plan_batch(const tsr_composition *c, const tsr_batch *b) {
   }
   stages.mark = mark_of(c, b, stages.order);
   if (c->facts.is_filter && stages.mark == TSR_MARK_BLOCKS) stages.place = TSR_PLACE_BITS;
-  if (!stages.travels && stages.place != TSR_PLACE_LISTS) stages.group = groups_of(c, b, stages.order);
+  if (!stages.travels && !(inserts && tsr_is_whole(&c->shape))) stages.group = groups_of(c, b, stages.order);
   stages.answers =
       stages.order != TSR_ORDER_NONE && (b->has_answers || (stages.order == TSR_ORDER_ZONES && finds(b->op)));
   return stages;
@@ -241,13 +244,14 @@ tsr_stages tsr_plan_batch(const tsr_composition *c, const tsr_batch *b) {
 
 uint32_t tsr_plan_describe(const tsr_stages *s, tsr_stage_text text[TSR_STAGES_MAX]) {
   static const char *const orders[] = {NULL, "sorts the items by the pages of their keys",
-                                       "sorts the items by the lists of their keys",
+                                       "sorts the items by the pages that the scheme makes of keys or lists",
                                        "sorts the keys by zones, runs of pages that fit the L2 cache"};
   static const char *const marks[] = {NULL, "sets the bits of each key by random access",
                                       "sorts the keys by the blocks of the filter and sets the bits of neighbours",
                                       "sets the bits of the keys of one page together"};
   static const char *const places[] = {"inserts by random access", "inserts the items of one page together",
-                                       "counts the items of each list, then makes all lists anew", NULL};
+                                       "counts the items of each list, then makes all lists anew",
+                                       "builds the scheme's memory from all keys, then inserts", NULL};
   const tsr_stage_text all[TSR_STAGES_MAX] = {
       {"order", orders[s->order]},
       {"travel", !s->travels ? NULL
@@ -280,7 +284,8 @@ enum {
   PAGES = 1 << 6,
   GUESSES = 1 << 7,
   LISTS = 1 << 8,
-  RANDOM_LISTS = 1 << 9
+  RANDOM_LISTS = 1 << 9,
+  BUILDS = 1 << 10
 };
 static const uint32_t step_is_for[TSR_PAGES_STEPS] = {
     [TSR_PAGES_count] = ORDERS,
@@ -311,11 +316,13 @@ static const uint32_t step_is_for[TSR_PAGES_STEPS] = {
     [TSR_PAGES_any_count] = RANDOM_LISTS,
     [TSR_PAGES_any_begin] = RANDOM_LISTS,
     [TSR_PAGES_any_place] = RANDOM_LISTS,
+    [TSR_PAGES_build] = BUILDS,
 };
 
 bool tsr_plan_has_step(const tsr_composition *c, uint32_t step) {
   const tsr_shape *s = &c->shape;
-  const bool marks_alone = tsr_plan_mark_batch(c) != UINT64_MAX, sorts = s->is_paged || s->sorts_lists;
+  const bool marks_alone = tsr_plan_mark_batch(c) != UINT64_MAX,
+             sorts = s->is_paged || s->sorts_lists || s->build_pages;
   uint32_t does = 0;
   if (sorts || marks_alone) does |= ORDERS;
   if (sorts) does |= RETURNS;
@@ -326,5 +333,6 @@ bool tsr_plan_has_step(const tsr_composition *c, uint32_t step) {
   if (s->is_paged) does |= PAGES;
   if (s->is_paged && s->duplicates == TSR_DUPLICATES_PROMISE_UNIQUE) does |= GUESSES;
   if (s->has_lists) does |= sorts ? LISTS : RANDOM_LISTS;
+  if (s->build_pages) does |= BUILDS;
   return (does & step_is_for[step]) != 0;
 }

@@ -35,9 +35,15 @@ typedef enum tsr_batch_mark { TSR_MARK_NONE, TSR_MARK_RANDOM, TSR_MARK_BLOCKS, T
 /* How items of one key become one item: of neighbours in the batch, of the most frequent keys of a sample, of a page. */
 enum { TSR_GROUP_SPANS = 1, TSR_GROUP_HOT = 2, TSR_GROUP_PAGES = 4 };
 
-/* Where items are worked on: in the table by random access, in pages that a block of threads holds, or in lists that
- * are made as a whole. BITS: the filter is the table, so its bits are all there is to do. */
-typedef enum tsr_batch_place { TSR_PLACE_RANDOM, TSR_PLACE_PAGES, TSR_PLACE_LISTS, TSR_PLACE_BITS } tsr_batch_place;
+/* Where items are worked on: in the table by random access, in pages that a block of threads holds, in lists that
+ * are made as a whole, or by random access after the scheme has built its memory from their keys. BITS: the filter is the table, so its bits are all there is to do. */
+typedef enum tsr_batch_place {
+  TSR_PLACE_RANDOM,
+  TSR_PLACE_PAGES,
+  TSR_PLACE_LISTS,
+  TSR_PLACE_BUILT,
+  TSR_PLACE_BITS
+} tsr_batch_place;
 
 /* The stages of a batch, in this order. */
 typedef struct tsr_stages {
@@ -55,7 +61,7 @@ tsr_stages tsr_plan_batch(const tsr_composition *composition, const tsr_batch *b
 
 /* Whether nothing else may work on the table meanwhile. */
 static inline bool tsr_works_alone(const tsr_stages *stages) {
-  return stages->order == TSR_ORDER_PAGES || stages->place == TSR_PLACE_LISTS;
+  return stages->order == TSR_ORDER_PAGES || stages->place == TSR_PLACE_LISTS || stages->place == TSR_PLACE_BUILT;
 }
 
 /* A sentence for each stage that is not empty, in their order; returns how many there are, at most TSR_STAGES_MAX. The

@@ -45,6 +45,11 @@ static void fit_staged(const tsr_shape *table, const void *argument, tsr_grid *g
   grid->shared_bytes = TSR_LISTS_STAGED * item_bytes(table);
 }
 
+static void fit_build(const tsr_shape *table, const void *argument, tsr_grid *grid) {
+  (void)argument;
+  grid->shared_bytes = table->build_bytes;
+}
+
 #define ROW(op, ...) {.set = &tsr_pages_steps, .kernel = "tsr_pages_" #op "_kernel", __VA_ARGS__},
 static const tsr_step steps[] = {TSR_PAGES_OPS(ROW)};
 extern const tsr_image tsr_pages_images[]; /* built by core/BUILD from batch.cu */

@@ -41,6 +41,7 @@
  *   lists        those of a page
  *   large_count, large_sum, large_place   the same for pages that all blocks work on, for their many items; items:
  *                the most large pages that there can be
+ *   build        the memory of a scheme that is built from whole batches (build.cuh); items: the pages
  *   any_count, any_begin, any_place       all lists by random access; items: those of the batch, of any_begin the lists
  *                and one more */
 #define TSR_PAGES_OPS(F)                                                                                               \
@@ -72,6 +73,7 @@
   F(large_count, .grid = {.threads = TSR_LISTS_THREADS, .blocks = TSR_REST_BLOCKS})                                    \
   F(large_sum, .grid = {.threads = TSR_LISTS_THREADS, .block_items = 1})                                               \
   F(large_place, .grid = {.threads = TSR_LISTS_THREADS, .blocks = TSR_REST_BLOCKS})                                    \
+  F(build, .range = tsr_build_make, .grid = {.threads = TSR_BUILD_THREADS, .block_items = 1}, .fit = fit_build)        \
   F(any_count, .range = tsr_lists_any_count)                                                                           \
   F(any_begin, .range = tsr_lists_any_begin)                                                                           \
   F(any_place, .range = tsr_lists_any_place)
@@ -271,6 +273,12 @@ typedef struct tsr_lists_step {
   uint32_t *list_counts; /* of each of these the TSR_PAGE_LISTS lists: items; then where the next one goes */
   uint64_t *counts;      /* any_: of lists, then where the next item of each goes */
 } tsr_lists_step;
+
+/* build: the keys of bulk are in the order of pages */
+typedef struct tsr_build_step {
+  tsr_bulk bulk;
+  tsr_segments pages;
+} tsr_build_step;
 
 TSR_STEPS(tsr_pages_steps)
 

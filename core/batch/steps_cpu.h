@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The steps of an ordered batch (steps.h) by the threads of the CPU: order_cpu.c and lists_cpu.c.
+ * The steps of an ordered batch (steps.h) by the threads of the CPU: order_cpu.c, lists_cpu.c
+ * and build_cpu.c.
  */
 #ifndef TSR_BATCH_STEPS_CPU_H
 #define TSR_BATCH_STEPS_CPU_H
@@ -15,6 +16,7 @@ tsr_step_range tsr_order_count, tsr_order_tiles, tsr_order_scatter, tsr_order_an
 tsr_step_whole tsr_place_insert, tsr_mark_all;
 
 /* A thread makes the lists of a page at a time. */
+tsr_step_range tsr_build_make;
 tsr_step_range tsr_lists_make, tsr_lists_any_count, tsr_lists_any_begin, tsr_lists_any_place;
 
 #endif

@@ -118,7 +118,7 @@
   R(CACHE, FLAGS, NOT_BUILT, "no flag is raised for a pair that takes a full bucket's slot", "use another layout")     \
   R(CACHE, ALL_REGIONS, NOT_BUILT, "scores need a region", "use another layout")                                       \
   R(CACHE, NOTES, NOT_BUILT, "no note is made for a pair that takes a full bucket's slot", "use another scheme")       \
-  R(CACHE, LISTS, NOT_BUILT, "it makes lists of whole batches", "use another scheme")                                  \
+  R(CACHE, WHOLE_BATCHES, NOT_BUILT, "it is made of whole batches", "use another scheme")                              \
   R(CACHE, LONG_WALK, NOT_BUILT, "a full cache looks at every bucket of a key's walk",                                 \
     "set [probing] max_probes = 2, or use a scheme of few buckets")                                                    \
   R(INDEX, OTHER_SCORES, NOT_BUILT, "an index keeps the time of a key's last use, or counts its uses",                 \
@@ -142,19 +142,22 @@
   R(MOVES, BUCKETS, NOT_BUILT,                                                                                         \
     "the record of a value list is stored with its slot, and this scheme moves keys without it",                       \
     "use one that moves nothing, or values = inline")                                                                  \
-  R(LISTS, BUCKETS, NOT_BUILT, "it makes lists of whole batches, without looking up keys",                             \
+  R(WHOLE_BATCHES, BUCKETS, NOT_BUILT, "it is made of whole batches, without looking up keys",                         \
     "use another scheme, or values = inline")                                                                          \
   R(BUCKETS, ALL_REGIONS, NOT_BUILT, "value lists need a region", "use another layout")                                \
   R(BEFORE, ALL_REGIONS, NOT_BUILT, "the filter needs a region", "use another layout, or none")                        \
   R(FEW_BUCKETS, KEEPS_ALL, KEEPS, "they cannot hold any number of its pairs",                                         \
     "use a scheme whose walk passes every bucket, or kind = set or map")                                               \
-  R(LISTS, LOOKS, NOT_BUILT, "it makes lists of whole batches, without looking up keys",                               \
-    "use kind = multiset or multimap, or duplicates = promise_unique")                                                 \
-  R(LISTS, MIXED, WHOLE, "an insert makes all lists anew, and nothing may overlap that", "use concurrency = phased")   \
-  R(LISTS, SHORT_KEYS, NOT_BUILT, "its buckets are in no page, and this layout needs pages", "use another layout")     \
-  R(LISTS, PAGES, NOT_BUILT, "its buckets are in no page", "remove page_bytes")                                        \
-  R(LISTS, NO_PUT, NOT_BUILT, "pairs are written by put", "use a layout that has it (`tessera list layout`)")          \
-  R(LISTS, TABLE_MEMORY, NOT_BUILT, "the memory of such a layout does not move with a bucket", "use another layout")   \
+  R(WHOLE_BATCHES, LOOKS, NOT_BUILT, "it is made of whole batches, without looking up keys",                           \
+    "use duplicates = promise_unique, or kind = multiset or multimap")                                                 \
+  R(WHOLE_BATCHES, MIXED, WHOLE, "an insert makes the whole table anew, and nothing may overlap that",                 \
+    "use concurrency = phased")                                                                                        \
+  R(WHOLE_BATCHES, SHORT_KEYS, NOT_BUILT, "its buckets are in no page, and this layout needs pages",                   \
+    "use another layout")                                                                                              \
+  R(WHOLE_BATCHES, PAGES, NOT_BUILT, "its buckets are in no page", "remove page_bytes")                                \
+  R(WHOLE_BATCHES, NO_PUT, NOT_BUILT, "pairs are written by put", "use a layout that has it (`tessera list layout`)")  \
+  R(WHOLE_BATCHES, TABLE_MEMORY, NOT_BUILT, "the memory of such a layout does not move with a bucket",                 \
+    "use another layout")                                                                                              \
   R(MIXED, MOVES, WHOLE, "a find could miss a pair on its way",                                                        \
     "use concurrency = phased, or a scheme that moves nothing")                                                        \
   R(MIXED, LATE_VALUES, WHOLE, "a find could read between the two writes",                                             \
@@ -213,7 +216,7 @@
   R(CALL_CAPTURED, GROWTH, NO_WAIT, "an insert into a table that grows waits, to see what fits", "use growth = none")  \
   R(CALL_CAPTURED, VALUE_BYTES, NOT_BUILT, "the host counts the rows, and allocates memory for them",                  \
     "make this call before or after")                                                                                  \
-  R(CALL_CAPTURED, LISTS, NO_WAIT, "the host allocates memory for lists of whole batches", "insert before it")         \
+  R(CALL_CAPTURED, WHOLE_BATCHES, NO_WAIT, "the host allocates memory for a whole batch", "insert before it")          \
   R(CALL_CAPTURED, HOST_PAGES, NOT_BUILT, "the host copies the pages", "use a table that the device holds")            \
   R(CALL_CAPTURED, KEEPS_NUMBERS, NO_WAIT, "the host counts numbers that never come back", "use reuse = yes")          \
   R(CALL_CAPTURED, EVICTS, NO_WAIT, "the host counts the keys that have to go", "use eviction = none")                 \
@@ -232,7 +235,7 @@
     "use values = inline, or tsr_insert and tsr_find_all")                                                             \
   R(KERNEL_ALL, PHASED, PHASES, "inserts, finds and erases must not overlap there",                                    \
     "use concurrency = mixed, or declare one of them, such as TSR_TABLE(NAME, finds), and write a kernel for each")    \
-  R(KERNEL_INSERTS, LISTS, NOT_BUILT, "lists of whole batches take no single pair",                                    \
+  R(KERNEL_INSERTS, WHOLE_BATCHES, NOT_BUILT, "what is made of whole batches takes no single pair",                    \
     "insert by tsr_insert, or use another scheme")                                                                     \
   R(KERNEL_INSERTS, REPLACES_LATE, NOT_BUILT, "a kernel could write a row that another one has not named yet",         \
     "use a layout that stores pairs whole, or duplicates = first")                                                     \

@@ -139,6 +139,10 @@ static tsr_status take_facts(tsr_shape *s, const tsr_plugin *plugin, const tsr_p
       status = out_of_range(plugin, "lists", s->lists, "below 2^32 - 1", error);
     else if (s->lists && plan->regions[0].bytes < (s->lists + 1 + TSR_TAIL_RESERVED) * sizeof(uint32_t))
       status = out_of_range(plugin, "lists", s->lists, "less than its first region has numbers of 32 bits", error);
+    else if (s->build_bytes > TSR_BUILD_BYTES_MAX)
+      status = out_of_range(plugin, "build_bytes", s->build_bytes, "at most 65536", error);
+    else if (s->build_pages > UINT32_MAX)
+      status = out_of_range(plugin, "build_pages", s->build_pages, "below 2^32", error);
     break;
   case TSR_ROLE_EVICTION:
     TSR_EVICTION_FACTS(TAKE_EVICTION)

@@ -122,6 +122,9 @@ uint64_t tsr_composition_filter_blocks(const tsr_composition *composition);
 /* Where runs of pages are while they are on the device: one comes, one is worked on, one goes. */
 enum { TSR_WINDOWS = 3, TSR_WINDOW_ALIGNED_BYTES = 256 };
 
+/* Whether an insert makes the whole table anew: its lists, or what the scheme builds. */
+static inline bool tsr_is_whole(const tsr_shape *shape) { return shape->has_lists || shape->build_pages; }
+
 /* Whether the region is there, and comes to the device page by page. */
 static inline bool tsr_region_travels(const tsr_composition *composition, const tsr_region *region) {
   return composition->window_pages && region->bytes_per_bucket;

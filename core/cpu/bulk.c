@@ -29,6 +29,18 @@ static void lists_of(const tsr_cpu *cpu, const tsr_state *state, const void *key
   for (uint64_t i = begin; i < end; i++) lists[i - begin] = (uint32_t)tsr_list_of(&c, io_key_at(keys, i, 1));
 }
 
+static void build(const tsr_cpu *cpu, const tsr_state *state, const void *keys, uint64_t begin, uint64_t end,
+                  uint64_t page) {
+  const tsr_ctx c = {.t = state, .active = 1, .cpu = cpu};
+  tsr_u128 memory[TSR_BUILD_BYTES_MAX / sizeof(tsr_u128)];
+  const tsr_build_page own = {.keys = (const tsr_key *)keys + begin,
+                              .count = (uint32_t)(end - begin),
+                              .page = page,
+                              .before = begin,
+                              .memory = memory};
+  probing_build(&c, &own);
+}
+
 static void put(const tsr_cpu *cpu, const tsr_state *state, const void *keys, const void *values, uint64_t begin,
                 uint64_t end, const uint64_t *slots) {
   const tsr_ctx c = {.t = state, .active = 1, .cpu = cpu};
@@ -81,5 +93,6 @@ const tsr_cpu_bulk TSR_ENTRY(tsr_cpu_bulk) = {TSR_KEY_BITS,
                                               {TSR_BULK_OPS(CPU_RANGE_ROW)},
                                               pages_of,
                                               lists_of,
+                                              build,
                                               put,
                                               {TSR_CACHE_STEPS(CPU_CACHE_ROW)}};

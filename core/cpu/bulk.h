@@ -31,6 +31,9 @@ typedef struct tsr_cpu_bulk {
   /* Their lists, where lists are made in bulk. */
   void (*lists)(const tsr_cpu *cpu, const tsr_state *state, const void *keys, uint64_t begin, uint64_t end,
                 uint32_t *lists);
+  /* Builds the memory of the scheme for a page of keys, where that is done for whole batches. */
+  void (*build)(const tsr_cpu *cpu, const tsr_state *state, const void *keys, uint64_t begin, uint64_t end,
+                uint64_t page);
   /* Puts pair i into slot slots[i - begin] of the table, but for those with TSR_CPU_NO_SLOT. */
   void (*put)(const tsr_cpu *cpu, const tsr_state *state, const void *keys, const void *values, uint64_t begin,
               uint64_t end, const uint64_t *slots);

@@ -136,8 +136,8 @@ tsr_status tsr_shards_furnish(tsr_table *t, tsr_shard_maker *make, const void *f
   if (!s) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a table of several devices");
   if (!in_group) s->transport.members = s->transport.here = t->devices.count;
   s->split = (uint32_t)settings->sharing.split;
-  /* each insert makes lists in bulk again, so a batch must come at once */
-  s->chunk = t->store.composition->shape.has_lists ? 1ull << 31 : settings->sharing.chunk;
+  /* each insert makes such a table anew, so a batch must come at once */
+  s->chunk = tsr_is_whole(&t->store.composition->shape) ? 1ull << 31 : settings->sharing.chunk;
   s->seed = t->store.composition->shape.seed;
   s->is_empty = true;
   const uint32_t here = s->transport.here;

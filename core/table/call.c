@@ -42,9 +42,9 @@ static bool counts_numbers(const tsr_table *t, const tsr_request *r) {
   return t->store.composition->settings.traits.has[TSR_HAS_KEEPS_NUMBERS];
 }
 
-static bool makes_lists(const tsr_table *t, const tsr_request *r) {
+static bool makes_all(const tsr_table *t, const tsr_request *r) {
   (void)r;
-  return t->store.composition->shape.has_lists;
+  return tsr_is_whole(&t->store.composition->shape);
 }
 
 static bool combines_unasked(const tsr_table *t, const tsr_request *r) {
@@ -130,7 +130,7 @@ static const obstacle obstacles[] = {
     {TSR_BULK_find_or_insert, counts_numbers, NULL, TSR_HAS_KEEPS_NUMBERS},
     {TSR_BULK_insert, evicts, NULL, TSR_HAS_EVICTS},
     {TSR_BULK_find_or_insert, evicts, NULL, TSR_HAS_EVICTS},
-    {TSR_BULK_insert, makes_lists, NULL, TSR_HAS_LISTS},
+    {TSR_BULK_insert, makes_all, NULL, TSR_HAS_WHOLE_BATCHES},
     {TSR_BULK_insert, combines_unasked,
      "an insert that combines values where pairs move needs a result for each key: pass call->results",
      TSR_HAS_NOTHING},

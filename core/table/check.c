@@ -265,6 +265,10 @@ static void print_memory(FILE *out, const tsr_composition *t) {
   print_zones(out, t);
   if (t->window_pages) print_windows(out, t);
   if (t->facts.filter_bits) print_filter_before(out, t);
+  if (s->build_pages)
+    fprintf(out,
+            "%-12s of %llu pages of keys; inserts build the whole table, and need memory for two copies of the batch\n",
+            "built", (unsigned long long)s->build_pages);
   if (s->has_lists)
     fprintf(out, "%-12s %llu; inserts make them in bulk, and need memory for %s\n", "lists",
             (unsigned long long)s->lists, s->sorts_lists ? "two copies of the batch" : "a count of each");
@@ -299,6 +303,7 @@ static const char *kinds_of(const tsr_composition *t) {
   const bool can_list_values = !t->shape.moves_pairs && !t->shape.has_link;
   if (is_filter(t) || t->settings.filter.has_slots) return "filter";
   if (t->shape.has_lists) return "multiset, multimap; set and map with duplicates = promise_unique";
+  if (tsr_is_whole(&t->shape)) return "set and map with duplicates = promise_unique";
   if (t->shape.holds_many && can_list_values)
     return "set, map, counter, index, multiset, multimap, its values inline or in buckets";
   if (can_list_values) return "set, map, counter, index, multimap with values = buckets";

@@ -28,7 +28,7 @@ uint32_t tsr_counts_by(const tsr_store *store) { return store->windows ? TSR_BUL
 /* The order and the place of the plan; *began: false where it is random access that is left to do. */
 static tsr_status place(const tsr_work *work, const tsr_stages *stages, uint32_t op, const tsr_bulk *bulk,
                         bool *began) {
-  if (stages->place == TSR_PLACE_LISTS) {
+  if (stages->place == TSR_PLACE_LISTS || stages->place == TSR_PLACE_BUILT) {
     *began = true;
     return tsr_lists_insert(work, bulk);
   }

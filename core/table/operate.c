@@ -215,7 +215,7 @@ static tsr_status count_not_placed(const tsr_table *t, void *stream, uint64_t *p
 static tsr_status insert_growing(tsr_table *t, const tsr_request *r, tsr_error *error) {
   uint64_t before = 0, after = 0;
   bool is_starved;
-  if (!t->store.composition->shape.has_lists) return tsr_insert_growing(t, r, error);
+  if (!tsr_is_whole(&t->store.composition->shape)) return tsr_insert_growing(t, r, error);
   tsr_status status = tsr_enlarge_for(t, r->n, r->call.stream, &is_starved, error);
   if (status == TSR_OK && is_starved) status = count_not_placed(t, r->call.stream, &before, error);
   if (status == TSR_OK) status = tsr_operate_staged(t, r, operate, error);

@@ -39,7 +39,7 @@ void tsr_single_describe(const tsr_table *t, tsr_table_info *info) {
                            .host_bytes = tsr_composition_host_bytes(t->store.composition),
                            .window_bytes = tsr_composition_window_bytes(t->store.composition),
                            .statistics = shape->statistics != 0,
-                           .makes_lists = shape->has_lists != 0,
+                           .makes_lists = tsr_is_whole(shape),
                            .code = program ? t->backend->program_describe(program) : ""};
   if (program) info->code_counts = t->backend->count_code(t->device, program);
 }

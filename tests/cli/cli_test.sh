@@ -389,7 +389,7 @@ run check "$specs/pages.ini" --set table.backend=cpu
 expect_out '^  place +inserts by random access$'
 ! grep -q '^  order ' out || fail "says that a batch of random access is put in order"
 run check "$specs/hashgraph_v2.ini" --set table.backend=cpu
-expect_out '^  order +sorts the items by the lists of their keys$'
+expect_out '^  order +sorts the items by the pages that the scheme makes of keys or lists$'
 
 case_of "check says which finds are sorted by zones, and which stages they pass"
 run check "$specs/pages.ini" --set table.backend=cpu --set table.find_batch=1000

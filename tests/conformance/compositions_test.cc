@@ -147,6 +147,7 @@ protected:
     Random random(stream);
     Exercise::Options options;
     options.slots = slots(table.get());
+    options.capacity = recipe.capacity;
     options.operations = operations;
     options.batch_max = batch_max;
     Exercise exercise(*table, recipe.duplicates, random, options);

@@ -213,6 +213,7 @@ std::string LaneTable::launch(uint32_t op, tsr_bulk *bulk) {
 }
 
 std::string LaneTable::insert(Batch &batch) {
+  if (composition_->shape.build_pages) return building(batch);
   return composition_->shape.has_lists ? making_lists(batch) : inserting(TSR_BULK_insert, batch, nullptr, 0);
 }
 
@@ -279,6 +280,53 @@ std::string LaneTable::making_lists(Batch &batch) {
     batch.back_values[of[i]] = left.back_values[i];
   }
   return complaint;
+}
+
+// As core/batch/lists.c: the scheme's memory is built from all pairs, those that there are and the batch's, and then these
+// are inserted. Where one that was there would find no room, it stays as it was.
+std::string LaneTable::building(Batch &batch) {
+  const tsr_region *regions = composition_->part[TSR_ROLE_PROBING].plan.regions;
+  Batch held;
+  std::string complaint = exported(&held.keys, &held.values);
+  if (!complaint.empty()) return complaint;
+  std::vector<std::string> before;
+  for (int i = 0; i < TSR_REGIONS_MAX; i++)
+    before.emplace_back(static_cast<const char *>(memory_.state().part[TSR_ROLE_PROBING].region[i]), regions[i].bytes);
+  memory_.clear();
+  std::vector<uint64_t> all = held.keys;
+  all.insert(all.end(), batch.keys.begin(), batch.keys.end());
+  build(all);
+  Batch again = held;
+  complaint = inserting(TSR_BULK_insert, again, nullptr, 0);
+  if (!complaint.empty()) return complaint;
+  if (std::count(again.codes.begin(), again.codes.end(), TSR_NOT_PLACED)) {
+    memory_.clear();
+    for (int i = 0; i < TSR_REGIONS_MAX; i++)
+      std::copy(before[i].begin(), before[i].end(),
+                static_cast<char *>(memory_.state().part[TSR_ROLE_PROBING].region[i]));
+    complaint = inserting(TSR_BULK_insert, held, nullptr, 0);
+  }
+  return complaint.empty() ? inserting(TSR_BULK_insert, batch, nullptr, 0) : complaint;
+}
+
+// The scheme's memory from these keys, page by page.
+void LaneTable::build(const std::vector<uint64_t> &keys) {
+  const tsr_cpu_bulk *functions = tsr_cpu_bulk_for(composition_->shape.key_bits, composition_->shape.payload_bits);
+  const tsr_cpu cpu = cpu_of(composition_.get(), nullptr);
+  const uint64_t pages = composition_->shape.build_pages;
+  Keys as_they_came(composition_->shape.key_bits, keys);
+  std::vector<uint32_t> page(keys.size() + 1);
+  functions->pages(&cpu, &memory_.state(), pages, as_they_came.data(), 0, keys.size(), page.data());
+  std::vector<size_t> order(keys.size());
+  for (size_t i = 0; i < order.size(); i++) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return page[a] < page[b]; });
+  std::vector<uint64_t> sorted;
+  for (size_t i : order) sorted.push_back(keys[i]);
+  Keys in_order(composition_->shape.key_bits, sorted);
+  for (uint64_t begin = 0, end, p = 0; p < pages; p++, begin = end) {
+    for (end = begin; end < order.size() && page[order[end]] == p;) end++;
+    functions->build(&cpu, &memory_.state(), in_order.data(), begin, end, p);
+  }
 }
 
 // As tsr_find_or_insert: values that are written after their keys are read when the inserts are done.

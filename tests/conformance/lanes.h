@@ -81,6 +81,8 @@ private:
   std::string launch(uint32_t op, tsr_bulk *bulk);
   std::string erasing(uint32_t op, Batch &batch);
   std::string making_lists(Batch &batch);
+  std::string building(Batch &batch);
+  void build(const std::vector<uint64_t> &keys);
   std::string inserting(uint32_t op, Batch &batch, void *values_out, uint64_t missing);
 
   CompositionPointer composition_;

@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <random>
 #include <set>
 #include <thread>
 
@@ -675,6 +676,61 @@ void list_laws(const tsr_ctx *c, uint64_t keys, Findings *findings) {
   }
 }
 
+// Builds the scheme's memory from these keys, and returns the bucket of each. The keys of a page are in the order that is
+// given, or in the opposite one.
+std::vector<uint64_t> built(const tsr_ctx *c, std::vector<tsr_key> keys, bool backwards) {
+  const uint64_t pages = c->cpu->shape->build_pages;
+  const auto page_of = [&](tsr_key key) { return tsr_build_page_of(c, key, pages); };
+  std::vector<tsr_key> in_order = keys;
+  if (backwards) std::reverse(in_order.begin(), in_order.end());
+  std::stable_sort(in_order.begin(), in_order.end(), [&](tsr_key a, tsr_key b) { return page_of(a) < page_of(b); });
+  std::vector<tsr_u128> memory(c->cpu->shape->build_bytes / sizeof(tsr_u128) + 1);
+  uint64_t begin = 0;
+  for (uint64_t page = 0; page < pages; page++) {
+    uint64_t end = begin;
+    while (end < in_order.size() && page_of(in_order[end]) == page) end++;
+    std::memset(memory.data(), 0xA5, memory.size() * sizeof memory[0]);
+    const tsr_build_page own = {in_order.data() + begin, (uint32_t)(end - begin), page, begin, memory.data()};
+    probing_build(c, &own);
+    begin = end;
+  }
+  std::vector<uint64_t> buckets;
+  for (tsr_key key : keys) {
+    const std::vector<uint64_t> walk = walk_of(c, key, 2);
+    buckets.push_back(walk.empty() ? UINT64_MAX : walk[0]);
+  }
+  return buckets;
+}
+
+// build() finds each of as many distinct keys as the table is for a bucket with room, and fewer keys as well, whatever
+// their order; and it ends for equal keys.
+void build_laws(const tsr_ctx *c, Findings *findings) {
+  Random random(c->t->buckets);
+  std::set<tsr_key> drawn;
+  while (drawn.size() < c->cpu->shape->capacity) {
+    const tsr_key key = random_key(random);
+    if (key < TSR_ERASED_KEY) drawn.insert(key);
+  }
+  std::vector<tsr_key> all(drawn.begin(), drawn.end());
+  std::shuffle(all.begin(), all.end(), std::mt19937_64(1));
+  for (size_t n : {all.size(), all.size() / 3 + 1, size_t{1}}) {
+    const std::vector<tsr_key> keys(all.begin(), all.begin() + (long)n);
+    const std::vector<uint64_t> buckets = built(c, keys, false);
+    std::map<uint64_t, uint64_t> fill;
+    uint64_t beyond = 0;
+    for (uint64_t bucket : buckets) {
+      if (!findings->expect(bucket < c->t->buckets, "after build() of ", n, " keys a walk begins at bucket ", bucket,
+                            " of ", c->t->buckets))
+        return;
+      beyond += ++fill[bucket] > TSR_FACT(c, bucket_slots);
+    }
+    findings->expect(beyond <= n / 1000, "build() leaves ", beyond, " of ", n, " distinct keys without room");
+    findings->expect(built(c, keys, true) == buckets, "build() depends on the order of the keys of a page");
+  }
+  built(c, std::vector<tsr_key>(all.size(), all[0]), false); // its bounds: the test has a time limit
+  built(c, all, false);
+}
+
 // Two keys of one fingerprint that share a bucket share all of them, and after() leads from each to another of them, given
 // any key of the fingerprint.
 void fingerprint_laws(const tsr_ctx *c, uint64_t keys, Findings *findings) {
@@ -832,7 +888,7 @@ void placement_laws(const tsr_ctx *c, const std::vector<uint64_t> &keys, Finding
 } // namespace
 
 extern const Laws TSR_ENTRY(laws);
-const Laws TSR_ENTRY(laws) = {TSR_KEY_BITS, TSR_PAYLOAD_BITS, layout_laws, race_laws, hasher_laws,
-                              mixing_laws,  walk_laws,        end_laws,    one_walk,  placement_laws};
+const Laws TSR_ENTRY(laws) = {TSR_KEY_BITS, TSR_PAYLOAD_BITS, layout_laws, race_laws, hasher_laws,   mixing_laws,
+                              walk_laws,    end_laws,         build_laws,  one_walk,  placement_laws};
 
 } // namespace tessera_test

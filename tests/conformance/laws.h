@@ -66,6 +66,8 @@ struct Laws {
   void (*walks)(const tsr_ctx *c, uint64_t keys, Findings *findings);
   // Walks of very many keys end.
   void (*ends)(const tsr_ctx *c, uint64_t keys, Findings *findings);
+  // Of a scheme with build(): it finds each key of a batch a bucket.
+  void (*build)(const tsr_ctx *c, Findings *findings);
   // The buckets of a key's walk, in order; of the first `limit` + 1 where it is longer.
   std::vector<uint64_t> (*walk)(const tsr_ctx *c, uint64_t key, uint64_t limit);
   // Every key of a table is found on its walk, behind buckets without an empty slot if ends_at_empty.

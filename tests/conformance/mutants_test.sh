@@ -209,6 +209,10 @@ breaks P-40 "its walk reads a counter" probing:examples/parts/elastic \
   cuh 's/^  if \(probe->visited == 0\) i = 0, j = 1;/  if (probe->visited == 0) i = 0, j = 1 + ((uint32_t)*(const uint64_t *)TSR_REGION(c, ELASTIC_FILLS) \& 1);/'
 breaks P-48 "a list ends a bucket too early" probing:probing/hashgraph \
   cuh 's/\(end - 1\) \/ slots :/(end - 1) \/ slots - (end - begin > slots) :/'
+breaks P-54 "a bucket of which it has taken a slot seems as empty as before" probing:probing/perfect \
+  cuh 's/ \+ \(\*own < slots\)\)/)/'
+breaks P-54 "it looks for keys in other groups than it has found seeds for" probing:probing/perfect \
+  cuh 's/^  const uint32_t group = perfect_group\(c, key\);/  const uint32_t group = perfect_group(c, key) ^ 1;/'
 breaks P-47 "it promises room for many pairs of a key" "$cuckoo" \
   c 's/^  plan->probing.moves_pairs = 1;/&\n  plan->probing.holds_many = 1;/'
 

@@ -24,7 +24,8 @@ inline std::vector<uint64_t> awkward_numbers(uint32_t bits) {
 class Exercise {
 public:
   struct Options {
-    uint64_t slots = 256; // of the table
+    uint64_t slots = 256;           // of the table
+    uint64_t capacity = UINT64_MAX; // of the table: what it takes whatever its slots
     uint64_t operations = 60;
     uint64_t batch_max = 96;  // keys of a batch
     bool mixes = false;       // operations of all kinds in one call as well: the table's concurrency is mixed
@@ -82,7 +83,7 @@ public:
     }
     if (!complaint.empty()) return complaint;
     if (oracle_.handed_back() == 0) return "twice as many keys as slots, and none was handed back";
-    if (oracle_.size() + 2 < options_.slots / 4)
+    if (oracle_.size() + 2 < std::min(options_.slots / 4, options_.capacity))
       return "less than a quarter of the slots were used before keys were refused";
     return look();
   }

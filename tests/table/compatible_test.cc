@@ -188,7 +188,7 @@ const std::vector<Feature> &features() {
       {"a scheme that gives a key several buckets",
        {{{"table.probing", "double_hashing"}}, {{"table.probing", "linear"}}}},
       {"a scheme that moves pairs", {{{"table.probing", "cuckoo"}}, {{"table.probing", "robin_hood"}}}},
-      {"a scheme that makes lists of whole batches",
+      {"a scheme that is made of whole batches",
        {{{"table.probing", "hashgraph"}, {"table.kind", "multimap"}}, {{"table.probing", "hashgraph"}}}},
       {"a table in the host's memory",
        {{{"table.device_bytes", "3Mi"}, {"table.page_bytes", "4Ki"}, {"table.capacity", "1M"}}}},
@@ -558,7 +558,7 @@ const std::map<std::string, std::function<bool(const Settings &)>> &meanings() {
     is["a layout with flags that end a search"] = word("layout", {"tagged", "quotient"});
     is["a part whose scores an index cannot keep"] = word("eviction", {"ttl", "custom"});
     is["a scheme whose walks are not bounded to 8 buckets"] =
-        no_word("probing", {"cuckoo", "cuckoo_filter", "two_choice", "iceberg"});
+        no_word("probing", {"cuckoo", "cuckoo_filter", "two_choice", "iceberg", "perfect"});
     is["a scheme that keeps notes of its buckets"] = word("probing", {"robin_hood"});
     is["a layout that cannot exchange pairs"] = [=](const Settings &s) {
       return word("layout", {"tagged"})(s) || (word("layout", {"soa", "aos"})(s) && has_values(s));
@@ -651,14 +651,15 @@ const std::map<std::string, std::function<bool(const Settings &)>> &meanings() {
     };
     is["a hasher that cannot be undone"] = word("hasher", {"universal", "xxhash"});
     is["a scheme that gives a key few buckets, and values = inline"] = [=](const Settings &s) {
-      return is_one_of(get(s, "probing"), {"cuckoo", "cuckoo_filter", "two_choice", "iceberg", "robin_hood"}) &&
+      return is_one_of(get(s, "probing"),
+                       {"cuckoo", "cuckoo_filter", "two_choice", "iceberg", "perfect", "robin_hood"}) &&
              !has_buckets(s);
     };
     is["a scheme that gives a key several buckets"] = [](const Settings &s) {
       return get(s, "probing") != "slab_list";
     };
     is["a scheme that moves pairs"] = word("probing", {"cuckoo", "cuckoo_filter", "robin_hood"});
-    is["a scheme that makes lists of whole batches"] = word("probing", {"hashgraph"});
+    is["a scheme that is made of whole batches"] = word("probing", {"hashgraph", "perfect"});
     return is;
   }();
   return all;

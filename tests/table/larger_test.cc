@@ -56,7 +56,7 @@ std::vector<Travelled> recipes() {
         Travelled travelled = {recipe_of(layout, probing, width, duplicates), ""};
         if (sanitized && (layout != "soa" || duplicates > TSR_DUPLICATES_ADD)) continue;
         CompositionPointer composition = compose(travelled.recipe, 1, &error);
-        if (!composition || composition->shape.has_link || composition->shape.has_lists) continue;
+        if (!composition || composition->shape.has_link || tsr_is_whole(&composition->shape)) continue;
         std::ostringstream name;
         name << layout << "_" << probing << "_" << duplicates << "_" << width.key_bits << "_" << width.value_bits;
         travelled.name = name.str();

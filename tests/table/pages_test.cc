@@ -48,7 +48,7 @@ std::vector<PagedRecipe> recipes() {
         PagedRecipe paged = {recipe_of(layout, probing, width, duplicates), ""};
         if (sanitized && (layout != "packed" || duplicates > TSR_DUPLICATES_ADD)) continue;
         CompositionPointer composition = compose(paged.recipe, 1, &error);
-        if (!composition || composition->shape.has_link || composition->shape.has_lists) continue;
+        if (!composition || composition->shape.has_link || tsr_is_whole(&composition->shape)) continue;
         std::ostringstream name;
         name << layout << "_" << probing << "_" << duplicates << "_" << width.key_bits << "_" << width.value_bits;
         paged.name = name.str();

@@ -38,7 +38,7 @@ std::vector<Recipe> recipes() {
       tsr_error error = {};
       if (sanitized && layout != "packed") continue;
       CompositionPointer composition = compose(recipe, 1, &error);
-      if (composition && !composition->shape.has_link && !composition->shape.has_lists) result.push_back(recipe);
+      if (composition && !composition->shape.has_link && !tsr_is_whole(&composition->shape)) result.push_back(recipe);
     }
   return result;
 }

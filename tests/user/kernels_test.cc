@@ -760,7 +760,7 @@ TEST(Refusals, OfTables) {
   EXPECT_EQ(tsr_table_prepare(several.table, TSR_PREPARE_FIND, nullptr), TSR_OK);
   expect_refused("in_and_out", {one.table}, {"any"}, TSR_UNSUPPORTED, "concurrency = phased");
   Table lists({"lists", "layout=packed\nprobing=hashgraph\n", 32, 32, "keep"}, 100);
-  expect_refused("put", {lists.table}, {"into"}, TSR_UNSUPPORTED, "lists of whole batches");
+  expect_refused("put", {lists.table}, {"into"}, TSR_UNSUPPORTED, "whole batches");
 }
 
 TEST(Refusals, OfCode) {
