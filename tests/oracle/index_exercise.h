@@ -24,6 +24,7 @@ public:
   struct Options {
     uint32_t key_bits, row_bytes; // 0: none
     bool evicts, in_order;        // numbering = first_seen
+    bool moves;                   // the scheme moves pairs: a full one may hand back a key that it had
     uint64_t operations, batch_max, distinct;
   };
 
@@ -82,28 +83,32 @@ private:
     if (status == TSR_UNSUPPORTED && is_.evicts) return; // more keys than it holds
     if (!works(status, error)) return;
     forget_evicted();
-    learn(keys, numbers, before);
+    const std::vector<uint64_t> back_keys = tells ? handed_back(codes, back.numbers(n)) : std::vector<uint64_t>();
+    learn(keys, numbers, before, {back_keys.begin(), back_keys.end()}, !tells);
     for (uint64_t i = 0; i < n && tells; i++)
       if (codes[i] != TSR_INSERTED && codes[i] != TSR_FOUND && codes[i] != TSR_NOT_PLACED)
         complain("the result " + std::to_string(codes[i]));
     if (tells)
-      forget_handed_back(codes, back.numbers(n));
+      forget_handed_back(back_keys);
     else
       forget_missing();
   }
 
-  // What has a number now; equal keys have one, and present keys theirs.
-  void learn(const std::vector<uint64_t> &keys, const std::vector<uint32_t> &numbers, uint64_t before) {
+  // What has a number now; equal keys have one, and present keys theirs. One that was handed back for another item may have
+  // been numbered again in the same call.
+  void learn(const std::vector<uint64_t> &keys, const std::vector<uint32_t> &numbers, uint64_t before,
+             const std::set<uint64_t> &back, bool is_untold) {
     uint64_t next = before;
     bool lost = false;
     std::map<uint64_t, uint32_t> seen;
     for (size_t i = 0; i < keys.size(); i++) {
       lost = lost || numbers[i] == none;
       const auto [at, is_first] = seen.emplace(keys[i], numbers[i]);
-      if (at->second != numbers[i]) complain("key " + std::to_string(keys[i]) + " has two numbers");
+      const bool is_lost = is_.moves && (is_untold || back.count(keys[i]));
+      if (at->second != numbers[i] && !is_lost) complain("key " + std::to_string(keys[i]) + " has two numbers");
       if (!is_first || numbers[i] == none) continue;
       const auto known = numbers_.find(keys[i]);
-      if (known != numbers_.end() && known->second != numbers[i])
+      if (known != numbers_.end() && known->second != numbers[i] && !is_lost)
         complain("key " + std::to_string(keys[i]) + " has another number than before");
       if (known == numbers_.end() && is_.in_order && !lost && numbers[i] >= before && numbers[i] != next++)
         complain("numbers are not in the order of first appearance");
@@ -111,11 +116,15 @@ private:
     }
   }
 
-  // A key that was handed back may have been inserted again for another item.
-  void forget_handed_back(const std::vector<uint8_t> &codes, const std::vector<uint64_t> &keys) {
-    std::vector<uint64_t> gone;
+  static std::vector<uint64_t> handed_back(const std::vector<uint8_t> &codes, const std::vector<uint64_t> &keys) {
+    std::vector<uint64_t> back;
     for (size_t i = 0; i < codes.size(); i++)
-      if (codes[i] == TSR_NOT_PLACED) gone.push_back(keys[i]);
+      if (codes[i] == TSR_NOT_PLACED) back.push_back(keys[i]);
+    return back;
+  }
+
+  // A key that was handed back may have been inserted again for another item.
+  void forget_handed_back(const std::vector<uint64_t> &gone) {
     const std::vector<uint32_t> found = find(gone);
     for (size_t i = 0; i < gone.size(); i++)
       if (found[i] == none) numbers_.erase(gone[i]);
