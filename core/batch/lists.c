@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tables that are made of whole batches (lists.h): lists, and what a scheme builds. Lists in order: the partition brings a batch into the order of pages of lists, and
- * a block makes those of a page. By random access: each list is counted, and then each pair goes to the next place of
- * its list. Lists have no spare room, so later pairs need all of them to be made again; so do those of
- * a scheme with build(). Why: ../design/0015-lists-in-bulk.md, ../design/0042-built-from-a-batch.md. Read next: ../table/launch.c.
+ * Tables that are made of whole batches (lists.h): lists, and what a scheme builds. Lists in order: the partition brings a
+ * batch into the order of pages of lists, and a block makes those of a page. By random access: each list is counted, and
+ * then each pair goes to the next place of its list. Lists have no spare room, so later pairs need all of them to be made
+ * again; so do those of a scheme with build(). Why: ../design/0015-lists-in-bulk.md, ../design/0042-built-from-a-batch.md.
+ * Read next: ../table/launch.c.
  */
 #include "core/batch/lists.h"
 
@@ -159,11 +160,18 @@ static uint64_t lay_out_pairs(all_pairs *all, const tsr_work *b, const tsr_bulk 
   return used;
 }
 
-/* Runs `op` over the buckets of lists, and waits for what it counts. */
+/* The buckets that are made anew. Lists leave the tail as it is, since a pair's list stays the same. What a scheme builds leads a
+ * pair elsewhere than before, and a find looks into the stash only if it passed a full bucket: so those pairs go along. */
+static uint64_t buckets_of(const tsr_work *b) {
+  const tsr_composition *c = b->store->composition;
+  return c->shape.buckets + (c->shape.build_pages ? c->tail_buckets : 0);
+}
+
+/* Runs `op` over these buckets, and waits for what it counts. */
 static tsr_status scan(const tsr_work *b, uint32_t op, tsr_bulk *bulk, tsr_tally *on_device, tsr_tally *tally) {
   const tsr_backend *backend = b->backend;
   bulk->state = b->store->state;
-  bulk->n = b->store->composition->shape.buckets;
+  bulk->n = buckets_of(b);
   bulk->tally = on_device;
   tsr_status status = tsr_work_zero(b, on_device, sizeof *tally);
   if (status == TSR_OK) status = tsr_work_random(b, op, bulk);
@@ -187,7 +195,6 @@ static tsr_status copy(const tsr_work *b, void *to, const void *from, uint64_t b
   return bytes ? b->backend->copy(b->device, to, from, bytes, b->stream, b->error) : TSR_OK;
 }
 
-/* The stash keeps its pairs. */
 static tsr_status empty_buckets(const tsr_work *b) {
   const tsr_part *layout = &b->store->composition->part[TSR_ROLE_LAYOUT];
   tsr_status status = TSR_OK;
@@ -195,7 +202,7 @@ static tsr_status empty_buckets(const tsr_work *b) {
     const tsr_region *region = &layout->plan.regions[i];
     if (!region->bytes_per_bucket) continue; /* a filter's blocks */
     status = b->backend->fill(b->device, b->store->state.part[TSR_ROLE_LAYOUT].region[i], region->fill,
-                              region->bytes_per_bucket * b->store->composition->shape.buckets, b->stream, b->error);
+                              region->bytes_per_bucket * buckets_of(b), b->stream, b->error);
   }
   return status;
 }

@@ -36,7 +36,8 @@ typedef enum tsr_batch_mark { TSR_MARK_NONE, TSR_MARK_RANDOM, TSR_MARK_BLOCKS, T
 enum { TSR_GROUP_SPANS = 1, TSR_GROUP_HOT = 2, TSR_GROUP_PAGES = 4 };
 
 /* Where items are worked on: in the table by random access, in pages that a block of threads holds, in lists that
- * are made as a whole, or by random access after the scheme has built its memory from their keys. BITS: the filter is the table, so its bits are all there is to do. */
+ * are made as a whole, or by random access after the scheme has built its memory from their keys. BITS: the filter is
+ * the table, so its bits are all there is to do. */
 typedef enum tsr_batch_place {
   TSR_PLACE_RANDOM,
   TSR_PLACE_PAGES,

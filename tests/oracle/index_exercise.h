@@ -95,22 +95,27 @@ private:
   }
 
   // What has a number now; equal keys have one, and present keys theirs. One that was handed back for another item may have
-  // been numbered again in the same call.
+  // been numbered again in the same call, which takes a number of those that new keys get.
   void learn(const std::vector<uint64_t> &keys, const std::vector<uint32_t> &numbers, uint64_t before,
              const std::set<uint64_t> &back, bool is_untold) {
     uint64_t next = before;
-    bool lost = false;
+    bool lost = false; // then the order of the others' numbers has gaps
     std::map<uint64_t, uint32_t> seen;
     for (size_t i = 0; i < keys.size(); i++) {
-      lost = lost || numbers[i] == none;
-      const auto [at, is_first] = seen.emplace(keys[i], numbers[i]);
-      const bool is_lost = is_.moves && (is_untold || back.count(keys[i]));
-      if (at->second != numbers[i] && !is_lost) complain("key " + std::to_string(keys[i]) + " has two numbers");
-      if (!is_first || numbers[i] == none) continue;
       const auto known = numbers_.find(keys[i]);
-      if (known != numbers_.end() && known->second != numbers[i] && !is_lost)
-        complain("key " + std::to_string(keys[i]) + " has another number than before");
-      if (known == numbers_.end() && is_.in_order && !lost && numbers[i] >= before && numbers[i] != next++)
+      const uint32_t first = seen.emplace(keys[i], numbers[i]).first->second;
+      const bool is_other = known != numbers_.end() && known->second != numbers[i] && numbers[i] != none;
+      if (first == numbers[i] && !is_other) continue;
+      lost = true;
+      if (is_.moves && (is_untold || back.count(keys[i]))) continue;
+      if (first != numbers[i]) complain("key " + std::to_string(keys[i]) + " has two numbers");
+      if (is_other) complain("key " + std::to_string(keys[i]) + " has another number than before");
+    }
+    seen.clear();
+    for (size_t i = 0; i < keys.size(); i++) {
+      lost = lost || numbers[i] == none;
+      if (!seen.emplace(keys[i], numbers[i]).second || numbers[i] == none) continue;
+      if (!numbers_.count(keys[i]) && is_.in_order && !lost && numbers[i] >= before && numbers[i] != next++)
         complain("numbers are not in the order of first appearance");
       numbers_[keys[i]] = numbers[i];
     }

@@ -5,6 +5,7 @@
 // ../../core/batch/lists.c.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <set>
@@ -126,6 +127,25 @@ TEST_P(Built, LaterInsertsBuildTheTableAnew) {
   there_.clear();
   look(table);
   ASSERT_EQ(insert(table, draw(9000)), 0);
+  look(table);
+  tsr_table_destroy(table);
+}
+
+// A pair waits in the stash beside the bucket that was kept for it. Built anew, the table keeps another one, which may have room.
+TEST_P(Built, WhatTheStashHasIsFoundAfterwards) {
+  tsr_table *table = make(3000, "stash=200 ");
+  ASSERT_EQ(insert(table, draw(3000)), 0);
+  const std::vector<uint64_t> beyond = draw(100);
+  EXPECT_EQ(insert(table, beyond), 0);
+  std::vector<uint64_t> gone(drawn_.begin(), drawn_.end());
+  const std::set<uint64_t> stay(beyond.begin(), beyond.end());
+  gone.erase(std::remove_if(gone.begin(), gone.end(), [&](uint64_t key) { return stay.count(key); }), gone.end());
+  gone.resize(2500);
+  erase(table, gone);
+  look(table);
+  ASSERT_EQ(insert(table, draw(200)), 0);
+  look(table);
+  ASSERT_EQ(insert(table, draw(200)), 0);
   look(table);
   tsr_table_destroy(table);
 }
