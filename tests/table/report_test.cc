@@ -59,17 +59,19 @@ TEST_P(OnScheme, StatisticsAddUp) {
   create_one([](Recipe *recipe) { recipe->statistics = true; });
   Batch batch = batch_of(1, 10000), absent = batch_of(20000, 5000), again = batch;
   ASSERT_EQ(table_->insert(batch), "");
-  if (looks) {
+  const bool looks_for_keys = looks && !composition->shape.build_pages; // else there is no find_or_insert
+  if (looks_for_keys) {
     ASSERT_EQ(table_->find_or_insert(again, 0), ""); // all are there
   }
+  const uint64_t insert_keys = looks_for_keys ? 20000 : looks ? 10000 : 0;
   ASSERT_EQ(table_->contains(absent), "");
   ASSERT_EQ(table_->erase(absent), "");
   tsr_report r = report();
   ASSERT_EQ(r.inserted, 10000u);
-  EXPECT_GE(r.insert_probes, looks ? 20000u : 0u);
+  EXPECT_GE(r.insert_probes, insert_keys);
   EXPECT_GE(r.find_probes, looks ? 5000u : 1u); // of an empty list there is no bucket
   EXPECT_GE(r.erase_probes, looks ? 5000u : 1u);
-  expect_histogram(r.insert_histogram, looks ? 20000 : 0, r.insert_probes, r.insert_probes_max);
+  expect_histogram(r.insert_histogram, insert_keys, r.insert_probes, r.insert_probes_max);
   expect_histogram(r.find_histogram, 5000, r.find_probes, r.find_probes_max);
   expect_histogram(r.erase_histogram, 5000, r.erase_probes, r.erase_probes_max);
   EXPECT_LE(r.insert_moves_max, r.insert_moves);
@@ -97,7 +99,12 @@ TEST_P(OnScheme, CountsWhatWentToTheStash) {
   uint64_t size = 0;
   ASSERT_EQ(table_->size(&size), "");
   EXPECT_EQ(size + r.not_placed, n);
-  if (r.not_placed) {
+  tsr_error error = {};
+  CompositionPointer composition = compose(working_recipes(GetParam())[0], 1, &error);
+  ASSERT_TRUE(composition) << error.message;
+  if (r.not_placed && composition->shape.build_pages) {
+    EXPECT_GE(r.insert_stashed, stash / 2); // as many pairs walk as it has slots, and some find room in their bucket
+  } else if (r.not_placed) {
     EXPECT_EQ(r.insert_stashed, stash);
   }
 }
