@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Every recipe of specs/ links without a GPU: every part is inlined, nothing is on a stack. The first recipe with its parts
-// links all operations for sm_90, and inserts, finds and erases for sm_80; the others link inserts and finds for sm_90, and
-// with TSR_TEST_ALL=1 erases as well. The first with its pages and filter links the steps of batches. At the other widths a
+// links inserts, finds, erases and by turns one half of the other operations for sm_90, and inserts and finds for sm_80; the
+// others link inserts and finds for sm_90. With TSR_TEST_ALL=1 the first links all operations, and each of these erases as
+// well. The first with its pages and filter links the steps of batches. At the other widths a
 // recipe composes, or the parts refuse it with a sentence. Read next: matrix_test.cc, for the tables that no recipe describes,
 // and all operations of sm_80; pages_test.cc, for batches.
 #include <glob.h>
@@ -89,8 +90,20 @@ bool has_batches_of_its_own(const std::string &recipe) {
   return is_first_with(recipe, {"layout", "probing", "page_bytes", "filter", "version"});
 }
 
-// The first operations: insert, find, contains and erase.
-constexpr uint32_t kFew = TSR_BULK_find + 1, kOfAllTables = TSR_BULK_erase + 1, kAll = TSR_BULKS;
+// The first operations: insert and find; insert, find, contains and erase.
+constexpr uint32_t kFew = TSR_BULK_find + 1, kOfAllTables = TSR_BULK_erase + 1;
+
+// Of the operations behind those, the half whose turn it is, or all: mixed batches where the table has them.
+void link_others(const std::string &recipe, const tsr_spec *spec, const tsr_shape &shape, linking::Links *links) {
+  const uint32_t all = static_cast<uint32_t>(TSR_BULKS_OF(&shape)), second = TSR_BULK_note;
+  const std::vector<std::string> every = recipes();
+  const size_t turn = static_cast<size_t>(std::find(every.begin(), every.end(), recipe) - every.begin());
+  const bool is_second = all > TSR_BULK_apply || turn % 2 != 0;
+  const uint32_t first = is_second && !tests_all() ? second : kOfAllTables,
+                 end = is_second || tests_all() ? all : second;
+  if (all <= kOfAllTables) return; // a filter
+  ASSERT_NO_FATAL_FAILURE(linking::link_operations(spec, 90, first, end - first, links));
+}
 
 class Recipe : public testing::TestWithParam<Case> {};
 
@@ -111,8 +124,13 @@ TEST_P(Recipe, P22_P26_Links) {
   ASSERT_EQ(status, TSR_OK) << error.message;
   const bool is_new = has_parts_of_its_own(recipe);
   if (!is_new && sm < 90) return;
-  const uint32_t operations = is_new ? (sm == 90 ? kAll : kOfAllTables) : tests_all() ? kOfAllTables : kFew;
+  const uint32_t operations = (is_new && sm == 90) || tests_all() ? kOfAllTables : kFew;
   ASSERT_NO_FATAL_FAILURE(linking::link_operations(spec.get(), sm, TSR_BULK_insert, operations, &links));
+  if (is_new && sm == 90) {
+    linking::Links others;
+    ASSERT_NO_FATAL_FAILURE(link_others(recipe, spec.get(), composed.composition->shape, &others));
+    linking::expect_sound(others, linking::registers_allowed(spec.get(), sm));
+  }
   if (sm == 90 && has_batches_of_its_own(recipe)) {
     ASSERT_NO_FATAL_FAILURE(linking::link_steps(spec.get(), sm, &links));
   }
@@ -143,6 +161,7 @@ TEST(Recipes, KeepRegistersThatWereMeasured) {
 TEST(Recipes, OfFlaggedBucketsLinkForTilesBelowSm90) {
   for (const char *recipe : {"specs/flagged.ini", "specs/flagged_negative.ini"})
     for (const char *lanes : {"2", "4"}) {
+      if (!tessera_test::has_turn(recipe == std::string("specs/flagged.ini"), *lanes == '2')) continue;
       SCOPED_TRACE(std::string(recipe) + ", tile_lanes = " + lanes);
       choices::Entries entries = choices::Entries::of(read(recipe).get());
       entries.set("layout", "tile_lanes", lanes);

@@ -35,7 +35,9 @@ for part in "$linear" "$evicting" "$mixer" layout:plugins/template/layout/templa
   allocator:plugins/template/allocator/template eviction:plugins/template/eviction/template; do
   case_of "${part#*:} keeps the contract"
   make_mutant "$part"
-  GTEST_FILTER='*OnPlugin*:*OnLayout*:*OnProbing*:*OnHasher*:*OnAllocator*:*OnEviction*' run conform "$file"
+  without= # what it takes longest, the kit's own test has of the plugin that is no template
+  [[ $part != "$units" || ${TSR_TEST_ALL:-} ]] || without='-*P63_*'
+  GTEST_FILTER="*OnPlugin*:*OnLayout*:*OnProbing*:*OnHasher*:*OnAllocator*:*OnEviction*$without" run conform "$file"
   expect_status 0
   expect_out 'keeps the contract$'
 done

@@ -215,7 +215,7 @@ TEST_P(OnPlugin, P08_DefaultsAloneMakeAWorkingTable) {
     text << recipe;
     SCOPED_TRACE(text.str());
     SpecPointer spec = spec_of(recipe);
-    for (uint64_t i = 0; i < scaled(200); i++) {
+    for (uint64_t i = 0; i < scaled(draws() ? 50 : 200); i++) {
       tsr_table *table = nullptr;
       tsr_error error = {};
       ASSERT_EQ(tsr_table_create(spec.get(), &options, &table, &error), TSR_OK) << error.message;

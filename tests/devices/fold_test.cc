@@ -296,6 +296,7 @@ TEST(FoldAuto, ASampleDecides) {
   const uint64_t all = sent(add + " devices.combine=never", equal, 32);
   EXPECT_EQ(all, n / 3 * 8); // all keys are one shard's, to which two devices send all of theirs
   EXPECT_LT(sent(add, equal, 32), all / 1000);
+  if (sanitized) return; // what a sample is worth is not theirs to see: two batches of three million are enough
   EXPECT_LT(sent("kind=counter value_bits=32" + parts, equal, 0), all / 1000);
   EXPECT_LT(sent("kind=set" + parts, equal, 0), all / 1000);
   const uint64_t few = sent(add, distinct, 32);

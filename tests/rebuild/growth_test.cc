@@ -6,6 +6,7 @@
 #include <set>
 
 #include "plugins/table.h"
+#include "tests/oracle/draw.h"
 #include "tests/oracle/exercise.h"
 #include "tests/rebuild/tables.h"
 
@@ -80,7 +81,7 @@ TEST_P(Growth, RandomOperationsUpToALimit) {
   TSR_ONE_THREAD;
   TSR_TRACE_SEED;
   for (const Policy &policy : policies)
-    for (uint64_t stream = 0; stream < scaled(15); stream++) {
+    for (uint64_t stream = 0; stream < scaled(tests_all() ? 15 : 8); stream++) {
       SCOPED_TRACE(std::string(policy.name) + ", stream " + std::to_string(stream));
       Random random(100 + stream);
       uint64_t limit = 8u << random.below(6);
@@ -129,7 +130,8 @@ TEST_P(Growth, EndsAtTheFirstDoublingThatHoldsTheDistinctKeys) {
       SCOPED_TRACE(std::to_string(distinct) + (in_order ? " again and again" : " at random"));
       tsr_error error = {};
       tsr_table *table = table_of(GetParam() + " capacity=100 growth=double");
-      std::vector<uint32_t> keys(scaled(300000, finds_races ? 16 : 4)), values(keys.size());
+      const uint64_t n = tests_all() || distinct > 30000 ? 300000 : 100000;
+      std::vector<uint32_t> keys(scaled(n, finds_races ? 16 : 4)), values(keys.size());
       std::set<uint32_t> different;
       for (size_t i = 0; i < keys.size(); i++) {
         keys[i] = static_cast<uint32_t>(in_order ? i % distinct : random.below(distinct)) * 2654435761u;

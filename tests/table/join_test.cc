@@ -244,7 +244,7 @@ TEST(Join, OfListsOfValuesAgreesWithMaps) {
   const std::tuple<Widths, Widths> widths[] = {{{32, 32}, {32, 64}}, {{64, 64}, {64, 32}}, {{128, 32}, {128, 64}}};
   for (const auto &width : widths)
     for (const Keys keys : {Keys::kSpread, Keys::kZipf, Keys::kEqual}) {
-      if (finds_races && keys != Keys::kZipf) continue;
+      if (finds_races && (keys != Keys::kZipf || std::get<0>(width).key_bits != 64)) continue;
       SCOPED_TRACE(testing::Message() << static_cast<int>(keys));
       const uint64_t lefts = keys == Keys::kEqual ? 250 : 2500, rights = keys == Keys::kEqual ? 200 : 2000;
       Shape shape = {std::get<0>(width), true, lefts, 2000, Place::kValues, true, 50, 4000, keys};

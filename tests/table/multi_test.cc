@@ -191,7 +191,7 @@ TEST_F(MultiOfShortKeys, ReservedKeysHaveAsManyPairsAsOthers) {
         recipe.key_bits = key_bits;
         recipe.part[TSR_ROLE_HASHER] = "murmur3"; // a bijection
         CompositionPointer composition = compose(recipe, 1, &error);
-        if (!composition || !composition->shape.short_keys) continue;
+        if (!composition || !composition->shape.short_keys || (finds_races && key_bits == 64)) continue;
         SCOPED_TRACE(recipe);
         reserved_keys_hold(recipe, 16);
         // ... which comes to the device in turn with the others, and is the last one
