@@ -91,12 +91,12 @@ void link_operations(const tsr_spec *spec, uint32_t sm, uint32_t first, uint32_t
   }
 }
 
-void link_steps(const tsr_spec *spec, uint32_t sm, Links *links) {
+void link_steps(const tsr_spec *spec, uint32_t sm, Links *links, uint32_t first, uint32_t stride) {
   tsr_status status;
   tsr_error error = {};
   Composed composed(spec, sm, &status, &error);
   ASSERT_EQ(status, TSR_OK) << error.message;
-  for (uint32_t step = 0; step < TSR_PAGES_STEPS; step++)
+  for (uint32_t step = first; step < TSR_PAGES_STEPS; step += stride)
     if (tsr_plan_has_step(composed.composition, step)) {
       ASSERT_NO_FATAL_FAILURE(link_step(composed.composition, &tsr_pages_steps.step[step], links));
     }

@@ -47,7 +47,7 @@ struct Links {
 void link_operations(const tsr_spec *spec, uint32_t sm, uint32_t first, uint32_t count, Links *links);
 
 // Links what else a table has: the steps of batches that are put in order first, and the marks of a filter.
-void link_steps(const tsr_spec *spec, uint32_t sm, Links *links);
+void link_steps(const tsr_spec *spec, uint32_t sm, Links *links, uint32_t first = 0, uint32_t stride = 1);
 
 // That parts which do not fit together, or a value that does not, are refused with a sentence.
 void expect_refusal(tsr_status status, const tsr_error &error);

@@ -3,7 +3,7 @@
 // Every recipe of specs/ links without a GPU: every part is inlined, nothing is on a stack. The first recipe with its parts
 // links inserts, finds, erases and by turns one half of the other operations for sm_90, and inserts and finds for sm_80; the
 // others link inserts and finds for sm_90. With TSR_TEST_ALL=1 the first links all operations, and each of these erases as
-// well. The first with its pages and filter links the steps of batches. At the other widths a
+// well. The first with its pages and filter links the steps of batches, each second one by turns. At the other widths a
 // recipe composes, or the parts refuse it with a sentence. Read next: matrix_test.cc, for the tables that no recipe describes,
 // and all operations of sm_80; pages_test.cc, for batches.
 #include <glob.h>
@@ -93,12 +93,15 @@ bool has_batches_of_its_own(const std::string &recipe) {
 // The first operations: insert and find; insert, find, contains and erase.
 constexpr uint32_t kFew = TSR_BULK_find + 1, kOfAllTables = TSR_BULK_erase + 1;
 
+bool has_second_turn(const std::string &recipe) {
+  const std::vector<std::string> all = recipes();
+  return (std::find(all.begin(), all.end(), recipe) - all.begin()) % 2;
+}
+
 // Of the operations behind those, the half whose turn it is, or all: mixed batches where the table has them.
 void link_others(const std::string &recipe, const tsr_spec *spec, const tsr_shape &shape, linking::Links *links) {
   const uint32_t all = static_cast<uint32_t>(TSR_BULKS_OF(&shape)), second = TSR_BULK_note;
-  const std::vector<std::string> every = recipes();
-  const size_t turn = static_cast<size_t>(std::find(every.begin(), every.end(), recipe) - every.begin());
-  const bool is_second = all > TSR_BULK_apply || turn % 2 != 0;
+  const bool is_second = all > TSR_BULK_apply || has_second_turn(recipe);
   const uint32_t first = is_second && !tests_all() ? second : kOfAllTables,
                  end = is_second || tests_all() ? all : second;
   if (all <= kOfAllTables) return; // a filter
@@ -132,7 +135,8 @@ TEST_P(Recipe, P22_P26_Links) {
     linking::expect_sound(others, linking::registers_allowed(spec.get(), sm));
   }
   if (sm == 90 && has_batches_of_its_own(recipe)) {
-    ASSERT_NO_FATAL_FAILURE(linking::link_steps(spec.get(), sm, &links));
+    const uint32_t first = !tests_all() && has_second_turn(recipe), stride = tests_all() ? 1 : 2;
+    ASSERT_NO_FATAL_FAILURE(linking::link_steps(spec.get(), sm, &links, first, stride));
   }
   linking::expect_sound(links, linking::registers_allowed(spec.get(), sm));
 }

@@ -13,8 +13,8 @@ export TESSERA_PLUGINS=$plugin_folders:$top/tests/schemes:$top/examples/parts
 
 for file in "$top"/{tests/schemes,examples/parts}/probing_*.so; do
   case_of "$(basename "$file" .so) keeps the contract"
-  widths=32:32 # and with TSR_TEST_ALL=1 all of the schemes of this folder
-  [[ $file != *_hopscotch.so ]] || widths=64:32
+  widths=32:32 # of the schemes of this folder each key's width, and with TSR_TEST_ALL=1 all pairs
+  [[ $file != */tests/schemes/* ]] || widths=32:32,64:64
   [[ ! ${TSR_TEST_ALL:-} || $file != */tests/schemes/* ]] || widths=
   TSR_CONFORM_WIDTHS=$widths GTEST_FILTER='-*P22_P26_*:*InFull*:*UnderStress*' run conform "$file"
   expect_status 0
