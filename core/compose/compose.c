@@ -440,7 +440,9 @@ static void furnish_cache(tsr_composition *t) {
   const uint32_t region = free_region(t), slot_bits = t->shape.bucket_slots * t->shape.score_bits;
   t->facts.score_bits = t->shape.score_bits;
   t->facts.score_region = region;
+  t->facts.has_one_bucket = t->shape.walk_max == 1;
   t->facts.weighs_new = t->shape.weighs_new;
+  t->facts.expires = t->shape.expires;
   t->facts.tells_spare = t->settings.traits.has[TSR_HAS_VALUE_BYTES];
   t->part[TSR_ROLE_LAYOUT].plan.regions[region] = (tsr_region){
       .name = "scores", .bytes = TSR_CACHE_HEAD_BYTES + TSR_CACHE_END_BYTES, .bytes_per_bucket = slot_bits / 8};
