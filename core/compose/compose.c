@@ -195,6 +195,11 @@ static tsr_status plan_part(tsr_composition *t, const tsr_spec *spec, uint32_t r
   if (status) return status;
   part->image = image_for(part->plugin, t->shape.key_bits, t->shape.payload_bits);
   if (!part->image && t->shape.key_bits > 64) return refuse_width(t, spec, role, error);
+  if (role == TSR_ROLE_PROBING && t->shape.key_bits > 64 && tsr_is_whole(&t->shape))
+    return tsr_spec_refuse(
+        spec, "table", "probing", error,
+        "it is made of whole batches, which are put in order by keys of at most 64 bits: use another "
+        "probing, or key_bits = 64 with a hash of the key");
   const char *missing = part->image ? tsr_entry_missing(role, part->image) : "code";
   if (missing)
     return tsr_fail(error, TSR_BAD_PLUGIN, "%s/%s: P-08: it has no %s for key_bits = %u, value_bits = %u",
