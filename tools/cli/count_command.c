@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * tessera count: how often each k-mer occurs in sequence files, which a thread reads meanwhile. On a GPU, for a group of
- * processes or with a spec, a table gets the k-mers in batches; memory holds it, and in the end all pairs once more. A GPU
- * makes the k-mers of letters itself. Otherwise the k-mers are counted in bins by all cores. Read next: stream.h,
- * kmer_counter.h, kmer_kernel.h, pairs.h.
+ * processes or with a spec, a table gets the k-mers in batches; memory holds it, and for --out all pairs once more. A GPU
+ * makes the k-mers of letters itself, and the histogram. Otherwise the k-mers are counted in bins by all cores. Read next:
+ * stream.h, kmer_counter.h, kmer_kernel.h, tally.h, pairs.h.
  */
 #include <inttypes.h>
 #include <stdlib.h>
