@@ -31,7 +31,7 @@ static const unsigned char bgzip_end[BGZIP_END_BYTES] = {0x1f, 0x8b, 8,  4, 0, 0
 typedef struct piece {
   unsigned char *text;
   size_t room, at, bytes;
-  uint64_t consumed; /* bytes of the file up to its end */
+  uint64_t from, consumed; /* bytes of the file up to its begin and its end */
 } piece;
 
 /* What the file holds; the thread's alone. */
@@ -173,6 +173,7 @@ static tsr_status fill(tsr_unpack *u, piece *p, tsr_error *error) {
   input *in = &u->in;
   tsr_status status = TSR_OK;
   p->at = p->bytes = 0;
+  p->from = in->read - (in->end - in->begin);
   if (!make_room(p, PIECE_BYTES)) return no_memory(u, error);
   while (status == TSR_OK && p->bytes < PIECE_BYTES && !(in->is_all && in->begin == in->end)) {
     bool has_some = false;
@@ -281,8 +282,8 @@ tsr_status tsr_unpack_take(tsr_unpack *unpack, unsigned char *to, size_t room, s
   }
   *bytes = p->bytes - p->at < room ? p->bytes - p->at : room;
   memcpy(to, p->text + p->at, *bytes);
-  u->consumed = p->consumed;
   p->at += *bytes;
+  u->consumed = p->from + (uint64_t)((double)(p->consumed - p->from) * (double)p->at / (double)p->bytes);
   if (p->at < p->bytes) return TSR_OK;
   pthread_mutex_lock(&u->lock);
   u->taken++;
