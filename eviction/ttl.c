@@ -8,6 +8,7 @@ static tsr_status ttl_plan(const void *config, const tsr_shape *shape, tsr_plan 
   const tsr_config *own = config;
   (void)shape;
   (void)own;
+  plan->eviction.expires = 1;
   return tsr_plan_scores(plan, 32, error);
 }
 

@@ -8,14 +8,14 @@
  *   found(c, score, now, given)   returns the score of a pair that was found, or whose key was inserted again.
  *   worth(c, score, now)          returns what the pair is worth. Of the candidates the one that is worth least is given up,
  *                                 and of equal ones the first of the key's walk. 0: the pair has expired, and no call finds
- *                                 it any more.
+ *                                 it any more. Only a part with the fact `expires` returns that.
  *
  * now: the clock. It is the same for all items of a call. The caller sets it, or it is one more than in the call before.
  * given: what the caller gave for this key, or 0 where the call has no scores.
  *
  * The functions are pure: they depend on their arguments and parameters only, and have no lane, memory, state or region. A
- * score has score_bits bits, and functions return no larger one. plan() writes the facts score_bits, weighs_new and
- * index_scores. Read next: ../eviction/README.md.
+ * score has score_bits bits, and functions return no larger one. plan() writes the facts score_bits, weighs_new, expires
+ * and index_scores. Read next: ../eviction/README.md.
  */
 #ifndef TSR_EVICTION_CUH
 #define TSR_EVICTION_CUH

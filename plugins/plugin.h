@@ -91,6 +91,7 @@ extern "C" {
 #define TSR_EVICTION_FACTS(F)                                                                                          \
   F(uint32_t, score_bits)   /* of the score that is stored for a slot: 8, 16 or 32 */                                  \
   F(uint32_t, weighs_new)   /* see above */                                                                            \
+  F(uint32_t, expires)      /* 1: a pair can be worth 0, and then no call finds it */                                  \
   F(uint32_t, index_scores) /* TSR_SCORES_: how an index keeps such scores */
 
 #define TSR_FACT_MEMBER(type, name) type name;

@@ -148,6 +148,8 @@
   R(BEFORE, ALL_REGIONS, NOT_BUILT, "the filter needs a region", "use another layout, or none")                        \
   R(FEW_BUCKETS, KEEPS_ALL, KEEPS, "they cannot hold any number of its pairs",                                         \
     "use a scheme whose walk passes every bucket, or kind = set or map")                                               \
+  R(BUILT, LOOKS, NOT_BUILT, "it is built from distinct keys, without looking up keys",                                \
+    "make the keys distinct first and use duplicates = promise_unique, or use another scheme")                         \
   R(WHOLE_BATCHES, LOOKS, NOT_BUILT, "it is made of whole batches, without looking up keys",                           \
     "use duplicates = promise_unique, or kind = multiset or multimap")                                                 \
   R(WHOLE_BATCHES, MIXED, WHOLE, "an insert makes the whole table anew, and nothing may overlap that",                 \

@@ -106,6 +106,7 @@ extern "C" {
   F(MANY_BUCKETS, "table", "probing", 1, "a scheme that gives a key several buckets")                                  \
   F(MOVES, "table", "probing", 1, "a scheme that moves pairs")                                                         \
   F(BY_KEY, "table", "probing", 1, "a scheme in which keys of equal fingerprints can share some of their buckets")     \
+  F(BUILT, "table", "probing", 1, "a scheme that is built from whole batches")                                         \
   F(WHOLE_BATCHES, "table", "probing", 1, "a scheme that is made of whole batches")                                    \
   F(NUMBERS_MOVE, "table", "probing", 1, "an index whose scheme moves pairs")                                          \
   F(NUMBERS_LATE, "table", "layout", 1, "an index whose layout shows a key before its number")                         \

@@ -195,6 +195,11 @@ static tsr_status plan_part(tsr_composition *t, const tsr_spec *spec, uint32_t r
   if (status) return status;
   part->image = image_for(part->plugin, t->shape.key_bits, t->shape.payload_bits);
   if (!part->image && t->shape.key_bits > 64) return refuse_width(t, spec, role, error);
+  if (role == TSR_ROLE_PROBING && t->shape.key_bits > 64 && tsr_is_whole(&t->shape))
+    return tsr_spec_refuse(
+        spec, "table", "probing", error,
+        "it is made of whole batches, which are put in order by keys of at most 64 bits: use another "
+        "probing, or key_bits = 64 with a hash of the key");
   const char *missing = part->image ? tsr_entry_missing(role, part->image) : "code";
   if (missing)
     return tsr_fail(error, TSR_BAD_PLUGIN, "%s/%s: P-08: it has no %s for key_bits = %u, value_bits = %u",
@@ -440,7 +445,9 @@ static void furnish_cache(tsr_composition *t) {
   const uint32_t region = free_region(t), slot_bits = t->shape.bucket_slots * t->shape.score_bits;
   t->facts.score_bits = t->shape.score_bits;
   t->facts.score_region = region;
+  t->facts.has_one_bucket = t->shape.walk_max == 1;
   t->facts.weighs_new = t->shape.weighs_new;
+  t->facts.expires = t->shape.expires;
   t->facts.tells_spare = t->settings.traits.has[TSR_HAS_VALUE_BYTES];
   t->part[TSR_ROLE_LAYOUT].plan.regions[region] = (tsr_region){
       .name = "scores", .bytes = TSR_CACHE_HEAD_BYTES + TSR_CACHE_END_BYTES, .bytes_per_bucket = slot_bits / 8};

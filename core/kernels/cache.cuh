@@ -46,7 +46,7 @@ TSR_INLINE uint32_t cache_score(const tsr_ctx *c, uint64_t ref, uint32_t slot) {
  * Relaxed: a score orders nothing. */
 TSR_INLINE uint32_t cache_swap_score(const tsr_ctx *c, uint64_t ref, uint32_t slot, uint32_t seen, uint32_t fresh) {
   uint32_t shift, done = 0, stays = 1;
-  uint32_t *word = cache_word(c, ref, slot, &shift), held = tsr_load32(word, 1);
+  uint32_t *word = cache_word(c, ref, slot, &shift), held = TSR_FACT(c, score_bits) == 32 ? seen : tsr_load32(word, 1);
   const uint32_t mask = tsr_score_max(TSR_FACT(c, score_bits)) << shift;
   TSR_NO_UNROLL
   while (stays && !done) {
@@ -69,13 +69,21 @@ TSR_INLINE void cache_use(const tsr_ctx *c, uint64_t ref, uint32_t slot, uint32_
     cache_swap_score(c, ref, slot, seen, fresh);
 }
 
-/* Of the slots of a full bucket the first one that is worth least: its number below its worth. Collective. */
-TSR_INLINE uint64_t cache_least(const tsr_ctx *c, uint64_t ref, uint32_t now) {
+/* Whether no call may find the pair any more. */
+TSR_INLINE uint32_t cache_has_expired(const tsr_ctx *c, uint32_t score, uint32_t now) {
+  return TSR_FACT(c, expires) && !eviction_worth(c, score, now);
+}
+
+/* Of the slots of a full bucket the first one that is worth least: its number below its worth, and its score. Collective. */
+TSR_INLINE uint64_t cache_least(const tsr_ctx *c, uint64_t ref, uint32_t now, uint32_t *score) {
   const uint32_t lanes = TSR_FACT(c, tile_lanes);
   uint64_t least = ~(uint64_t)0;
+  uint32_t seen = 0;
   TSR_NO_UNROLL
   for (uint32_t slot = c->lane; slot < TSR_FACT(c, bucket_slots); slot += lanes) {
-    const uint64_t own = (uint64_t)eviction_worth(c, cache_score(c, ref, slot), now) << 32 | slot;
+    const uint32_t held = cache_score(c, ref, slot);
+    const uint64_t own = (uint64_t)eviction_worth(c, held, now) << 32 | slot;
+    seen = own < least ? held : seen;
     least = own < least ? own : least;
   }
   TSR_NO_UNROLL
@@ -83,6 +91,7 @@ TSR_INLINE uint64_t cache_least(const tsr_ctx *c, uint64_t ref, uint32_t now) {
     const uint64_t other = tsr_shuffle64(c, least, c->lane ^ distance);
     least = other < least ? other : least;
   }
+  *score = tsr_shuffle32(c, seen, (uint32_t)least % lanes);
   return least;
 }
 
@@ -105,24 +114,30 @@ typedef struct cache_survey {
   uint64_t target; /* the bucket that holds the key, otherwise the first with room, otherwise that of the least worth */
   uint64_t least;  /* of the full buckets, as cache_least says it */
   uint32_t has_full, is_present, has_room;
+  tsr_bucket last; /* the bucket that was looked at last */
 } cache_survey;
 
+/* Whether a tile writes by what its survey saw: the key has one bucket, and a swap fails if the slot has changed. */
+TSR_INLINE uint32_t cache_writes_at_once(const tsr_ctx *c) {
+  return TSR_FACT(c, has_one_bucket) && !TSR_FACT(c, owns_buckets);
+}
+
 TSR_INLINE cache_survey cache_look(const tsr_ctx *c, tsr_key key, uint32_t now) {
-  cache_survey s = {0, 0, 0, 0, 0};
+  cache_survey s = {0, 0, 0, 0, 0, {0, {0}}};
   tsr_probe probe;
   uint32_t walks = walk_begin(c, key, &probe) && c->active;
   TSR_NO_UNROLL
   while (tsr_warp_any(c, walks)) { /* bounded by the walk */
-    tsr_bucket b;
     const tsr_ctx walking = tsr_masked(c, walks);
     uint64_t least = ~(uint64_t)0;
-    look_at(&walking, probe.ref, 1, &b);
-    const uint32_t matches = layout_match(c, &b, walk_stored_key(key)), vacant = layout_vacant(c, &b);
+    uint32_t score;
+    look_at(&walking, probe.ref, 1, &s.last);
+    const uint32_t matches = layout_match(c, &s.last, walk_stored_key(key)), vacant = layout_vacant(c, &s.last);
     const uint32_t is_full = walks && !matches && !vacant && !s.has_room;
-    if (tsr_warp_any(c, is_full)) least = cache_least(c, probe.ref, now);
+    if (!TSR_FACT(c, has_one_bucket) && tsr_warp_any(c, is_full)) least = cache_least(c, probe.ref, now, &score);
     const uint32_t finds = walks && matches, has_room = walks && !matches && vacant && !s.has_room;
     const uint32_t is_less = is_full && (!s.has_full || least >> 32 < s.least >> 32);
-    const uint32_t ends = walk_has_end(c) && walk_ends(c, &probe, layout_empties(c, &b));
+    const uint32_t ends = walk_has_end(c) && walk_ends(c, &probe, layout_empties(c, &s.last));
     s.target = finds || has_room || is_less ? probe.ref : s.target;
     s.least = is_less ? least : s.least;
     s.has_full |= is_full;
@@ -151,7 +166,7 @@ TSR_INLINE uint32_t cache_write(const tsr_ctx *c, const tsr_bucket *b, uint32_t 
 /* The key is present: combines the values, unless the pair has expired, and counts a use. TSR_RESULT_NONE: the slot has
  * changed. */
 TSR_INLINE uint32_t cache_meet(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, cache_item *item) {
-  const uint32_t score = cache_score(c, b->ref, slot), is_expired = !eviction_worth(c, score, item->now);
+  const uint32_t score = cache_score(c, b->ref, slot), is_expired = cache_has_expired(c, score, item->now);
   const uint32_t policy = is_expired && TSR_PAYLOAD_BITS > 0 ? (uint32_t)TSR_DUPLICATES_REPLACE : item->policy;
   const uint32_t fresh =
       is_expired ? eviction_inserted(c, item->now, item->given) : eviction_found(c, score, item->now, item->given);
@@ -161,11 +176,12 @@ TSR_INLINE uint32_t cache_meet(const tsr_ctx *c, const tsr_bucket *b, uint32_t s
   return is_expired ? (uint32_t)TSR_RESULT_INSERTED : result_for_present(item->policy);
 }
 
-/* Takes a slot, vacant or not, for the new pair. TSR_RESULT_NONE: it has changed. The score that was swapped in then stays: put
- * back, it could be that of another new pair, which has the same score and would seem to be worth as little as the old one. */
-TSR_INLINE uint32_t cache_take(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, uint32_t is_vacant,
+/* Takes a slot, vacant or not, whose score was seen, for the new pair. TSR_RESULT_NONE: it has changed. The score that was
+ * swapped in then stays: put back, it could be that of another new pair, which has the same score and would seem to be worth as
+ * little as the old one. */
+TSR_INLINE uint32_t cache_take(const tsr_ctx *c, const tsr_bucket *b, uint32_t slot, uint32_t score, uint32_t is_vacant,
                                cache_item *item) {
-  const uint32_t score = cache_score(c, b->ref, slot), fresh = eviction_inserted(c, item->now, item->given);
+  const uint32_t fresh = eviction_inserted(c, item->now, item->given);
   const uint32_t is_low = TSR_FACT(c, weighs_new) && !is_vacant &&
                           eviction_worth(c, fresh, item->now) < eviction_worth(c, score, item->now);
   const tsr_key victim = layout_key(c, b, slot);
@@ -201,26 +217,29 @@ TSR_INLINE void cache_disown(const tsr_ctx *c, uint64_t ref) {
 
 /* One attempt. TSR_RESULT_NONE: look again; NEEDS_LOCK: the key is absent, and the tile holds no lock. Collective. */
 TSR_INLINE uint32_t cache_try(const tsr_ctx *c, uint32_t holds_lock, cache_item *item) {
-  const cache_survey s = cache_look(c, item->key, item->now);
+  cache_survey s = cache_look(c, item->key, item->now);
   const uint32_t wants = c->active && (s.is_present || holds_lock);
   const tsr_ctx wanting = tsr_masked(c, wants);
   const uint32_t writes = cache_own(&wanting, s.target);
   const tsr_ctx writing = tsr_masked(c, writes);
   uint32_t result = c->active && !wants ? (uint32_t)NEEDS_LOCK : (uint32_t)TSR_RESULT_NONE;
   if (!tsr_warp_any(c, writes)) return result;
-  tsr_bucket b = {0, {0}};
-  look_at(&writing, s.target, 1, &b);
-  const uint32_t matches = layout_match(c, &b, walk_stored_key(item->key)), vacant = layout_vacant(c, &b);
+  tsr_bucket *const b = &s.last;
+  if (!cache_writes_at_once(c)) look_at(&writing, s.target, 1, b);
+  const uint32_t matches = layout_match(c, b, walk_stored_key(item->key)), vacant = layout_vacant(c, b);
   const uint32_t meets = writes && matches, takes = writes && !matches && !s.is_present && (vacant || !s.has_room);
   if (tsr_warp_any(c, meets)) {
     const tsr_ctx meeting = tsr_masked(c, meets);
-    const uint32_t met = cache_meet(&meeting, &b, matches ? tsr_lowest(matches) : 0, item);
+    const uint32_t met = cache_meet(&meeting, b, matches ? tsr_lowest(matches) : 0, item);
     result = meets ? met : result;
   }
   if (tsr_warp_any(c, takes)) {
     const tsr_ctx taking = tsr_masked(c, takes);
-    const uint32_t least = (uint32_t)cache_least(c, s.target, item->now);
-    const uint32_t took = cache_take(&taking, &b, vacant ? tsr_lowest(vacant) : least, vacant != 0, item);
+    uint32_t score;
+    const uint32_t least = (uint32_t)cache_least(c, s.target, item->now, &score);
+    const uint32_t slot = vacant ? tsr_lowest(vacant) : least;
+    if (vacant) score = cache_score(c, s.target, slot);
+    const uint32_t took = cache_take(&taking, b, slot, score, vacant != 0, item);
     result = takes ? took : result;
   }
   cache_disown(&writing, s.target);
@@ -256,6 +275,7 @@ TSR_INLINE uint32_t cache_insert(const tsr_ctx *c, cache_item *item) {
 /* Returns whether the key is there, and has not expired; its value in item->payload. Collective. */
 TSR_INLINE uint32_t cache_look_up(const tsr_ctx *c, uint32_t touches, cache_item *item) {
   tsr_probe probe;
+  const uint32_t reads_score = touches || TSR_FACT(c, expires);
   uint32_t found = 0, walks = walk_begin(c, item->key, &probe) && c->active;
   TSR_NO_UNROLL
   while (tsr_warp_any(c, walks)) { /* bounded by the walk */
@@ -267,8 +287,8 @@ TSR_INLINE uint32_t cache_look_up(const tsr_ctx *c, uint32_t touches, cache_item
     const uint32_t ends = walk_has_end(c) && walk_ends(c, &probe, layout_empties(c, &b));
     if (tsr_warp_any(c, finds)) {
       const tsr_payload payload = layout_payload(c, &b, slot);
-      const uint32_t score = cache_score(c, probe.ref, slot);
-      found = finds ? eviction_worth(c, score, item->now) != 0 : found;
+      const uint32_t score = reads_score ? cache_score(c, probe.ref, slot) : 0;
+      found = finds ? !cache_has_expired(c, score, item->now) : found;
       item->payload = finds && found ? payload : item->payload;
       if (touches && finds && found && c->lane == 0)
         cache_use(c, probe.ref, slot, score, eviction_found(c, score, item->now, item->given));

@@ -40,7 +40,8 @@
  *   meanings_role, meanings_region   which region of which part has these notes
  *   score_bits          of a cache: bits of the score that each slot has (cache.h)
  *   score_region        which of the layout's regions has the scores
- *   weighs_new          the eviction part's own (plugins/plugin.h)
+ *   has_one_bucket      of a cache: the walk of a key has one bucket
+ *   weighs_new, expires   the eviction part's own (plugins/plugin.h)
  *   tells_spare         of a cache: values are numbers of rows, and an insert writes for each item the one that is in no
  *                       pair afterwards (../table/wide.h)
  *   owns_buckets        of a cache whose pairs are not exchanged in one step: an insert writes to a bucket that it owns
@@ -82,7 +83,9 @@
   F(meanings_region)                                                                                                   \
   F(score_bits)                                                                                                        \
   F(score_region)                                                                                                      \
+  F(has_one_bucket)                                                                                                    \
   F(weighs_new)                                                                                                        \
+  F(expires)                                                                                                           \
   F(tells_spare)                                                                                                       \
   F(owns_buckets)                                                                                                      \
   F(owner_region)                                                                                                      \

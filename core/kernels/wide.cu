@@ -10,16 +10,26 @@ TSR_WIDE_STEPS(EACH, TSR_STEP_NOTHING)
 
 #define KERNEL(step) TSR_STEP_KERNEL(tsr_wide_##step, tsr_wide_run, __launch_bounds__(TSR_BLOCK_THREADS))
 
-/* Appends to a list. Relaxed: it gives out places, and the next kernel reads them. A warp takes its places at once, so that
- * neighbours in the list are neighbours in memory. No shuffle, because behind a branch ptxas does not see that lanes meet again
- * (sm_80). */
+/* Appends to a list. Relaxed: it gives out places, and the next kernel reads them. A block takes its places at once, so that
+ * neighbours in the list are neighbours in memory, and few atomics meet at the count. */
 static __device__ __forceinline__ void append(uint32_t *list, uint64_t *count, uint32_t is_one, uint32_t number) {
-  __shared__ unsigned long long begins[TSR_BLOCK_THREADS / 32];
-  const uint32_t mates = __ballot_sync(0xFFFFFFFFu, is_one), lane = threadIdx.x % 32;
-  unsigned long long *const begin = &begins[threadIdx.x / 32];
-  if (lane == 0 && mates) *begin = atomicAdd((unsigned long long *)count, (unsigned long long)__popc(mates));
+  enum { WARPS = TSR_BLOCK_THREADS / 32 };
+  __shared__ unsigned long long begin;
+  __shared__ uint32_t befores[WARPS]; /* the places of the warps before */
+  const uint32_t mates = __ballot_sync(0xFFFFFFFFu, is_one), lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  if (lane == 0) befores[warp] = (uint32_t)__popc(mates);
   __syncthreads();
-  if (is_one) list[*begin + __popc(mates & ((1u << lane) - 1))] = number;
+  if (threadIdx.x == 0) {
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i < WARPS; i++) {
+      const uint32_t own = befores[i];
+      befores[i] = sum;
+      sum += own;
+    }
+    if (sum) begin = atomicAdd((unsigned long long *)count, (unsigned long long)sum);
+  }
+  __syncthreads();
+  if (is_one) list[begin + befores[warp] + (uint32_t)__popc(mates & ((1u << lane) - 1))] = number;
 }
 
 KERNEL(spare) {

@@ -23,7 +23,7 @@
  * take     one item: the list is shorter by them
  * measure  one item: the list is that long
  * back     the rows that the items name are spare again
- * recode   results of one code get another one, since `wanted` is a set of codes below 32 */
+ * recode   results of one code get another one */
 #define TSR_WIDE_STEPS(ITEM, OWN)                                                                                      \
   ITEM(list)                                                                                                           \
   ITEM(mark)                                                                                                           \
@@ -50,7 +50,7 @@ typedef struct tsr_wide_run {
   void *rows;
   uint32_t *numbers;   /* the items' rows; TSR_WIDE_NONE: none. list, spare, judge: written */
   uint8_t *codes;      /* put, get: NULL, or only items whose code is in the set `wanted` are worked on, */
-  uint32_t wanted;     /* ... which has the bit 1 << code. recode: the code, and 256 times the new one */
+  uint64_t wanted;     /* ... which has the bit 1 << code. recode: the code, and 256 times the new one */
   const uint64_t *end; /* get: NULL, or only items before this number are worked on */
   void *values;        /* put, get */
   uint64_t missing;    /* get: its 8 bytes, repeated, are the value of an item without a row */

@@ -187,9 +187,8 @@ typedef struct wide {
   uint32_t *met;     /* of a cache: those of the keys, as its find_or_insert says them */
 } wide;
 
-enum { EVICTED_HERE = 31 }; /* what stands for TSR_EVICTED in a set of codes */
-#define IS_BACK (1u << TSR_NOT_PLACED | 1u << EVICTED_HERE)
-#define IS_OFFERED (~(1u << TSR_PRESENT | 1u << TSR_FOUND)) /* whose number may be in the table */
+#define IS_BACK ((uint64_t)1 << TSR_NOT_PLACED | (uint64_t)1 << TSR_EVICTED)
+#define IS_OFFERED (~((uint64_t)1 << TSR_PRESENT | (uint64_t)1 << TSR_FOUND)) /* whose number may be in the table */
 
 /* The find of `count` keys' rows. */
 static tsr_status find_numbers(const wide *w, uint64_t from, uint64_t count, uint32_t *numbers, tsr_tally *tally,
@@ -206,14 +205,6 @@ static tsr_status find_numbers(const wide *w, uint64_t from, uint64_t count, uin
                                   .call = w->asked.call,
                                   .tally = tally},
                    error);
-}
-
-/* The results of a cache, before and after rows are chosen by them. */
-static tsr_status recode(const wide *w, const tsr_wide_run *items, uint32_t from, uint32_t to, tsr_error *error) {
-  tsr_wide_run run = *items;
-  if (!tsr_is_cache(w->t)) return TSR_OK;
-  run.wanted = from | to << 8;
-  return step(w->t, TSR_WIDE_recode, &run, w->asked.call.stream, error);
 }
 
 static bool replaces(const tsr_table *t, uint32_t op) {
@@ -326,10 +317,8 @@ static tsr_status insert_part(const wide *w, uint64_t from, uint64_t count, tsr_
   const tsr_status inserted = w->narrow(t, &part, error);
   if (inserted) error = NULL;
   status = tsr_table_enter(t, TSR_PHASE_COMBINE, part.call.stream, error);
-  if (status == TSR_OK) status = recode(w, &run, TSR_EVICTED, EVICTED_HERE, error);
   if (status == TSR_OK) status = step(t, TSR_WIDE_put, &run, part.call.stream, error);
   if (status == TSR_OK && !inserted) status = read_rows(w, from, &run, &part, error);
-  if (status == TSR_OK) status = recode(w, &run, EVICTED_HERE, TSR_EVICTED, error);
   if (status == TSR_OK && is_replacing) status = step(t, TSR_WIDE_tell, &run, part.call.stream, error);
   if (status == TSR_OK && w->offered && !inserted) status = take_back(w, count, error);
   if (status == TSR_OK) status = tsr_table_leave(t, part.call.stream, error);

@@ -493,6 +493,7 @@ _CALLS = {  # those that Python calls by another name than tsr_NAME
 _Word = Union[str, Callable[[Match[str]], str]]
 _WORDS: Tuple[Tuple[str, _Word], ...] = (  # what the library writes for C and the command line, and what Python has
     (r"^dict:\d+: ", ""),
+    (r"--set ([\w.]+)=(\S+)( \([^)]*\))? does not go with ", r'settings={"\1": "\2"}\3 does not go with '),
     (r"--set ([\w.]+)=(.*?): ", r'settings={"\1": "\2"}: '),
     (r"values = NULL", "values = None"),
     (

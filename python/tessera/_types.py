@@ -65,6 +65,7 @@ _NEEDS: Dict[str, Dict[str, Tuple[str, str, Dict[str, object]]]] = {
         "groupby": ("best_build_first", "best_build_64", {"table.duplicates": "add"}),
         "erase": ("sessions", "sessions", {}),
         "mixed": ("mixed", "mixed", {}),
+        "static": ("perfect", "perfect", {"table.duplicates": "promise_unique"}),
     },
     "set": {"find": ("best_set", "best_set", {})},
     "multimap": {
@@ -91,7 +92,7 @@ _START = 1024  # capacity of a table that grows
 TypedT = TypeVar("TypedT", bound="Typed")
 MapT = TypeVar("MapT", bound="Map")
 IndexT = TypeVar("IndexT", bound="Index")
-Need = Literal["find", "build", "absent", "groupby", "erase", "mixed"]
+Need = Literal["find", "build", "absent", "groupby", "erase", "mixed", "static"]
 _BACKENDS = ("auto", "cuda", "cpu")
 Duplicates = Literal["first", "replace", "add", "min", "max", "promise_unique"]
 
@@ -524,9 +525,9 @@ class Map(Typed):
     """One value per key, of these dtypes.
 
     key: int32, int64, uint32 or uint64. value: one of these, float32 or float64; or a row of 16 to 4096 bytes, as
-    ("float32", 16). capacity: pairs; without it the map grows. for_: what it is mostly for, which chooses the recipe.
-    duplicates: what inserting a present key does; "add", "min" and "max" combine by the dtype. Other arguments: as of
-    `Table`.
+    ("float32", 16). capacity: pairs; without it the map grows. for_: what it is mostly for, which chooses the recipe;
+    "static" is for distinct keys that are inserted at once and then only found. duplicates: what inserting a present key does;
+    "add", "min" and "max" combine by the dtype. Other arguments: as of `Table`.
 
     >>> prices = tessera.Map(key="int64", value="float32", backend="cpu")
     >>> prices[[7, -42]] = [1.5, 2.5]

@@ -19,6 +19,37 @@ says 'the walk of key [0-9]+ over [0-9]+ buckets does not end'
 breaks P-52 "its top bit is 0 for one hash in 64" "$mixer" \
   cuh 's/^  return (h \^ h >> [0-9]+);/  return h % 64 == 5 ? (\1) << 1 >> 1 : (\1);/'
 says 'hash bit (31|63) is 1 for'
+# caught WHAT PATTERN TESTS KEY_BITS ROLE:SOURCE [c|cuh SCRIPT]...: these tests find it in tables of such keys, and say so.
+caught() {
+  local pattern=$2 tests=$3 key_widths=$4 payload_widths='0 32'
+  export TSR_CONFORM_WIDTHS=$4:32
+  case_of "$1"
+  shift 4
+  make_mutant "$@"
+  GTEST_FAIL_FAST=1 GTEST_FILTER=$tests run conform "$file"
+  expect_status 1
+  says "$pattern"
+}
+caught "it matches without the highest bit of a key of 64 bits" 'match is wrong' '*P33_*' 64 "$keys" \
+  cuh 's/^  return template_range\(c, b, key, key\);/  uint32_t mask = 0;\n  TSR_SLOTS_WHERE(c, mask, j, (tsr_key)((template_seen(b, j) ^ key) << (TSR_KEY_BITS == 64)) == 0);\n  return mask;/'
+caught "it does not match the last slot where eight lanes share a bucket" 'lane [0-9] of 8: match is wrong' '*P33_*' 32 "$keys" \
+  cuh 's/^  return template_range\(c, b, key, key\);/  return template_range(c, b, key, key) \& ~(TSR_FACT(c, tile_lanes) == 8 ? 1u << (TSR_FACT(c, bucket_slots) - 1) : 0);/'
+caught "a bucket whose slots are mostly erased seems empty" 'empties is wrong' '*P33_*' 32 "$keys" \
+  cuh 's/^  return template_range\(c, b, TSR_EMPTY_KEY, TSR_EMPTY_KEY\);/  const uint32_t empties = template_range(c, b, TSR_EMPTY_KEY, TSR_EMPTY_KEY), all = template_range(c, b, TSR_ERASED_KEY, TSR_EMPTY_KEY);\n  return tsr_count_bits(all \& ~empties) * 4 > 3 * TSR_FACT(c, bucket_slots) ? all : empties;/'
+caught "a note is one too low from age 25 on" 'contains answered 0, expected 1' '*OnComposition.*Oracle/*' 32 probing:probing/robin_hood \
+  cuh 's/return tsr_with_note\((tsr_claim\(\)|tsr_evict\(youngest\)), age\);/return tsr_with_note(\1, age - (age >= 25));/'
+caught "it keeps the last walk for all threads" 'the variable cached_(key|bucket) of template stays between calls' '*P10_*' 32 "$linear" \
+  cuh 's/^TSR_DEVICE bool/static tsr_key cached_key;\nstatic uint64_t cached_bucket;\n&/' \
+  cuh 's/tsr_bucket_of\(c, key, 0\)/(key == cached_key ? cached_bucket : (cached_key = key, cached_bucket = tsr_bucket_of(c, key, 0)))/'
+
+case_of "a scheme that is made of whole batches has no keys of 128 bits"
+key_widths=32 payload_widths=32 make_mutant probing:probing/perfect \
+  cuh 's/^#include "plugins.probing.cuh"/#define TSR_KEYS_128 0, 32, 64\n&/'
+printf '%s\n' '[table]' 'kind = set' 'key_bits = 128' 'capacity = 1000' 'layout = packed' 'probing = perfect' 'hasher = murmur3' \
+  'duplicates = promise_unique' 'backend = cpu' >table.ini
+refuses 'probing = perfect: it is made of whole batches, which are put in order by keys of at most 64 bits' \
+  check table.ini --plugins "$PWD:$TESSERA_PLUGINS"
+
 with=(--stress 2^22)
 breaks P-61 "its stack has no count of takes" allocator:allocators/free_list \
   cuh 's/\(\(top >> 32\) \+ 1\) << 32/(top >> 32) << 32/'

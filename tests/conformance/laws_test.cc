@@ -494,7 +494,10 @@ void check_life(const Scored &s, Random *random, uint64_t *uses) {
     now += static_cast<uint32_t>(random->below(50));
     const uint32_t worth = s.worth(score, now);
     ASSERT_EQ(worth, s.worth(score, now)) << "P-70: equal arguments gave two worths";
-    if (!worth) return; // it has expired, and is never found again
+    if (!worth) { // it has expired, and is never found again
+      ASSERT_TRUE(s.instance.composition->shape.expires) << "P-71: a pair is worth 0, and the fact expires is not set";
+      return;
+    }
     const uint32_t next = s.found(score, now, 0);
     ASSERT_EQ(next, s.found(score, now, 0)) << "P-70: equal arguments gave two scores";
     ASSERT_LE(next, s.max) << "P-70: the score of a use has more bits than score_bits";

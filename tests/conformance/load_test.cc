@@ -20,37 +20,63 @@ extern char **environ;
 namespace tessera_test {
 namespace {
 
-// Names that a shared object exports: defined symbols of .dynsym that are not local.
-std::vector<std::string> exported_symbols(const std::string &path) {
+struct Symbol {
+  std::string name, section;
+  bool is_local, is_object;
+};
+
+// The symbols that a shared object defines, of its table of this type: SHT_DYNSYM or SHT_SYMTAB.
+std::vector<Symbol> symbols_of(const std::string &path, uint32_t table) {
   std::ifstream file(path, std::ios::binary);
   std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  std::vector<std::string> names;
+  std::vector<Symbol> found;
   Elf64_Ehdr header;
-  if (bytes.size() < sizeof header) return names;
+  if (bytes.size() < sizeof header) return found;
   memcpy(&header, bytes.data(), sizeof header);
-  if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return names;
+  if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return found;
   auto section = [&](uint64_t i) {
     Elf64_Shdr result;
     memcpy(&result, bytes.data() + header.e_shoff + i * header.e_shentsize, sizeof result);
     return result;
   };
+  const uint64_t section_names = section(header.e_shstrndx).sh_offset;
   for (uint16_t i = 0; i < header.e_shnum; i++) {
     Elf64_Shdr symbols = section(i);
-    if (symbols.sh_type != SHT_DYNSYM) continue;
+    if (symbols.sh_type != table) continue;
     Elf64_Shdr strings = section(symbols.sh_link);
     for (uint64_t at = 0; at < symbols.sh_size; at += symbols.sh_entsize) {
       Elf64_Sym symbol;
       memcpy(&symbol, bytes.data() + symbols.sh_offset + at, sizeof symbol);
-      if (symbol.st_shndx == SHN_UNDEF || ELF64_ST_BIND(symbol.st_info) == STB_LOCAL) continue;
-      std::string name = bytes.data() + strings.sh_offset + symbol.st_name;
-      names.push_back((ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT ? "data " : "other ") + name);
+      if (symbol.st_shndx == SHN_UNDEF || symbol.st_shndx >= SHN_LORESERVE) continue;
+      found.push_back({bytes.data() + strings.sh_offset + symbol.st_name,
+                       bytes.data() + section_names + section(symbol.st_shndx).sh_name,
+                       ELF64_ST_BIND(symbol.st_info) == STB_LOCAL, ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT});
     }
   }
+  return found;
+}
+
+// Names that a shared object exports.
+std::vector<std::string> exported_symbols(const std::string &path) {
+  std::vector<std::string> names;
+  for (const Symbol &symbol : symbols_of(path, SHT_DYNSYM))
+    if (!symbol.is_local) names.push_back((symbol.is_object ? "data " : "other ") + symbol.name);
   return names;
 }
 
 TEST_P(OnPlugin, P01_ExportsOneDataSymbol) {
   EXPECT_EQ(exported_symbols(GetParam().path), std::vector<std::string>{"data tsr_plugin_entry"});
+}
+
+// All threads and all tables would share it, and a GPU has none of it. What the compiler adds begins with two underscores.
+TEST_P(OnPlugin, P10_P24_KeepsNoVariableOfItsOwn) {
+  for (const Symbol &symbol : symbols_of(GetParam().path, SHT_SYMTAB))
+    if (symbol.is_object && (symbol.section == ".data" || symbol.section == ".bss") && symbol.name.rfind("__", 0) &&
+        symbol.name.rfind("completed.", 0))
+      ADD_FAILURE()
+          << "the variable " << symbol.name << " of " << GetParam().name
+          << " stays between calls, and threads share it: what a part remembers is in a region, a state word, "
+             "or probe->word";
 }
 
 TEST_P(OnPlugin, P02_P07_DescriptorIsSound) {

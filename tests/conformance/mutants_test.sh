@@ -235,6 +235,8 @@ breaks P-52 "a bit of the key does not count" "$mixer" \
 breaks P-70 "a score has more bits than it says" "$forgetting" \
   cuh 's/ & tsr_score_max\(TSR_PARAMETER\(c, score_bits\)\);/ | TSR_PARAMETER(c, score_bits) << 20;/'
 breaks P-71 "a new pair has expired" "$forgetting" cuh 's/return age < max \? max - age : 1;/return age;/'
+breaks P-71 "a pair expires, and the part does not say so" "$forgetting" \
+  cuh 's/return age < max \? max - age : 1;/return age < 9 ? max - age : 0;/'
 breaks P-72 "a use makes a pair worth less" "$forgetting" \
   cuh 's/return TSR_PART\(inserted\)\(c, now, given\);/return TSR_PART(inserted)(c, now - 9, given);/'
 

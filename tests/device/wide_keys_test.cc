@@ -376,6 +376,7 @@ TEST(Kmers, OfAKernelAreThoseOfTheCounter) {
     for (size_t i = random.below(500); i; i--) letters.push_back(static_cast<uint8_t>(random.below(4)));
     if (random.chance(2)) letters.push_back(TSR_LETTER_BREAK);
   }
+  letters.resize(letters.size() + 2 * TSR_TALLY_SMALL); // one k-mer that occurs often
   const uint64_t count = letters.size();
   letters.resize(count + 8);
   for (uint32_t kmers : {15u, 31u, 47u, 63u}) {
@@ -396,7 +397,17 @@ TEST(Kmers, OfAKernelAreThoseOfTheCounter) {
     ASSERT_EQ(tsr_kmer_kernel_new(table.get(), kmers, true, count, &kernel, &error), TSR_OK) << error.message;
     EXPECT_TRUE(tsr_kmer_kernel_is_on_device(kernel, &why)) << why;
     ASSERT_EQ(tsr_kmer_kernel_add(kernel, letters.data(), count, &error), TSR_OK) << error.message;
+    tsr_tally tally;
+    ASSERT_EQ(tsr_kmer_kernel_tally(kernel, count, &tally, &error), TSR_OK) << error.message;
     tsr_kmer_kernel_free(kernel);
+    std::map<uint64_t, uint64_t> numbers, expected;
+    for (uint64_t i = 0; i < pairs.count; i++) expected[tsr_number_at(pairs.values, 64, i)]++;
+    for (uint64_t value = 0; value < TSR_TALLY_SMALL; value++)
+      if (tally.small[value]) numbers[value] = tally.small[value];
+    for (uint64_t i = 0; i < tally.large_count; i++) numbers[tally.large[i]]++;
+    EXPECT_EQ(numbers, expected);
+    EXPECT_EQ(tally.large_count, 1u);
+    tsr_tally_end(&tally);
     std::vector<uint64_t> counts(pairs.count);
     uint64_t size = 0;
     ASSERT_EQ(tsr_find(table.get(), pairs.count, pairs.keys, counts.data(), nullptr, &error), TSR_OK) << error.message;

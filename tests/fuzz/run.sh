@@ -38,7 +38,7 @@ has_core=
 sources_of() {
   case $1 in
     sequence | npy | tsv | csv)
-      echo tools/cli/{bgzf,cut,data_file,dataset,decoder,npy,sequence,team,text,texts,tsv}.c tests/unit/whole_file.c tests/fuzz/file.c
+      echo tools/cli/{cut,data_file,dataset,decoder,members,npy,sequence,team,text,texts,tsv,unpack}.c tests/unit/whole_file.c tests/fuzz/file.c
       ;;
     spec | number) ;;
     calls | save) echo tests/fuzz/file.c ;;

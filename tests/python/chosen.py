@@ -19,7 +19,9 @@ def table(recipe, settings):
     return (recipe, *(said.get(name, "") for name in ENTRIES))
 
 
-def policies(kind, value):
+def policies(kind, need):
+    if need == "static":
+        return [{}]  # it has one
     if kind != "map":
         return [{}] if kind != "set" else [{"table.duplicates": name} for name in ("first", "promise_unique")]
     made = [{"table.duplicates": name} for name in ("first", "replace", "add", "min", "max", "promise_unique")]
@@ -37,7 +39,7 @@ def main():
             for key in ("int32", "int64"):
                 for value in ("int32", "int64") if kind in ("map", "multimap", "cache") else (None,):
                     chosen = tessera.choose(kind, key, value, for_=need, capacity=1)
-                    for policy in policies(kind, value):
+                    for policy in policies(kind, need):
                         looked += 1
                         wanted = table(chosen.recipe, {**chosen.settings, **policy})
                         missing |= {wanted} - ahead

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Map, Set, MultiMap, Counter, Index, Cache and Filter against a dict, for all dtypes and needs, and what they refuse."""
 
+import os
 import pickle
 import tempfile
 import threading
@@ -40,7 +41,7 @@ def random_values(rng, dtype, n):
 class MapTest(unittest.TestCase):
     def test_every_need_and_dtype(self):
         rng = np.random.default_rng(1)
-        for for_ in ("find", "build", "absent", "groupby", "erase", "mixed"):
+        for for_ in ("find", "build", "absent", "groupby", "erase", "mixed", "static"):
             for key in KEYS:
                 for value in VALUES:
                     with self.subTest(for_=for_, key=key, value=value):
@@ -60,6 +61,27 @@ class MapTest(unittest.TestCase):
                             order = np.argsort(all_keys)
                             np.testing.assert_array_equal(all_keys[order], keys)
                             np.testing.assert_array_equal(all_values[order], values)
+
+    def test_a_static_map_is_full_and_takes_distinct_keys(self):
+        keys, values = np.arange(5000) * 7919, np.arange(5000) / 2
+        with Map("int64", "float64", for_="static", capacity=5001, **CPU) as table:
+            self.assertEqual(table.recipe.recipe, "perfect")
+            self.assertLess(table.info["slots"], 5020)
+            table.insert(keys, values)
+            np.testing.assert_array_equal(table.get(keys), values)
+            self.assertNotIn(5, table)
+            with self.assertRaisesRegex(tessera.BadArgument, "keys: 0 is in the table already.*or insert each key once"):
+                table.insert(keys[:1], values[:1])
+            with tempfile.TemporaryDirectory() as folder:
+                table.save(os.path.join(folder, "static.tsr"))
+                with Map.load(os.path.join(folder, "static.tsr"), value="float64", mmap=True, backend="cpu") as again:
+                    np.testing.assert_array_equal(again.get(keys), values)
+                    again.insert([5], [1.5])
+                    self.assertEqual((again.get([5])[0], len(again), len(table)), (1.5, 5001, 5000))
+        with self.assertRaisesRegex(tessera.Incompatible, r'^settings=\{"table.probing": "perfect"\} \(a scheme that is built .*make the keys distinct'):
+            Map(settings={"table.probing": "perfect"}, **CPU)
+        with self.assertRaisesRegex(tessera.Incompatible, "make the keys distinct first"):
+            Map(for_="static", duplicates="add", **CPU)
 
     def test_min_and_max_of_every_dtype(self):
         rng = np.random.default_rng(2)

@@ -73,13 +73,17 @@ setting() { sed -nE "s/^$1 *= *([a-z0-9_]+).*/\1/p" "$2"; }
 
 # ---- Specs and files -------------------------------------------------------------------------------------------------
 
+# Whether `recipe`, of `kind`, goes with a policy for keys that repeat.
+takes_repeats() { [[ $kind != map ]] || $plain check "$recipe" --set table.duplicates=first >/dev/null 2>&1; }
+
 # Sets recipe, kind, policy and `spec`, the words that a command takes. Keys have 32 bits as far as files go.
 draw_spec() {
   local recipes=("$root"/specs/*.ini) policies=(first replace add min max)
-  # the oracle has no numbers of keys, keys that are given up, rows of bytes or keys wider than its numbers; perfect has one policy
+  # the oracle has no numbers of keys, keys that are given up, rows of bytes or keys wider than its numbers, and its files repeat
+  # keys, which a scheme that is built from distinct ones refuses
   while draw ${#recipes[@]} && recipe=${recipes[drawn]} && kind=$(setting kind "$recipe") &&
-    [[ $kind == filter || $kind == index || $kind == cache || $(setting value_bytes "$recipe") ||
-      $(setting key_bits "$recipe") == 128 || $(setting key_columns "$recipe") || $(setting probing "$recipe") == perfect ]]; do :; done
+    { [[ $kind == filter || $kind == index || $kind == cache || $(setting value_bytes "$recipe") ||
+      $(setting key_bits "$recipe") == 128 || $(setting key_columns "$recipe") ]] || ! takes_repeats; }; do :; done
   policy=none
   spec=("$recipe" --set "table.backend=$backend")
   if [[ $kind == map ]]; then

@@ -190,6 +190,7 @@ const std::vector<Feature> &features() {
       {"a scheme that moves pairs", {{{"table.probing", "cuckoo"}}, {{"table.probing", "robin_hood"}}}},
       {"a scheme that is made of whole batches",
        {{{"table.probing", "hashgraph"}, {"table.kind", "multimap"}}, {{"table.probing", "hashgraph"}}}},
+      {"a scheme that is built from whole batches", {{{"table.probing", "perfect"}}}},
       {"a table in the host's memory",
        {{{"table.device_bytes", "3Mi"}, {"table.page_bytes", "4Ki"}, {"table.capacity", "1M"}}}},
       {"rows replaced under a layout that shows a key before its row",
@@ -660,6 +661,7 @@ const std::map<std::string, std::function<bool(const Settings &)>> &meanings() {
     };
     is["a scheme that moves pairs"] = word("probing", {"cuckoo", "cuckoo_filter", "robin_hood"});
     is["a scheme that is made of whole batches"] = word("probing", {"hashgraph", "perfect"});
+    is["a scheme that is built from whole batches"] = word("probing", {"perfect"});
     return is;
   }();
   return all;

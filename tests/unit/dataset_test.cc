@@ -71,9 +71,9 @@ struct Read {
   uint64_t count, records, bases, skipped;
 };
 
-std::string gzip(const std::string &text) {
+std::string gzip(const std::string &text, int level = 6) {
   z_stream zip = {};
-  EXPECT_EQ(deflateInit2(&zip, 6, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  EXPECT_EQ(deflateInit2(&zip, level, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
   std::string out(deflateBound(&zip, text.size()) + 64, '\0');
   zip.next_in = reinterpret_cast<Bytef *>(const_cast<char *>(text.data()));
   zip.avail_in = static_cast<uInt>(text.size());
@@ -615,6 +615,72 @@ TEST_F(Dataset, BlocksOfBgzipAreOneText) {
   EXPECT_EQ(fails(write("t.fa.gz", blocks), kmers(21, 64)), "t.fa.gz: is not gzip or is damaged behind byte " +
                                                                 std::to_string(text.size()) +
                                                                 " of its text: compress it again");
+}
+
+// A record of random letters, after a header.
+std::string record_of(const std::string &header, size_t letters, uint64_t *state) {
+  std::string text = ">" + header;
+  for (size_t i = 0; i < letters; i++) {
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    if (i % 70 == 0) text += '\n';
+    text += "ACGT"[*state >> 62];
+  }
+  return text + "\n";
+}
+
+// Members of gzip: of many sizes, without text, with a name, and one whose stored text has what members begin with.
+TEST_F(Dataset, MembersOfGzipAreOneText) {
+  const std::string head("\x1f\x8b\x08\0\0\0\0\0\0\x03", 10), tail("\1\0\0\xff\xff\0\0\0\0\0\0\0\0", 13);
+  const std::string member = head + tail; // a whole one, whose text is empty
+  std::vector<std::string> texts, members;
+  uint64_t state = 7;
+  for (size_t i = 0; i < 120; i++) {
+    texts.push_back(record_of("r", i == 50 ? 900000 : 40 * i * (i % 7), &state));
+    members.push_back(gzip(texts.back()));
+    if (i % 5 == 0) members.back() += gzip("");
+    if (i % 9 == 0)
+      members.back() = members.back().substr(0, 3) + '\x8' + members.back().substr(4, 6) + std::string("name\0", 5) +
+                       members.back().substr(10);
+    if (i != 20 && i != 70) continue;
+    std::string header = "stored";
+    for (size_t k = 0; k < 300; k++) header += (k % 2 ? member : head) + 'x';
+    texts.push_back(record_of(header + member, 100, &state));
+    members.push_back(gzip(texts.back(), 0));
+  }
+  const auto all_of = [](const std::vector<std::string> &pieces, size_t count) {
+    std::string all;
+    for (size_t i = 0; i < count; i++) all += pieces[i];
+    return all;
+  };
+  const std::string text = all_of(texts, texts.size()), bytes = all_of(members, members.size());
+  const std::vector<uint64_t> keys = reads(write("t.fa", text), kmers(21, 64)).keys;
+  const std::string damaged = "t.fa.gz: is not gzip or is damaged behind byte ",
+                    again = " of its text: compress it again";
+  for (const char *cores : {"1", "64"}) {
+    SCOPED_TRACE(cores);
+    setenv("OMP_NUM_THREADS", cores, 1);
+    EXPECT_EQ(reads(write("t.fa.gz", bytes), kmers(21, 64)).keys, keys);
+    EXPECT_EQ(reads(write("t.fa.gz", bytes + std::string(70000, '\0')), kmers(21, 64)).keys, keys) << "padded";
+    EXPECT_EQ(
+        reads(write("t.fa.gz", all_of(members, 30) + std::string(99, '\0') + bytes.substr(all_of(members, 30).size())),
+              kmers(21, 64))
+            .keys,
+        keys)
+        << "padded between";
+    EXPECT_EQ(fails(write("t.fa.gz", bytes + "rest"), kmers(21, 64)), damaged + std::to_string(text.size()) + again);
+    EXPECT_EQ(fails(write("t.fa.gz", bytes + member.substr(0, 20)), kmers(21, 64)),
+              "t.fa.gz: ends in the middle of its gzip data, behind byte " + std::to_string(text.size()) +
+                  " of its text: get it again");
+    for (size_t broken : {0, 60, 121}) {
+      std::vector<std::string> some = members;
+      some[broken][some[broken].size() - 6] ^= 1; // the checksum, or that of the empty member behind it
+      EXPECT_EQ(fails(write("t.fa.gz", all_of(some, some.size())), kmers(21, 64)),
+                damaged + std::to_string(all_of(texts, broken + 1).size()) + again);
+      some[broken] = members[broken].substr(0, members[broken].size() - 9);
+      EXPECT_NE(fails(write("t.fa.gz", all_of(some, some.size())), kmers(21, 64)), "") << "cut in the middle";
+    }
+  }
+  unsetenv("OMP_NUM_THREADS");
 }
 
 TEST_F(Dataset, FastaPacksLettersFirstMostSignificant) {

@@ -74,6 +74,28 @@ Counts counted(const std::vector<std::vector<uint8_t>> &calls, uint32_t kmers, b
   return counts;
 }
 
+// How many of them have each count, as a tally says.
+std::map<uint64_t, uint64_t> tallied(const std::vector<std::vector<uint8_t>> &calls, uint32_t kmers, bool canonical,
+                                     uint64_t limit) {
+  tsr_kmer_counter *counter = nullptr;
+  tsr_error error = {};
+  tsr_tally tally;
+  std::map<uint64_t, uint64_t> numbers;
+  EXPECT_EQ(tsr_kmer_counter_new(kmers, canonical, limit, &counter, &error), TSR_OK) << error.message;
+  for (const std::vector<uint8_t> &letters : calls) {
+    std::vector<uint8_t> behind = letters;
+    behind.resize(letters.size() + TSR_CHUNK_SPARE);
+    EXPECT_EQ(tsr_kmer_counter_add(counter, behind.data(), letters.size(), &error), TSR_OK) << error.message;
+  }
+  EXPECT_EQ(tsr_kmer_counter_tally(counter, &tally, &error), TSR_OK) << error.message;
+  tsr_kmer_counter_free(counter);
+  for (uint64_t value = 0; value < TSR_TALLY_SMALL; value++)
+    if (tally.small[value]) numbers[value] = tally.small[value];
+  for (uint64_t i = 0; i < tally.large_count; i++) numbers[tally.large[i]]++;
+  tsr_tally_end(&tally);
+  return numbers;
+}
+
 TEST(KmerCounter, CountsAsAMapDoes) {
   Random random(44);
   std::vector<std::vector<uint8_t>> calls;
@@ -85,6 +107,10 @@ TEST(KmerCounter, CountsAsAMapDoes) {
       SCOPED_TRACE(testing::Message() << kmers << (canonical ? " canonical" : ""));
       EXPECT_TRUE(counted(calls, kmers, canonical, UINT64_MAX) == expected) << "counted once";
       EXPECT_TRUE(counted(calls, kmers, canonical, 0) == expected) << "counted after each call that outgrows the pairs";
+      std::map<uint64_t, uint64_t> numbers;
+      for (const auto &kmer : expected) numbers[kmer.second]++;
+      EXPECT_EQ(tallied(calls, kmers, canonical, UINT64_MAX), numbers);
+      EXPECT_EQ(tallied(calls, kmers, canonical, 0), numbers);
     }
 }
 

@@ -40,6 +40,7 @@ all_tables() {
   tables_of "$in/best_build_64.ini" 64 32 add
   tables_of "$in/sessions.ini" 32,64 32,64 replace
   tables_of "$in/best_set.ini" 32,64 - first
+  tables_of "$in/perfect.ini" 32,64 32,64 promise_unique
   for recipe in best_multi join cache best_cache warpcore_buckets; do tables_of "$in/$recipe.ini" 32,64 32,64 -; done
   tables_of "$in/best_count.ini" 32,64 64 -
   for recipe in index filter; do tables_of "$in/$recipe.ini" 32,64 - -; done

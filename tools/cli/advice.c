@@ -29,7 +29,8 @@ static const char *say_other_parts(const tsr_table *table, bool keeps_all) {
   const char *duplicates = tsr_spec_get(tsr_table_spec(table), "table", "duplicates");
   if (keeps_all) return "many pairs of one key need lists, as of specs/hashgraph_v2.ini";
   if (duplicates && strcmp(duplicates, "promise_unique") == 0)
-    return "keys that repeat need another policy, such as duplicates = first; for other keys choose another hasher";
+    return "keys that repeat need another policy, such as duplicates = first, or `tessera unique` before; for other "
+           "keys choose another hasher";
   return "choose another hasher or probing scheme";
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * tessera count: how often each k-mer occurs in sequence files, which a thread reads meanwhile. On a GPU, for a group of
- * processes or with a spec, a table gets the k-mers in batches; memory holds it, and in the end all pairs once more. A GPU
- * makes the k-mers of letters itself. Otherwise the k-mers are counted in bins by all cores. Read next: stream.h,
- * kmer_counter.h, kmer_kernel.h, pairs.h.
+ * processes or with a spec, a table gets the k-mers in batches; memory holds it, and for --out all pairs once more. A GPU
+ * makes the k-mers of letters itself, and the histogram. Otherwise the k-mers are counted in bins by all cores. Read next:
+ * stream.h, kmer_counter.h, kmer_kernel.h, tally.h, pairs.h.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -28,6 +28,8 @@ typedef struct counted {
   uint64_t distinct, overflows; /* keys; additions past the largest count */
   tsr_input_facts facts;
   double seconds;
+  bool is_tallied; /* the histogram alone is wanted, and there are no pairs */
+  tsr_tally tally;
 } counted;
 
 typedef struct count_job {
@@ -54,27 +56,33 @@ typedef struct count_job {
 
 static uint32_t key_bits_of(uint64_t letters) { return letters <= 16 ? 32 : letters <= 32 ? 64 : 128; }
 
-/* A table counts on a GPU, for a group, and where the command line says more of it than its backend. */
-static bool needs_table(const count_job *job) {
-  tsr_device_info device = {.size = sizeof device};
-  const char *backend = tsr_spec_get(job->spec, "table", "backend");
+/* Whether the command line says more of a table than its backend. */
+static bool asks_for_table(const count_job *job) {
   bool is_set = job->ranks.group || tsr_arguments_has(job->arguments, "--spec");
   for (size_t i = 0; i < job->arguments->given_count; i++) {
     const tsr_given *given = &job->arguments->given[i];
     is_set = is_set || (strcmp(given->name, "--set") == 0 && strncmp(given->value, "table.backend=", 14) != 0);
   }
-  if (is_set || (backend && strcmp(backend, "cpu") == 0)) return is_set;
+  return is_set;
+}
+
+/* A table counts on a GPU, for a group, and where the command line asks for one. */
+static bool needs_table(const count_job *job) {
+  tsr_device_info device = {.size = sizeof device};
+  const char *backend = tsr_spec_get(job->spec, "table", "backend");
+  const bool is_asked = asks_for_table(job);
+  if (is_asked || (backend && strcmp(backend, "cpu") == 0)) return is_asked;
   return (backend && strcmp(backend, "cuda") == 0) || tsr_device_describe(0, &device, NULL) == TSR_OK;
 }
 
-/* The k-mers of a table are made on its GPU, if it is one GPU that holds all of it. */
+/* The k-mers of a table that is asked for are made on its GPU, if it is one GPU that holds all of it. */
 static bool needs_kernel(const count_job *job) {
   static const char *const elsewhere[] = {"devices", "device_bytes"};
   tsr_device_info device = {.size = sizeof device};
   const char *backend = tsr_spec_get(job->spec, "table", "backend");
   for (size_t i = 0; i < sizeof elsewhere / sizeof elsewhere[0]; i++)
     if (tsr_spec_get(job->spec, "table", elsewhere[i])) return false;
-  return job->has_table && !job->ranks.group && !(backend && strcmp(backend, "cpu") == 0) &&
+  return !job->ranks.group && !(backend && strcmp(backend, "cpu") == 0) &&
          tsr_device_describe(0, &device, NULL) == TSR_OK;
 }
 
@@ -95,7 +103,7 @@ static tsr_status read_spec(count_job *job, tsr_error *error) {
 static tsr_status make_kernel(count_job *job, tsr_error *error) {
   const char *why;
   const tsr_status status = tsr_kmer_kernel_new(job->table, (uint32_t)job->letters, job->options.canonical,
-                                                TSR_CHUNK_KEYS, &job->kernel, error);
+                                                TSR_CHUNK_LETTERS, &job->kernel, error);
   if (status == TSR_OK && !tsr_kmer_kernel_is_on_device(job->kernel, &why) && !job->is_quiet)
     tsr_say("one core makes the k-mers, as the GPU cannot: %s", why);
   return status;
@@ -174,21 +182,22 @@ static tsr_status sum_facts(count_job *job, tsr_error *error) {
   return status;
 }
 
-/* Begins to read, and waits until much or all is read. */
+/* Begins to read. Meanwhile the GPU's driver starts, if one is looked for. A table waits until much or all is read, because its
+ * capacity depends on that. */
 static tsr_status open_files(count_job *job, tsr_error *error) {
   bool is_settled = false;
   job->file_count = job->arguments->operand_count;
   job->files = calloc(job->file_count, sizeof *job->files);
   job->read = calloc(job->file_count, sizeof *job->read);
   if (!job->files || !job->read) return tsr_fail(error, TSR_NO_MEMORY, "no memory for the names of files");
-  job->has_table = needs_table(job);
-  if (!job->has_table || needs_kernel(job)) job->options.key_bits = TSR_LETTER_BITS;
+  if (!asks_for_table(job) || needs_kernel(job)) job->options.key_bits = TSR_LETTER_BITS;
   for (size_t i = 0; i < job->file_count; i++) {
     job->files[i] = (tsr_stream_file){job->arguments->operands[i], job->options, true};
     job->files[i].options.part = tsr_ranks_part(&job->ranks, i);
   }
   tsr_status status = tsr_stream_open(job->files, job->file_count, &job->stream, error);
-  while (status == TSR_OK && !is_settled)
+  job->has_table = status == TSR_OK && needs_table(job);
+  while (status == TSR_OK && job->has_table && !is_settled)
     status = tsr_stream_settle(job->stream, WAIT_MILLISECONDS, &is_settled, error);
   return status;
 }
@@ -202,8 +211,21 @@ static tsr_status count_chunk(count_job *job, const tsr_chunk *chunk, tsr_error 
   return status == TSR_OK ? check_report(job, error) : status;
 }
 
-static tsr_status take_result(count_job *job, tsr_error *error) {
-  if (job->has_table) return tsr_size(job->table, &job->counted.distinct, error);
+/* letters: that were read. */
+static tsr_status take_result(count_job *job, uint64_t letters, tsr_error *error) {
+  const char *useless;
+  if (job->has_table) {
+    const bool is_on_device = job->kernel && tsr_kmer_kernel_is_on_device(job->kernel, &useless);
+    if (is_on_device && !job->out && !job->counted.overflows)
+      job->counted.is_tallied = tsr_kmer_kernel_tally(job->kernel, letters, &job->counted.tally, error) == TSR_OK;
+    return tsr_size(job->table, &job->counted.distinct, error);
+  }
+  if (!job->out) {
+    job->counted.is_tallied = true;
+    const tsr_status status = tsr_kmer_counter_tally(job->counter, &job->counted.tally, error);
+    job->counted.distinct = tsr_tally_count(&job->counted.tally);
+    return status;
+  }
   const tsr_status status = tsr_kmer_counter_take(job->counter, key_bits_of(job->letters), &job->pairs, error);
   job->counted.distinct = job->pairs.count;
   return status;
@@ -224,7 +246,7 @@ static tsr_status count_all(count_job *job, tsr_error *error) {
     done += chunk.count;
     show_progress(job, &progress, done);
   }
-  if (status == TSR_OK) status = take_result(job, error);
+  if (status == TSR_OK) status = take_result(job, done, error);
   job->counted.seconds = tsr_progress_end(&progress);
   return status == TSR_OK ? sum_facts(job, error) : status;
 }
@@ -233,6 +255,7 @@ static tsr_status count_all(count_job *job, tsr_error *error) {
 
 static tsr_status put_out(count_job *job, tsr_error *error) {
   tsr_pairs *pairs = &job->pairs;
+  if (job->counted.is_tallied) return tsr_tally_print(&job->counted.tally, job->least, error);
   tsr_status status = job->has_table ? tsr_pairs_export(job->table, pairs, error) : TSR_OK;
   if (status || job->ranks.rank) return status;
   if (job->counted.overflows) tsr_say_stopped("", job->table, pairs);
@@ -344,6 +367,7 @@ static tsr_exit run_count(const tsr_arguments *arguments) {
   tsr_table_destroy(job.table);
   tsr_kmer_counter_free(job.counter);
   tsr_pairs_free(&job.pairs);
+  tsr_tally_end(&job.counted.tally);
   tsr_ranks_close(&job.ranks);
   if (status == TSR_OK) return TSR_EXIT_OK;
   return tsr_ranks_say_error(&job.ranks, status, &error);

@@ -33,6 +33,7 @@ typedef struct member {
   tsr_supermers supermers;
   table table;
   double ratio; /* distinct k-mers of those of the last bin */
+  tsr_tally *tally;
 } member;
 
 struct tsr_kmer_counter {
@@ -44,7 +45,8 @@ struct tsr_kmer_counter {
   kept kept[TSR_BINS];
   atomic_bool has_failed;    /* never taken back, and judged after the team has joined: any order does */
   atomic_uint_fast64_t next; /* see take_turn */
-  const uint8_t *letters;    /* of the call that runs, as are */
+  bool is_tallied;           /* what a bin holds is tallied and not kept; of the call that runs, as are */
+  const uint8_t *letters;
   uint64_t letter_count;
   tsr_pairs *pairs;
   uint64_t begin[TSR_BINS]; /* of a bin in the pairs */
@@ -180,11 +182,28 @@ static bool keep_table(const tsr_kmer_counter *c, const table *t, kept *to) {
   return to->words != NULL;
 }
 
+static void tally_table(const tsr_kmer_counter *c, const table *t, kept *from, tsr_tally *tally) {
+  const uint32_t words = c->words;
+  for (uint64_t i = 0; i < t->slots; i++) {
+    const uint64_t count = t->words[i * words + words - 1];
+    if (count) tsr_tally_add(tally, count);
+  }
+  free(from->words);
+  *from = (kept){.words = NULL};
+}
+
+static void tally_kept(const tsr_kmer_counter *c, kept *from, tsr_tally *tally) {
+  for (uint64_t i = 0; i < from->count; i++) tsr_tally_add(tally, from->words[i * c->words + c->words - 1]);
+  free(from->words);
+  *from = (kept){.words = NULL};
+}
+
 /* Counts the super-k-mers of a bin, and adds what was counted of it before. */
 static bool fold_bin(tsr_kmer_counter *c, member *own, uint64_t bin) {
   table *t = &own->table;
   uint64_t kmers = 0;
   for (uint32_t i = 0; i < c->member_count; i++) kmers += c->members[i].supermers.bins[bin].kmers;
+  if (!kmers && c->is_tallied) tally_kept(c, &c->kept[bin], own->tally);
   if (!kmers) return true;
   const uint64_t expected = (uint64_t)((double)kmers * own->ratio) + c->kept[bin].count;
   bool is_made = make_table(t, expected, c->words) && add_kept(c, t, &c->kept[bin]);
@@ -193,7 +212,8 @@ static bool fold_bin(tsr_kmer_counter *c, member *own, uint64_t bin) {
     for (; is_made && block; block = block->before) is_made = count_any_block(c, t, block);
   }
   own->ratio = (double)t->size / (double)(kmers + c->kept[bin].count);
-  return is_made && keep_table(c, t, &c->kept[bin]);
+  if (is_made && c->is_tallied) tally_table(c, t, &c->kept[bin], own->tally);
+  return is_made && (c->is_tallied || keep_table(c, t, &c->kept[bin]));
 }
 
 static void fold_bins(void *argument, uint32_t number) {
@@ -292,6 +312,25 @@ tsr_status tsr_kmer_counter_take(tsr_kmer_counter *counter, uint32_t key_bits, t
   c->next = 0;
   tsr_team_run(tsr_team_size(), take_bins, c);
   return TSR_OK;
+}
+
+tsr_status tsr_kmer_counter_tally(tsr_kmer_counter *counter, tsr_tally *tally, tsr_error *error) {
+  tsr_kmer_counter *c = counter;
+  bool has_memory = true;
+  memset(tally, 0, sizeof *tally);
+  for (uint32_t i = 0; i < c->member_count; i++) {
+    c->members[i].tally = calloc(1, sizeof *tally);
+    has_memory = has_memory && c->members[i].tally;
+  }
+  c->is_tallied = true;
+  const tsr_status status = has_memory ? fold(c, error) : no_memory(error);
+  c->is_tallied = false;
+  for (uint32_t i = 0; i < c->member_count; i++) {
+    if (c->members[i].tally) tsr_tally_move(tally, c->members[i].tally);
+    free(c->members[i].tally);
+    c->members[i].tally = NULL;
+  }
+  return status;
 }
 
 void tsr_kmer_counter_free(tsr_kmer_counter *counter) {

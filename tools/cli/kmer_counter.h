@@ -9,6 +9,7 @@
 #define TSR_KMER_COUNTER_H
 
 #include "tools/cli/pairs.h"
+#include "tools/cli/tally.h"
 
 typedef struct tsr_kmer_counter tsr_kmer_counter;
 
@@ -23,6 +24,9 @@ TSR_MUST_CHECK tsr_status tsr_kmer_counter_add(tsr_kmer_counter *counter, const 
  * *pairs. Status: TSR_NO_MEMORY. */
 TSR_MUST_CHECK tsr_status tsr_kmer_counter_take(tsr_kmer_counter *counter, uint32_t key_bits, tsr_pairs *pairs,
                                                 tsr_error *error);
+/* How many distinct k-mers there are of each count, without the k-mers themselves; the counter is empty then. The caller ends
+ * the tally. Status: TSR_NO_MEMORY. */
+TSR_MUST_CHECK tsr_status tsr_kmer_counter_tally(tsr_kmer_counter *counter, tsr_tally *tally, tsr_error *error);
 void tsr_kmer_counter_free(tsr_kmer_counter *counter); /* NULL is fine */
 
 #endif

@@ -100,6 +100,53 @@ void tsr_kmer_kernel_free(tsr_kmer_kernel *k) {
   free(k);
 }
 
+/* ---- The histogram --------------------------------------------------------------------------- */
+
+enum {
+  COPIES = 16
+}; /* of the array of small values: most k-mers have one of a few counts, and threads that add to one number wait */
+
+static const char tally_text[] = "if (value < SMALL) tsr_add(&small[((uint64_t)key % COPIES) * SMALL + value], 1);\n"
+                                 "else large[tsr_add(large_count, 1)] = value;\n";
+
+/* The arrays of the device: `small` has an item more, the number of large values. */
+static tsr_status tally_on_device(tsr_kmer_kernel *k, uint64_t *small, uint64_t *large, tsr_error *error) {
+  uint64_t *const large_count = small + (size_t)COPIES * TSR_TALLY_SMALL;
+  const void *arguments[] = {&small, &large, &large_count};
+  char text[512];
+  snprintf(text, sizeof text, "enum { SMALL = %d, COPIES = %d };\n%s", TSR_TALLY_SMALL, COPIES, tally_text);
+  const tsr_statements statements = {.text = text,
+                                     .parameters = "uint64_t *small, uint64_t *large, uint64_t *large_count",
+                                     .arguments = arguments,
+                                     .count = 3};
+  return tsr_for_all(k->table, &statements, NULL, error);
+}
+
+tsr_status tsr_kmer_kernel_tally(tsr_kmer_kernel *k, uint64_t added, tsr_tally *tally, tsr_error *error) {
+  const size_t items = (size_t)COPIES * TSR_TALLY_SMALL + 1, bytes = items * sizeof(uint64_t);
+  uint64_t *numbers = calloc(items, sizeof *numbers);
+  void *small = NULL, *large = NULL;
+  memset(tally, 0, sizeof *tally);
+  tally->large_room = added / TSR_TALLY_SMALL + 1;
+  tally->large = malloc(tally->large_room * sizeof *tally->large);
+  tsr_status status = numbers && tally->large ? TSR_OK : tsr_fail(error, TSR_NO_MEMORY, "no memory for a histogram");
+  if (status == TSR_OK) status = tsr_memory_allocate(k->table, bytes, &small, error);
+  if (status == TSR_OK) status = tsr_memory_allocate(k->table, tally->large_room * sizeof(uint64_t), &large, error);
+  if (status == TSR_OK) status = tsr_memory_copy(k->table, small, numbers, bytes, error);
+  if (status == TSR_OK) status = tally_on_device(k, small, large, error);
+  if (status == TSR_OK) status = tsr_memory_copy(k->table, numbers, small, bytes, error);
+  if (status == TSR_OK) tally->large_count = numbers[items - 1];
+  if (status == TSR_OK && tally->large_count)
+    status = tsr_memory_copy(k->table, tally->large, large, tally->large_count * sizeof(uint64_t), error);
+  for (size_t i = 0; status == TSR_OK && i < items - 1; i++) tally->small[i % TSR_TALLY_SMALL] += numbers[i];
+  if (small) tsr_memory_free(k->table, small);
+  if (large) tsr_memory_free(k->table, large);
+  free(numbers);
+  return status;
+}
+
+/* ---- Adding ---------------------------------------------------------------------------------- */
+
 /* The k-mers of letters, on the host; returns how many. */
 static uint64_t roll(tsr_kmer_kernel *k, const uint8_t *letters, uint64_t count) {
   const uint32_t length = k->kmers, top = 2 * (length - 1);

@@ -14,6 +14,7 @@
 #include "tools/cli/console.h"
 #include "tools/cli/data_file.h"
 #include "tools/cli/sort.h"
+#include "tools/cli/tally.h"
 #include "tools/cli/texts.h"
 
 typedef struct pair {
@@ -427,30 +428,14 @@ static void print_runs(const uint64_t *sorted, uint64_t count) {
   }
 }
 
-/* Values: most are small and are tallied, the others are sorted. */
-static bool print_values(const tsr_pairs *p) {
-  enum { TALLIED = 1 << 16 };
-  uint64_t *tally = calloc(TALLIED, sizeof *tally), large = 0;
-  for (uint64_t i = 0; tally && i < p->count; i++) {
-    const uint64_t value = tsr_number_at(p->values, p->value_bits, i);
-    large += value >= TALLIED;
-    if (value < TALLIED) tally[value]++;
-  }
-  items all = {
-      .word = malloc((large + 1) * sizeof *all.word), .spare = malloc((large + 1) * sizeof *all.word), .words = 1};
-  const bool has_memory = tally && all.word && all.spare;
-  for (uint64_t value = 0; has_memory && value < TALLIED; value++)
-    if (tally[value]) printf("%" PRIu64 " %" PRIu64 "\n", value, tally[value]);
-  for (uint64_t i = 0, at = 0; has_memory && large && i < p->count; i++) {
-    const uint64_t value = tsr_number_at(p->values, p->value_bits, i);
-    if (value >= TALLIED) all.word[at++] = value;
-  }
-  if (has_memory) sort_items(&all, large, 0);
-  if (has_memory) print_runs(all.word, large);
+static tsr_status print_values(const tsr_pairs *p, tsr_error *error) {
+  tsr_tally *tally = calloc(1, sizeof *tally);
+  if (!tally) return no_memory(p, "count", error);
+  for (uint64_t i = 0; i < p->count; i++) tsr_tally_add(tally, tsr_number_at(p->values, p->value_bits, i));
+  const tsr_status status = tsr_tally_print(tally, 0, error);
+  tsr_tally_end(tally);
   free(tally);
-  free(all.word);
-  free(all.spare);
-  return has_memory;
+  return status;
 }
 
 /* How many pairs each key has. *count: of keys. False: no memory. */
@@ -485,8 +470,8 @@ static bool print_pairs_of_keys(tsr_pairs *p) {
 }
 
 tsr_status tsr_pairs_histogram(tsr_pairs *pairs, bool is_counted, tsr_error *error) {
-  const bool has_memory = is_counted ? print_values(pairs) : print_pairs_of_keys(pairs);
-  return has_memory ? TSR_OK : no_memory(pairs, "count", error);
+  if (is_counted) return print_values(pairs, error);
+  return print_pairs_of_keys(pairs) ? TSR_OK : no_memory(pairs, "count", error);
 }
 
 void tsr_pairs_free(tsr_pairs *pairs) {

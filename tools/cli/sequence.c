@@ -182,18 +182,56 @@ static uint64_t kmers_of(const tsr_sequence *p, uint64_t run) {
   return run < p->kmer.length ? 0 : run - p->kmer.length + 1;
 }
 
+/* Sixteen bytes at once, which every processor has. */
+typedef uint8_t bytes16 __attribute__((vector_size(16)));
+
+static bytes16 load16(const unsigned char *from) {
+  bytes16 loaded;
+  memcpy(&loaded, from, sizeof loaded);
+  return loaded;
+}
+
+static bool is_any(bytes16 mask) {
+  uint64_t half[2];
+  memcpy(half, &mask, sizeof half);
+  return (half[0] | half[1]) != 0;
+}
+
+/* The classes of letters; returns whether all are A C G T or U. In ASCII bits 1 and 2 tell them apart: A 0, C 1, G 3, T and U 2. */
+static bool classify_four(const unsigned char *text, size_t bytes, uint8_t *to) {
+  bytes16 others = {0};
+  if (bytes < sizeof others) return false;
+  for (size_t i = 0; i < bytes; i += sizeof others) {
+    const size_t at = i + sizeof others <= bytes ? i : bytes - sizeof others; /* the last ones may be done twice */
+    const bytes16 letters = load16(text + at), upper = letters & 0xDF, code = letters >> 1 & 3;
+    others |= ~(bytes16)((upper == 'A') | (upper == 'C') | (upper == 'G') | (upper == 'T') | (upper == 'U'));
+    const bytes16 class = code ^ code >> 1;
+    memcpy(to + at, &class, sizeof class);
+  }
+  return !is_any(others);
+}
+
+/* Whether some are no letters of qualities. */
+static bool has_bad_score(const unsigned char *text, size_t bytes) {
+  bytes16 bad = {0};
+  size_t i = 0;
+  bool has_bad = false;
+  for (; i + sizeof bad <= bytes; i += sizeof bad) bad |= (bytes16)(load16(text + i) - '!' > '~' - '!');
+  for (; i < bytes; i++) has_bad |= text[i] < '!' || text[i] > '~';
+  return has_bad || is_any(bad);
+}
+
 /* The letters themselves, as classes, and how many of them were legal. Most pieces hold the four letters alone. */
 static size_t copy_letters(tsr_sequence *p, const unsigned char *text, size_t bytes) {
   if (p->keys.count == 0) break_letters(p);
   uint8_t *const to = (uint8_t *)p->keys.items + p->keys.count;
-  uint8_t any = 0;
-  size_t i = 0;
-  for (; i < bytes; i++) any |= to[i] = p->class_of[text[i]];
+  size_t i = bytes;
   uint64_t run = p->kmer.run, kmers = kmers_of(p, run + bytes) - kmers_of(p, run);
-  if (any < TSR_LETTER_OTHER) {
+  if (classify_four(text, bytes, to)) {
     run += bytes;
   } else {
-    for (i = kmers = 0; i < bytes && to[i] != TSR_LETTER_BAD; i++) {
+    for (i = kmers = 0; i < bytes && p->class_of[text[i]] != TSR_LETTER_BAD; i++) {
+      to[i] = p->class_of[text[i]];
       run = to[i] == TSR_LETTER_OTHER ? 0 : run + 1;
       kmers += run >= p->kmer.length;
     }
@@ -331,8 +369,7 @@ static tsr_status add_piece(tsr_sequence *p, const unsigned char *text, size_t b
     return add_bases(p, text, bytes);
   }
   if (p->line.kind == TSR_LINE_QUALITY) {
-    bool has_bad = false; /* without a way out, so that many are compared at once */
-    for (size_t i = 0; i < bytes; i++) has_bad |= text[i] < '!' || text[i] > '~';
+    const bool has_bad = has_bad_score(text, bytes);
     for (size_t i = 0; has_bad && i < bytes; i++)
       if (text[i] < '!' || text[i] > '~')
         return tsr_fail(p->error, TSR_IO, "%s:%llu: byte 0x%02x is no quality letter: allowed are '!' to '~'", p->path,

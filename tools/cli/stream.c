@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+enum { CHUNKS = 3, CHUNKS_MAX = 16 };
+
 typedef struct buffer {
   size_t file;
   void *keys, *values;
@@ -33,7 +35,8 @@ struct tsr_stream {
   bool has_thread;
   pthread_mutex_t lock;
   pthread_cond_t changed;
-  buffer buffers[TSR_STREAM_CHUNKS];
+  buffer buffers[CHUNKS_MAX];
+  uint64_t chunks, room;  /* that are used, and the keys of one */
   uint64_t filled, taken; /* chunks so far */
   bool has_ended, is_closing;
   tsr_status status; /* of the thread, when it has ended */
@@ -43,8 +46,8 @@ struct tsr_stream {
 
 /* ---- The thread ------------------------------------------------------------------------------ */
 
-/* Chunks that may be filled: all but the caller's. */
-static bool has_free(const tsr_stream *s) { return s->filled - s->taken + (s->taken > 0) < TSR_STREAM_CHUNKS; }
+/* Whether that many chunks wait or are the caller's. */
+static bool has_chunks(const tsr_stream *s, uint64_t chunks) { return s->filled - s->taken + (s->taken > 0) >= chunks; }
 
 /* Where the values of further keys go. */
 static void *values_at(const buffer *b, const tsr_dataset_options *options) {
@@ -58,9 +61,9 @@ static tsr_status fill(tsr_stream *s, buffer *b, bool *is_read, tsr_error *error
   b->file = s->file;
   b->count = 0;
   *is_read = false;
-  while (status == TSR_OK && !*is_read && TSR_CHUNK_KEYS - b->count >= TSR_SEQUENCE_ROOM) {
+  while (status == TSR_OK && !*is_read && s->room - b->count >= TSR_SEQUENCE_ROOM) {
     uint64_t got = 0;
-    status = tsr_input_read(s->input, TSR_CHUNK_KEYS - b->count, (char *)b->keys + b->count * (options->key_bits / 8),
+    status = tsr_input_read(s->input, s->room - b->count, (char *)b->keys + b->count * (options->key_bits / 8),
                             values_at(b, options), &got, error);
     *is_read = got == 0;
     b->count += got;
@@ -91,11 +94,11 @@ static void *read_all(void *argument) {
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &former); /* but where it reads, and holds no lock */
   pthread_mutex_lock(&s->lock);
   while (!s->is_closing && !s->has_ended) {
-    if (!has_free(s)) {
+    if (has_chunks(s, s->chunks)) {
       pthread_cond_wait(&s->changed, &s->lock);
       continue;
     }
-    buffer *b = &s->buffers[s->filled % TSR_STREAM_CHUNKS];
+    buffer *b = &s->buffers[s->filled % s->chunks];
     bool is_read = false;
     pthread_mutex_unlock(&s->lock);
     tsr_error error = {.status = TSR_OK};
@@ -124,9 +127,11 @@ static tsr_status allocate(tsr_stream *s, tsr_error *error) {
   }
   s->known = calloc(s->file_count, sizeof *s->known);
   bool is_all = s->known != NULL;
-  for (size_t i = 0; i < TSR_STREAM_CHUNKS; i++) {
-    s->buffers[i].keys = malloc((size_t)TSR_CHUNK_KEYS * (key_bits / 8) + TSR_CHUNK_SPARE);
-    s->buffers[i].values = malloc((size_t)TSR_CHUNK_KEYS * (value_bits / 8) + 1);
+  s->chunks = key_bits == TSR_LETTER_BITS ? CHUNKS_MAX : CHUNKS;
+  s->room = key_bits == TSR_LETTER_BITS ? TSR_CHUNK_LETTERS : TSR_CHUNK_KEYS;
+  for (size_t i = 0; i < s->chunks; i++) {
+    s->buffers[i].keys = malloc((size_t)s->room * (key_bits / 8) + TSR_CHUNK_SPARE);
+    s->buffers[i].values = malloc((size_t)s->room * (value_bits / 8) + 1);
     is_all = is_all && s->buffers[i].keys && s->buffers[i].values;
   }
   return is_all ? TSR_OK : tsr_fail(error, TSR_NO_MEMORY, "no memory to read files");
@@ -182,7 +187,7 @@ void tsr_stream_close(tsr_stream *stream) {
     pthread_join(stream->thread, NULL);
   }
   tsr_input_close(stream->input);
-  for (size_t i = 0; i < TSR_STREAM_CHUNKS; i++) {
+  for (size_t i = 0; i < CHUNKS_MAX; i++) {
     free(stream->buffers[i].keys);
     free(stream->buffers[i].values);
   }
@@ -207,9 +212,9 @@ tsr_status tsr_stream_settle(tsr_stream *stream, uint32_t milliseconds, bool *is
   const struct timespec until = time_in(milliseconds);
   bool is_late = false;
   pthread_mutex_lock(&stream->lock);
-  while (!stream->has_ended && has_free(stream) && !is_late)
+  while (!stream->has_ended && !has_chunks(stream, CHUNKS) && !is_late)
     is_late = pthread_cond_timedwait(&stream->changed, &stream->lock, &until) != 0;
-  *is_settled = stream->has_ended || !has_free(stream);
+  *is_settled = stream->has_ended || has_chunks(stream, CHUNKS);
   tsr_status status = stream->has_ended ? stream->status : TSR_OK;
   if (status) *error = stream->error;
   pthread_mutex_unlock(&stream->lock);
@@ -251,7 +256,7 @@ tsr_status tsr_stream_next(tsr_stream *stream, uint32_t milliseconds, tsr_chunk 
   while (s->taken == s->filled && !s->has_ended && !is_late)
     is_late = pthread_cond_timedwait(&s->changed, &s->lock, &until) != 0;
   if (s->taken < s->filled) {
-    const buffer *b = &s->buffers[s->taken++ % TSR_STREAM_CHUNKS];
+    const buffer *b = &s->buffers[s->taken++ % s->chunks];
     const bool has_values = s->files[b->file].options.want_values;
     *chunk = (tsr_chunk){b->file, b->keys, has_values ? b->values : NULL, b->count};
     pthread_cond_broadcast(&s->changed); /* the chunk before is free now */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The keys and values of several files, read by a thread of its own while the caller works on those that it has. Memory
- * holds TSR_STREAM_CHUNKS chunks, whatever the files' sizes. Read next: dataset.h (one file), job.h and count_command.c
+ * holds a few chunks, whatever the files' sizes; of letters, which are a byte each, more and larger ones. Read next: dataset.h (one file), job.h and count_command.c
  * (the users).
  */
 #ifndef TSR_STREAM_H
@@ -9,7 +9,7 @@
 
 #include "tools/cli/dataset.h"
 
-enum { TSR_STREAM_CHUNKS = 3, TSR_CHUNK_KEYS = 1 << 21, TSR_CHUNK_SPARE = 8, TSR_CAPACITY_EXPECTED = 1 << 26 };
+enum { TSR_CHUNK_KEYS = 1 << 21, TSR_CHUNK_LETTERS = 1 << 23, TSR_CHUNK_SPARE = 8, TSR_CAPACITY_EXPECTED = 1 << 26 };
 
 typedef struct tsr_stream tsr_stream;
 
@@ -32,7 +32,7 @@ typedef struct tsr_chunk {
 TSR_MUST_CHECK tsr_status tsr_stream_open(const tsr_stream_file *files, size_t count, tsr_stream **stream,
                                           tsr_error *error);
 
-/* Waits at most `milliseconds` until all chunks are full, or all is read: *is_settled. Status: as of tsr_input_read, so
+/* Waits at most `milliseconds` until a few chunks are full, or all is read: *is_settled. Status: as of tsr_input_read, so
  * that what is wrong there is told before anything is done. */
 TSR_MUST_CHECK tsr_status tsr_stream_settle(tsr_stream *stream, uint32_t milliseconds, bool *is_settled,
                                             tsr_error *error);

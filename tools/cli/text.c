@@ -10,16 +10,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "tools/cli/bgzf.h"
+#include "tools/cli/unpack.h"
 
-enum { TSR_RAW_BYTES = 1 << 18, TSR_BGZF_END_BYTES = 28 };
+enum { RAW_BYTES = 512 };
 
 /* What some editors and spreadsheets begin a file of UTF-8 with. */
 #define BYTE_ORDER_MARK "\xEF\xBB\xBF"
-
-/* The empty block with which bgzip ends a file. */
-static const unsigned char bgzf_end[TSR_BGZF_END_BYTES] = {0x1f, 0x8b, 8,  4, 0, 0, 0, 0, 0, 0xff, 6, 0, 'B', 'C',
-                                                           2,    0,    27, 0, 3, 0, 0, 0, 0, 0,    0, 0, 0,   0};
 
 struct tsr_text {
   int file;
@@ -29,22 +25,12 @@ struct tsr_text {
   uint64_t consumed, produced;
   uint64_t start;         /* where reading began: 0, or the offset that was sought last */
   size_t raw_at, raw_end; /* bytes of `raw` that were not used yet */
-  tsr_decoder *decoder;
-  bool is_in_stream;                      /* a compressed stream has begun and not ended */
-  bool has_stream;                        /* one has ended */
-  tsr_bgzf *bgzf;                         /* NULL: it is none */
-  unsigned char tail[TSR_BGZF_END_BYTES]; /* the last bytes of the file, as they are stored */
-  bool is_begun;                          /* `head` is known */
+  tsr_unpack *unpack;     /* NULL: it is plain, or was not read yet */
+  bool is_begun;          /* `head` is known */
   size_t head_at, head_end;
   unsigned char head[TSR_TEXT_HEAD_BYTES];
-  unsigned char raw[TSR_RAW_BYTES];
+  unsigned char raw[RAW_BYTES]; /* what was read to tell by */
 };
-
-static tsr_status begin_decoder(tsr_text *t, tsr_error *error) {
-  t->decoder = t->format ? tsr_decoder_new(t->format) : NULL;
-  if (!t->format || t->decoder) return TSR_OK;
-  return tsr_fail(error, TSR_NO_MEMORY, "%s: no memory to read it", t->path);
-}
 
 tsr_status tsr_text_begin(int file, const char *path, const tsr_format *format, bool is_by_content, tsr_text **text,
                           tsr_error *error) {
@@ -54,17 +40,12 @@ tsr_status tsr_text_begin(int file, const char *path, const tsr_format *format, 
   t->path = path;
   t->format = format;
   t->is_by_content = is_by_content;
-  tsr_status status = begin_decoder(t, error);
-  if (status == TSR_OK)
-    *text = t;
-  else
-    free(t);
-  return status;
+  *text = t;
+  return TSR_OK;
 }
 
 void tsr_text_free(tsr_text *text) {
-  if (text) tsr_decoder_free(text->decoder);
-  if (text) tsr_bgzf_free(text->bgzf);
+  if (text) tsr_unpack_end(text->unpack);
   free(text);
 }
 
@@ -107,18 +88,11 @@ uint64_t tsr_text_lines_before(const tsr_text *text) {
   return lines;
 }
 
-uint64_t tsr_text_consumed(const tsr_text *text) { return text->consumed - (text->raw_end - text->raw_at); }
-
-/* Keeps the last bytes of the file. */
-static void note_tail(tsr_text *t, const unsigned char *bytes, size_t count) {
-  const size_t room = sizeof t->tail, from_former = count < room ? room - count : 0;
-  memmove(t->tail, t->tail + room - from_former, from_former);
-  memcpy(t->tail + from_former, bytes + count - (room - from_former), room - from_former);
+uint64_t tsr_text_consumed(const tsr_text *text) {
+  return text->unpack ? tsr_unpack_consumed(text->unpack) : text->consumed - (text->raw_end - text->raw_at);
 }
 
-bool tsr_text_lacks_end(const tsr_text *text) {
-  return text->bgzf && memcmp(text->tail, bgzf_end, sizeof text->tail) != 0;
-}
+bool tsr_text_lacks_end(const tsr_text *text) { return text->unpack && tsr_unpack_lacks_end(text->unpack); }
 
 static tsr_status read_some(tsr_text *t, unsigned char *to, size_t room, size_t *bytes, tsr_error *error) {
   ssize_t got;
@@ -127,17 +101,8 @@ static tsr_status read_some(tsr_text *t, unsigned char *to, size_t room, size_t 
   } while (got < 0 && errno == EINTR);
   if (got < 0) return tsr_fail(error, TSR_IO, "%s: cannot be read: %s", t->path, strerror(errno));
   *bytes = (size_t)got;
-  if (t->consumed == 0 && tsr_bgzf_begins(to, (size_t)got) && !(t->bgzf = tsr_bgzf_new()))
-    return tsr_fail(error, TSR_NO_MEMORY, "%s: no memory to decompress", t->path);
-  if (t->bgzf) note_tail(t, to, (size_t)got);
   t->consumed += (uint64_t)got;
   return TSR_OK;
-}
-
-/* Refills `raw`, all of which was used; it stays empty at the end of the file. */
-static tsr_status refill(tsr_text *t, tsr_error *error) {
-  t->raw_at = t->raw_end = 0;
-  return read_some(t, t->raw, TSR_RAW_BYTES, &t->raw_end, error);
 }
 
 /* A pipe may give one byte at a time: some are needed to tell. */
@@ -145,68 +110,18 @@ static tsr_status look_at_content(tsr_text *t, tsr_error *error) {
   size_t got = 1;
   tsr_status status = TSR_OK;
   while (status == TSR_OK && got > 0 && t->raw_end < TSR_MAGIC_BYTES_MAX) {
-    status = read_some(t, t->raw + t->raw_end, TSR_RAW_BYTES - t->raw_end, &got, error);
+    status = read_some(t, t->raw + t->raw_end, RAW_BYTES - t->raw_end, &got, error);
     t->raw_end += status == TSR_OK ? got : 0;
   }
   t->is_by_content = false;
   t->format = tsr_format_by_content(t->raw, t->raw_end);
-  return status == TSR_OK ? begin_decoder(t, error) : status;
-}
-
-/* Decodes what `raw` holds, until it is used up or there is no room. */
-static tsr_status decode_raw(tsr_text *t, tsr_pieces *to, tsr_error *error) {
-  while (!t->is_in_stream && t->has_stream && t->raw_at < t->raw_end && t->raw[t->raw_at] == 0) t->raw_at++;
-  if (t->raw_at == t->raw_end) return TSR_OK;
-  const size_t room = to->out_bytes;
-  to->in = t->raw + t->raw_at;
-  to->in_bytes = t->raw_end - t->raw_at;
-  const tsr_decoded decoded = tsr_decoder_run(t->decoder, to);
-  t->raw_at = t->raw_end - to->in_bytes;
-  t->is_in_stream = decoded == TSR_DECODED_SOME;
-  t->has_stream = t->has_stream || decoded == TSR_DECODED_ALL;
-  if (decoded == TSR_DECODED_NO_MEMORY) return tsr_fail(error, TSR_NO_MEMORY, "%s: no memory to decompress", t->path);
-  if (decoded != TSR_DECODED_BAD) return TSR_OK;
-  return tsr_fail(error, TSR_IO, "%s: is not %s or is damaged behind byte %llu of its text: compress it again", t->path,
-                  t->format->name, (unsigned long long)(t->produced + room - to->out_bytes));
-}
-
-/* Decodes whole blocks of bgzip, if what comes next are some; further ones may have to be read for that. */
-static tsr_status decode_blocks(tsr_text *t, tsr_error *error) {
-  size_t used = 0, got = 1;
-  tsr_status status = TSR_OK;
-  while (status == TSR_OK && got && !(used = tsr_bgzf_decode(t->bgzf, t->raw + t->raw_at, t->raw_end - t->raw_at))) {
-    memmove(t->raw, t->raw + t->raw_at, t->raw_end - t->raw_at);
-    t->raw_end -= t->raw_at;
-    t->raw_at = 0;
-    status = read_some(t, t->raw + t->raw_end, TSR_RAW_BYTES - t->raw_end, &got, error);
-    t->raw_end += status == TSR_OK ? got : 0;
-  }
-  t->raw_at += used;
-  t->has_stream = t->has_stream || used;
   return status;
 }
 
 static tsr_status read_compressed(tsr_text *t, unsigned char *to, size_t room, size_t *bytes, tsr_error *error) {
-  tsr_pieces pieces = {.out = to, .out_bytes = room};
   tsr_status status = TSR_OK;
-  bool is_at_end = false;
-  while (status == TSR_OK && !is_at_end && pieces.out_bytes == room) {
-    if (t->bgzf && !t->is_in_stream) {
-      *bytes = tsr_bgzf_take(t->bgzf, to, room);
-      if (*bytes) return TSR_OK;
-      status = decode_blocks(t, error);
-      if (status == TSR_OK) *bytes = tsr_bgzf_take(t->bgzf, to, room);
-      if (status || *bytes) return status;
-    }
-    if (t->raw_at == t->raw_end) status = refill(t, error);
-    is_at_end = t->raw_end == 0;
-    if (status == TSR_OK && !is_at_end) status = decode_raw(t, &pieces, error);
-  }
-  if (status == TSR_OK && is_at_end && t->is_in_stream)
-    return tsr_fail(error, TSR_IO, "%s: ends in the middle of its %s data, behind byte %llu of its text: get it again",
-                    t->path, t->format->name, (unsigned long long)t->produced);
-  *bytes = room - pieces.out_bytes;
-  return status;
+  if (!t->unpack) status = tsr_unpack_begin(t->file, t->path, t->format, t->raw, t->raw_end, &t->unpack, error);
+  return status == TSR_OK ? tsr_unpack_take(t->unpack, to, room, bytes, error) : status;
 }
 
 static tsr_status read_plain(tsr_text *t, unsigned char *to, size_t room, size_t *bytes, tsr_error *error) {
@@ -221,7 +136,6 @@ static tsr_status read_plain(tsr_text *t, unsigned char *to, size_t room, size_t
 /* 1 to `room` bytes of the decoded text, or none at the end. */
 static tsr_status read_decoded(tsr_text *t, unsigned char *to, size_t room, size_t *bytes, tsr_error *error) {
   tsr_status status = TSR_OK;
-  room = room < UINT32_MAX ? room : UINT32_MAX; /* as decoders count */
   if (t->is_by_content) status = look_at_content(t, error);
   if (status == TSR_OK)
     status = t->format ? read_compressed(t, to, room, bytes, error) : read_plain(t, to, room, bytes, error);
