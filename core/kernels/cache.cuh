@@ -42,7 +42,8 @@ TSR_INLINE uint32_t cache_score(const tsr_ctx *c, uint64_t ref, uint32_t slot) {
   return tsr_load32(word, 1) >> shift & tsr_score_max(TSR_FACT(c, score_bits));
 }
 
-/* Replaces a score that is still `seen`. One lane calls it. Bounded: a turn is repeated if a neighbour's score has changed.
+/* Replaces a score that is still `seen`, which is the whole word if scores have 32 bits. One lane calls it. Bounded: a turn is
+ * repeated if a neighbour's score has changed.
  * Relaxed: a score orders nothing. */
 TSR_INLINE uint32_t cache_swap_score(const tsr_ctx *c, uint64_t ref, uint32_t slot, uint32_t seen, uint32_t fresh) {
   uint32_t shift, done = 0, stays = 1;

@@ -211,6 +211,7 @@ const Word concurrencies[] = {{"", ""}, {"Mixed", "concurrency=mixed"}};
 
 const Word others[] = {{"", ""},
                        {"OneSlot", "layout.bucket_slots=1"},
+                       {"OneBucket", "probing.max_probes=1"},
                        {"Stash", "stash=2"},
                        {"Wide", "key_bits=64 value_bits=64"},
                        {"LongKeys", "key_bits=64"},
@@ -237,6 +238,7 @@ std::vector<Shape> find_shapes() {
             const bool in_kernel = is(others[other], "Kernel"),
                        caches = std::string(policies[policy].name).find("Cache") == 0;
             if ((shares && !locks) || (in_kernel && (!mixed || locks || lists || caches))) continue;
+            if (is(others[other], "OneBucket") && !caches) continue; // only caches have code of its own for that
             // What is at once is inserted without a build that keeps a bucket for it, and all walks lead to one.
             if (is(schemes[scheme], "Perfect") && is(others[other], "OneSlot")) continue;
             Shape s;

@@ -211,7 +211,7 @@ const std::vector<Planted> &all_planted() {
        {{"if (!taken) return TSR_RESULT_NONE;", ""}},
        ANYTHING,
        CACHES,
-       {"CuckooPackedCacheOneSlot", "CuckooPackedCacheReplace"}},
+       {"CuckooPackedCacheOneSlot", "CuckooPackedCacheReplace", "LinearPackedCacheOneBucket"}},
       // Another new pair may have the slot, and the same score, by then.
       {"ALostSlotGetsItsScoreBack",
        {{"if (is_low && c->active) return TSR_RESULT_NOT_PLACED;",
@@ -228,7 +228,7 @@ const std::vector<Planted> &all_planted() {
          "taking.active;"}},
        ANYTHING,
        CACHES,
-       {"CuckooPackedCacheOneSlot", "CuckooPackedCacheReplace"}},
+       {"CuckooPackedCacheOneSlot", "CuckooPackedCacheReplace", "LinearPackedCacheOneBucket"}},
       // ---- Lists
       {"AUnitIsAppendedTwice",
        {{"uint32_t allocates = waits && found == TSR_NO_HANDLE;",

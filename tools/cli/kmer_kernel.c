@@ -102,9 +102,8 @@ void tsr_kmer_kernel_free(tsr_kmer_kernel *k) {
 
 /* ---- The histogram --------------------------------------------------------------------------- */
 
-enum {
-  COPIES = 16
-}; /* of the array of small values: most k-mers have one of a few counts, and threads that add to one number wait */
+/* Of the array of small values: most k-mers have one of a few counts, and threads that add to one number wait. */
+enum { COPIES = 16 };
 
 static const char tally_text[] = "if (value < SMALL) tsr_add(&small[((uint64_t)key % COPIES) * SMALL + value], 1);\n"
                                  "else large[tsr_add(large_count, 1)] = value;\n";

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The keys and values of several files, read by a thread of its own while the caller works on those that it has. Memory
- * holds a few chunks, whatever the files' sizes; of letters, which are a byte each, more and larger ones. Read next: dataset.h (one file), job.h and count_command.c
- * (the users).
+ * holds a few chunks, whatever the files' sizes; of letters, which are a byte each, more and larger ones. Read next: dataset.h
+ * (one file), job.h and count_command.c (the users).
  */
 #ifndef TSR_STREAM_H
 #define TSR_STREAM_H
