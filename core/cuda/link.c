@@ -149,10 +149,14 @@ typedef struct glue_module {
   size_t code_bytes;
 } glue_module;
 
+/* Several links may use one at a time: what is compiled for the first of them serves all. */
 typedef struct glue {
+  pthread_mutex_t guard; /* of the modules' code */
   size_t count;
   glue_module modules[MODULES_MAX];
 } glue;
+
+static const glue no_glue = {.guard = PTHREAD_MUTEX_INITIALIZER};
 
 static void glue_free(glue *g) {
   for (size_t i = 0; i < g->count; i++) {
@@ -217,6 +221,15 @@ static tsr_status glue_compile(glue_module *module, uint32_t sm, tsr_error *erro
       status = glue_fail(program, module->name, error);
   }
   nvrtc.destroy(&program);
+  return status;
+}
+
+static tsr_status glue_compile_all(glue *g, uint32_t sm, tsr_error *error) {
+  tsr_status status = TSR_OK;
+  pthread_mutex_lock(&g->guard);
+  for (size_t i = 0; status == TSR_OK && i < g->count; i++)
+    if (!g->modules[i].code) status = glue_compile(&g->modules[i], sm, error);
+  pthread_mutex_unlock(&g->guard);
   return status;
 }
 
@@ -483,13 +496,11 @@ static tsr_status relink_roomier(spare *s, tsr_link *link, tsr_error *error) {
 static tsr_status link_anew(glue *g, const tsr_composition *const *tables, size_t count, const tsr_kernels *kernels,
                             uint32_t sm, tsr_link *link, tsr_error *error) {
   const char *names[KERNELS_MAX];
-  tsr_status status = TSR_OK;
   double start = now_ms();
   if (kernels->count > KERNELS_MAX)
     return tsr_fail(error, TSR_BAD_ARGUMENT, "%zu kernels in one link: at most %d", kernels->count, KERNELS_MAX);
   first_variants(kernels, names);
-  for (size_t i = 0; status == TSR_OK && i < g->count; i++)
-    if (!g->modules[i].code) status = glue_compile(&g->modules[i], sm, error);
+  tsr_status status = glue_compile_all(g, sm, error);
   double compiled = now_ms();
   spare next = {.g = g, .tables = tables, .count = count, .kernels = kernels, .sm = sm};
   if (status == TSR_OK) spare_begin(&next);
@@ -555,28 +566,34 @@ static void keep_link(const tsr_cache_key *key, bool keeps, const tsr_link *made
   tsr_cache_unlock(key, lock);
 }
 
-tsr_status tsr_cuda_link(const tsr_composition *const *tables, size_t count, const tsr_kernels *kernels, uint32_t sm,
-                         bool use_cache, tsr_link *link, tsr_error *error) {
-  glue g = {0};
+/* With glue that is written. */
+static tsr_status link_with(glue *g, const tsr_composition *const *tables, size_t count, const tsr_kernels *kernels,
+                            uint32_t sm, bool use_cache, tsr_link *link, tsr_error *error) {
   tsr_link made = {0};
-  tsr_cache_key content = {{0}};
   tsr_status status = check_target(sm, error);
-  if (status == TSR_OK) status = glue_write(&g, tables, count, error);
-  if (status == TSR_OK) content = content_key(&g, tables, count, kernels, false);
+  const tsr_cache_key content = content_key(g, tables, count, kernels, false);
   const bool is_ahead = status == TSR_OK && use_cache && find_ahead(&content, kernels, sm, &made);
   if (status == TSR_OK && !is_ahead) status = need_toolkit(error);
   if (status == TSR_OK && !is_ahead) {
     const tsr_cache_key key = cache_key(content, sm);
     tsr_cache_lock lock = {-1};
     if (!use_cache || !find_link(&key, kernels, &made, &lock))
-      status = link_anew(&g, tables, count, kernels, sm, &made, error);
+      status = link_anew(g, tables, count, kernels, sm, &made, error);
     keep_link(&key, use_cache && status == TSR_OK, &made, &lock);
   }
-  glue_free(&g);
   if (status)
     tsr_link_free(&made);
   else
     *link = made;
+  return status;
+}
+
+tsr_status tsr_cuda_link(const tsr_composition *const *tables, size_t count, const tsr_kernels *kernels, uint32_t sm,
+                         bool use_cache, tsr_link *link, tsr_error *error) {
+  glue g = no_glue;
+  tsr_status status = glue_write(&g, tables, count, error);
+  if (status == TSR_OK) status = link_with(&g, tables, count, kernels, sm, use_cache, link, error);
+  glue_free(&g);
   return status;
 }
 
@@ -637,7 +654,7 @@ tsr_status tsr_cuda_link_user(const tsr_user_code *code, uint32_t sm, bool use_c
   const tsr_composition *tables[TSR_KERNEL_TABLES_MAX];
   const tsr_step step = {.kernel = code->facts.name};
   const tsr_kernels kernels = {&step, 1, code->source.image, code->source.image_bytes, true};
-  glue g = {0};
+  glue g = no_glue;
   tsr_link made = {0};
   for (size_t i = 0; i < code->facts.tables; i++) tables[i] = &code->tables[i];
   tsr_status status = tsr_cuda_linker(error);
@@ -688,49 +705,82 @@ tsr_status tsr_step_kernels(const tsr_step *step, uint32_t count, uint32_t key_b
   return tsr_cuda_no_code(error);
 }
 
-tsr_status tsr_cuda_link_step(const tsr_composition *table, const tsr_step *step, bool use_cache, tsr_link *link,
-                              tsr_error *error) {
-  const tsr_composition ordered = tsr_composition_of_pages(table, step->in_page);
-  const tsr_composition *tables[] = {step->set->is_ordered ? &ordered : table};
-  const tsr_shape *shape = &table->shape;
-  tsr_kernels kernels;
-  tsr_status status = tsr_step_kernels(step, 1, shape->key_bits, shape->payload_bits, &kernels, error);
-  return status ? status : tsr_cuda_link(tables, 1, &kernels, shape->sm, use_cache, link, error);
+/* What a step is linked with: the table, or its pages in one of two ways. */
+typedef struct target {
+  tsr_composition ordered;
+  const tsr_composition *table;
+  glue g;
+} target;
+
+enum { TARGETS = 3 };
+
+static size_t target_of(const tsr_step *step) { return step->set->is_ordered ? 1 + step->in_page : 0; }
+
+/* The caller calls glue_free, on failure too. */
+static tsr_status target_write(const tsr_composition *table, const tsr_step *step, target *to, tsr_error *error) {
+  if (to->table) return TSR_OK;
+  to->g = no_glue;
+  to->ordered = tsr_composition_of_pages(table, step->in_page);
+  to->table = step->set->is_ordered ? &to->ordered : table;
+  return glue_write(&to->g, &to->table, 1, error);
 }
 
-tsr_status tsr_cuda_link_steps(const tsr_composition *table, const tsr_step *const *steps, size_t count, bool use_cache,
-                               tsr_link *links, tsr_error *error) {
+static tsr_status link_step(target *with, const tsr_step *step, bool use_cache, tsr_link *link, tsr_error *error) {
+  const tsr_shape *shape = &with->table->shape;
+  tsr_kernels kernels;
+  tsr_status status = tsr_step_kernels(step, 1, shape->key_bits, shape->payload_bits, &kernels, error);
+  return status ? status : link_with(&with->g, &with->table, 1, &kernels, shape->sm, use_cache, link, error);
+}
+
+/* Returns the first failure, and its error. */
+static tsr_status link_side_by_side(target *targets, const tsr_step *const *steps, size_t count, bool use_cache,
+                                    tsr_link *links, tsr_error *error) {
   tsr_error errors[TSR_LINKS_MAX];
   tsr_status status[TSR_LINKS_MAX], first = TSR_OK;
-  if (count > TSR_LINKS_MAX)
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "%zu links at a time: at most %d", count, (int)TSR_LINKS_MAX);
 #ifndef TSR_PTHREADS
   const int most = omp_get_max_threads(), threads = count < (size_t)most ? (int)count : most;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads ? threads : 1)
 #endif
-  for (size_t i = 0; i < count; i++) {
-    memset(&links[i], 0, sizeof links[i]);
-    status[i] = tsr_cuda_link_step(table, steps[i], use_cache, &links[i], &errors[i]);
-  }
+  for (size_t i = 0; i < count; i++)
+    status[i] = link_step(&targets[target_of(steps[i])], steps[i], use_cache, &links[i], &errors[i]);
   for (size_t i = 0; i < count && !first; i++) {
     first = status[i];
     if (first && error) *error = errors[i];
   }
-  for (size_t i = 0; first && i < count; i++) tsr_link_free(&links[i]);
   return first;
+}
+
+tsr_status tsr_cuda_link_steps(const tsr_composition *table, const tsr_step *const *steps, size_t count, bool use_cache,
+                               tsr_link *links, tsr_error *error) {
+  if (count > TSR_LINKS_MAX)
+    return tsr_fail(error, TSR_BAD_ARGUMENT, "%zu links at a time: at most %d", count, (int)TSR_LINKS_MAX);
+  target *targets = calloc(TARGETS, sizeof *targets);
+  if (!targets) return tsr_fail(error, TSR_NO_MEMORY, "no memory for the glue modules");
+  tsr_status status = TSR_OK;
+  for (size_t i = 0; i < count; i++) memset(&links[i], 0, sizeof links[i]);
+  for (size_t i = 0; status == TSR_OK && i < count; i++)
+    status = target_write(table, steps[i], &targets[target_of(steps[i])], error);
+  if (status == TSR_OK) status = link_side_by_side(targets, steps, count, use_cache, links, error);
+  for (size_t i = 0; status && i < count; i++) tsr_link_free(&links[i]);
+  for (size_t i = 0; i < TARGETS; i++) glue_free(&targets[i].g);
+  free(targets);
+  return status;
+}
+
+tsr_status tsr_cuda_link_step(const tsr_composition *table, const tsr_step *step, bool use_cache, tsr_link *link,
+                              tsr_error *error) {
+  return tsr_cuda_link_steps(table, &step, 1, use_cache, link, error);
 }
 
 tsr_status tsr_cuda_ahead_key(const tsr_composition *table, const tsr_step *step, tsr_cache_key *key,
                               tsr_error *error) {
-  const tsr_composition ordered = tsr_composition_of_pages(table, step->in_page);
-  const tsr_composition *tables[] = {step->set->is_ordered ? &ordered : table};
   const tsr_shape *shape = &table->shape;
   tsr_kernels kernels;
-  glue g = {0};
+  target with = {.table = NULL};
   tsr_status status = tsr_step_kernels(step, 1, shape->key_bits, shape->payload_bits, &kernels, error);
-  if (status == TSR_OK) status = glue_write(&g, tables, 1, error);
-  if (status == TSR_OK) *key = ahead_key(content_key(&g, tables, 1, &kernels, false), shape->sm);
-  glue_free(&g);
+  if (status == TSR_OK) status = target_write(table, step, &with, error);
+  if (status == TSR_OK) *key = ahead_key(content_key(&with.g, &with.table, 1, &kernels, false), shape->sm);
+  glue_free(&with.g);
   return status;
 }
 
@@ -752,6 +802,5 @@ tsr_status tsr_cuda_link_set(const tsr_steps *set, uint32_t sm, bool use_cache, 
 
 tsr_cache_key tsr_cuda_ahead_key_of_set(const tsr_steps *set, uint32_t sm) {
   const tsr_kernels all = {set->step, set->count, set->images->device, set->images->device_bytes, false};
-  const glue none = {0};
-  return ahead_key(content_key(&none, NULL, 0, &all, false), sm);
+  return ahead_key(content_key(&no_glue, NULL, 0, &all, false), sm);
 }

@@ -62,8 +62,8 @@ tsr_status tsr_step_kernels(const tsr_step *step, uint32_t count, uint32_t key_b
 tsr_status tsr_cuda_link_step(const tsr_composition *table, const tsr_step *step, bool use_cache, tsr_link *link,
                               tsr_error *error) TSR_MUST_CHECK;
 
-/* Several steps, each like that, and all of them at the same time, because a link keeps one core busy. links[i] is of
- * steps[i]. If some fail, the error is that of the first of them, and no link is left to free. */
+/* Several steps, each like that, and all of them at the same time, because a link keeps one core busy. Their glue is compiled once,
+ * which is a third of the work. links[i] is of steps[i]. If some fail, the error is that of the first of them, and no link is left to free. */
 enum { TSR_LINKS_MAX = 64 };
 tsr_status tsr_cuda_link_steps(const tsr_composition *table, const tsr_step *const *steps, size_t count, bool use_cache,
                                tsr_link *links, tsr_error *error) TSR_MUST_CHECK;

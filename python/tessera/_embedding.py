@@ -53,36 +53,97 @@ def normal(seed: int = 0, std: float = 1.0) -> Init:
 # ---- Rows on the host ------------------------------------------------------------------------------------------------
 
 
-class _HostRows:
-    """Rows in host memory by id: those of the weight, named "rows", and those of the optimiser's state by its names."""
+class _Memory:
+    """Pinned memory of the host, as a GPU's kernels see it: at the same address."""
 
-    def __init__(self) -> None:
+    def __init__(self, array: Tensor) -> None:
+        self.array = array  # is kept
+        self.__cuda_array_interface__ = {
+            "shape": tuple(array.shape),
+            "typestr": f"<i{array.element_size()}",
+            "data": (array.data_ptr(), False),
+            "version": 2,
+        }
+
+
+class _HostRows:
+    """Rows in host memory by id: those of the weight, named "rows", and those of the optimiser's state by its names. Where the
+    weight is on a GPU, its kernels copy rows from and to this memory, each row once over the bus, and nobody waits for them."""
+
+    def __init__(self, device: torch.device) -> None:
         self.index = Index("int64", backend="cpu")
+        self.device = device
         self.arrays: Dict[str, Tensor] = {}
+        self.seen: Dict[str, Tensor] = {}  # the same memory, as the device sees it
+
+    def __getstate__(self) -> Dict[str, Any]:
+        self._finish()
+        return {**self.__dict__, "seen": {}}
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        for name, array in self.arrays.items():
+            self._show(name, array)
+
+    def moved(self, device: torch.device) -> "_HostRows":
+        """These rows for a weight on that device."""
+        self._finish()
+        made = _HostRows(device)
+        made.index = self.index
+        for name, array in self.arrays.items():
+            made._show(name, array)
+        return made
+
+    def _finish(self) -> None:
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+
+    def _show(self, name: str, array: Tensor) -> None:
+        """Keeps an array, and as what the device sees it. Another device than that of the memory would get a copy."""
+        self.seen[name] = self.arrays[name] = array
+        if self.device.type == "cuda":
+            with torch.cuda.device(self.device):
+                self.arrays[name] = array = array.pin_memory()
+                seen = torch.as_tensor(_Memory(array), device=self.device).view(array.dtype)
+            self.seen[name] = seen if seen.data_ptr() == array.data_ptr() else array
+
+    def _grow(self, name: str, rows: Tensor, room: int) -> None:
+        """Makes an array for `room` rows like these, with what there is."""
+        old = self.arrays.get(name)
+        array = torch.zeros(
+            (room, *rows.shape[1:]),
+            dtype=rows.dtype if old is None else old.dtype,
+            pin_memory=self.device.type == "cuda",
+        )
+        if old is not None:
+            self._finish()
+            array[: len(old)] = old
+        self._show(name, array)
 
     def put(self, ids: Tensor, rows: Mapping[str, Tensor]) -> None:
+        """ids: on the host; rows: anywhere."""
         at = self.index.number(ids).long()
         room = self.index.numbers_given()
         for name in {**self.arrays, **rows}:
             array, new = self.arrays.get(name), rows.get(name)
             if array is None or len(array) < room:
-                like = array if array is not None else rows[name]
-                grown = like.new_zeros((2 * room, *like.shape[1:]), device="cpu")
-                if array is not None:
-                    grown[: len(array)] = array
-                array = self.arrays[name] = grown
-            array[at] = new.to("cpu", array.dtype) if new is not None else 0
+                like = array if new is None else new
+                assert like is not None
+                self._grow(name, like, max(room + room // 2, 64))
+            seen = self.seen[name]
+            seen[at.to(seen.device)] = 0 if new is None else new.to(seen.device, seen.dtype)
 
     def take(self, ids: Tensor) -> Tuple[Tensor, Dict[str, Tensor]]:
-        """Which ids have rows here, and these rows, which are here no longer."""
+        """Which ids have rows here, and these rows, on the device, which are here no longer. ids: on the host."""
         at, there = self.index.find(ids)
         at = at[there].long()
-        rows = {name: array[at] for name, array in self.arrays.items()}
+        rows = {name: seen[at.to(seen.device)].to(self.device) for name, seen in self.seen.items()}
         self.index.erase(ids[there])
         return there, rows
 
     def all(self) -> Tuple[Tensor, Dict[str, Tensor]]:
         ids, at = self.index.items(like=torch.empty(0, dtype=torch.int64))
+        self._finish()
         return ids, {name: array[at.long()] for name, array in self.arrays.items()}
 
 
@@ -185,7 +246,7 @@ class Embedding(torch.nn.Module):
         self.register_buffer("unplaced", torch.zeros(1, dtype=torch.int64, device=self.weight.device), persistent=False)
         self._pending = torch.zeros(0 if eviction is None else capacity + 1, dtype=torch.bool)
         self._optimizer: Optional[torch.optim.Optimizer] = None
-        self._host = _HostRows()
+        self._host = _HostRows(self.weight.device)
         self.index = self._make_index()
         self._fill_unused(0)
         self._register()
@@ -340,7 +401,7 @@ class Embedding(torch.nn.Module):
         there, kept = self._host.take(ids.cpu())
         there = there.to(ids.device)
         for name, array in arrays.items():
-            array[numbers[there]] = kept[name].to(array.device, array.dtype) if name in kept else 0
+            array[numbers[there]] = kept[name].to(array.dtype) if name in kept else 0
         ids, numbers = ids[~there], numbers[~there]
         rows = torch.empty((len(ids), self.dim), device=ids.device, dtype=self.weight.dtype)
         assert self.init is not None
@@ -365,6 +426,7 @@ class Embedding(torch.nn.Module):
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         if self.weight.device != before:
             ids = self._ids(None)
+            self._host = self._host.moved(self.weight.device)
             self.index = self._make_index()
             self.index.number(ids.to(self.weight.device), wait=False)
         return self
@@ -413,7 +475,7 @@ class Embedding(torch.nn.Module):
     def _load(self, ids: Tensor, rows: Tensor, host: Dict[str, Tensor]) -> None:
         """Numbers are given in the order of ids, so that they are those that were saved where the capacity is the same."""
         self.index.clear()
-        self._host = _HostRows()
+        self._host = _HostRows(self.weight.device)
         self._pending.zero_()
         n = min(len(ids), self.capacity)
         with torch.no_grad():
@@ -430,7 +492,7 @@ class Embedding(torch.nn.Module):
     def _unload(self) -> None:
         """Rows that were saved from the host, into a module that keeps none there."""
         ids, arrays = self._host.all()
-        self._host = _HostRows()
+        self._host = _HostRows(self.weight.device)
         with torch.no_grad():
             numbers = self.index.number(ids.to(self.weight.device)).long()
             self.weight[numbers] = arrays["rows"].to(self.weight.device, self.weight.dtype)

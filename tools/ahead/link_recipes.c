@@ -21,6 +21,7 @@ enum { ARCHITECTURES_MAX = 16 };
 
 /* What is linked: a step of a table, or a whole set of none. */
 typedef struct job {
+  size_t group;                 /* of jobs of one table, which are linked together; a set is one by itself */
   const tsr_composition *table; /* NULL: a set */
   const tsr_step *step;         /* of a set its first */
   tsr_linked_cubin made;
@@ -28,7 +29,7 @@ typedef struct job {
 
 typedef struct jobs {
   job *all;
-  size_t count, room;
+  size_t count, room, groups;
 } jobs;
 
 static void say(const char *what, const char *why) { fprintf(stderr, "link_recipes: %s: %s\n", what, why); }
@@ -64,10 +65,11 @@ static tsr_status add_table(jobs *j, const tsr_spec *spec, const tsr_options *op
   if (status) return status;
   tsr_steps_of_calls(table, calls_of(table), &list);
   for (uint32_t i = 0; status == TSR_OK && i < list.count; i++) {
-    job one = {.table = table, .step = list.step[i], .made.sm = sm};
+    job one = {.group = j->groups, .table = table, .step = list.step[i], .made.sm = sm};
     status = tsr_cuda_ahead_key(table, list.step[i], &one.made.key, error);
     if (status == TSR_OK) add(j, &one);
   }
+  j->groups++;
   return status;
 }
 
@@ -107,45 +109,74 @@ static tsr_status add_line(jobs *j, char *line, const uint32_t *sm, uint32_t cou
 
 static void add_sets(jobs *j, uint32_t sm) {
   for (size_t i = 0; tsr_sets_of_no_table[i]; i++)
-    add(j, &(job){.step = tsr_sets_of_no_table[i]->step,
+    add(j, &(job){.group = j->groups++,
+                  .step = tsr_sets_of_no_table[i]->step,
                   .made = {.sm = sm, .key = tsr_cuda_ahead_key_of_set(tsr_sets_of_no_table[i], sm)}});
 }
 
 /* ---- Links ----------------------------------------------------------------------------------- */
 
 static int by_key(const void *left, const void *right) {
-  return tsr_linked_compare(&((const job *)left)->made.key, &((const job *)right)->made.key);
+  const job *a = left, *b = right;
+  const int order = tsr_linked_compare(&a->made.key, &b->made.key);
+  return order ? order : (a->group > b->group) - (a->group < b->group);
 }
 
-/* Recipes share operations. */
+static int by_group(const void *left, const void *right) {
+  const job *a = left, *b = right;
+  return a->group == b->group ? by_key(left, right) : a->group > b->group ? 1 : -1;
+}
+
+/* Recipes share operations. The first table that has one links it. */
 static void drop_equal(jobs *j) {
   size_t kept = 0;
   qsort(j->all, j->count, sizeof *j->all, by_key);
   for (size_t i = 0; i < j->count; i++)
-    if (!kept || by_key(&j->all[kept - 1], &j->all[i])) j->all[kept++] = j->all[i];
+    if (!kept || tsr_linked_compare(&j->all[kept - 1].made.key, &j->all[i].made.key)) j->all[kept++] = j->all[i];
   j->count = kept;
+  qsort(j->all, j->count, sizeof *j->all, by_group);
 }
 
-static tsr_status work(job *one) {
-  tsr_link link = {.size = sizeof link};
+/* Links the jobs of one group. */
+static tsr_status work(job *first, size_t count) {
+  const tsr_step *steps[TSR_LINKS_MAX];
+  tsr_link links[TSR_LINKS_MAX];
   tsr_error error;
-  tsr_status status = one->table ? tsr_cuda_link_step(one->table, one->step, true, &link, &error)
-                                 : tsr_cuda_link_set(one->step->set, one->made.sm, true, &link, &error);
+  tsr_status status;
+  for (size_t i = 0; i < count; i++) steps[i] = first[i].step;
+  if (first->table)
+    status = tsr_cuda_link_steps(first->table, steps, count, true, links, &error);
+  else
+    status = tsr_cuda_link_set(first->step->set, first->made.sm, true, links, &error);
   if (status) {
-    say(one->step->kernel, error.message);
+    say(first->step->kernel, error.message);
     return status;
   }
-  one->made.cubin = link.cubin;
-  one->made.bytes = link.cubin_bytes;
-  link.cubin = NULL;
-  tsr_link_free(&link);
+  for (size_t i = 0; i < count; i++) {
+    first[i].made.cubin = links[i].cubin;
+    first[i].made.bytes = links[i].cubin_bytes;
+    links[i].cubin = NULL;
+    tsr_link_free(&links[i]);
+  }
   return TSR_OK;
+}
+
+/* starts: where each group begins, and the end. Returns how many there are. */
+static size_t find_groups(const jobs *j, size_t *starts) {
+  size_t groups = 0;
+  for (size_t i = 0; i < j->count; i++)
+    if (i == 0 || j->all[i].group != j->all[i - 1].group) starts[groups++] = i;
+  starts[groups] = j->count;
+  return groups;
 }
 
 static int link_all(jobs *j) {
   int failed = 0;
+  size_t *starts = need(malloc((j->count + 1) * sizeof *starts));
+  const size_t groups = find_groups(j, starts);
 #pragma omp parallel for schedule(dynamic, 1) reduction(+ : failed)
-  for (size_t i = 0; i < j->count; i++) failed += work(&j->all[i]) != TSR_OK;
+  for (size_t i = 0; i < groups; i++) failed += work(&j->all[starts[i]], starts[i + 1] - starts[i]) != TSR_OK;
+  free(starts);
   return failed;
 }
 
