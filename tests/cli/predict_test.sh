@@ -43,4 +43,12 @@ refuses 'no-such.csv: cannot be read' check best_find --predict no-such.csv
 printf 'name,bytes,lanes,footprint_bytes,giga_per_second\nread,32,1,1048576,5\n' >short.csv
 refuses 'short.csv: has no rate of cas' check best_find --predict short.csv
 
+case_of "what tune has predicted stands in its INI, with the error"
+printf '%s\n' '[table]' 'kind = map' 'key_bits = 32' 'value_bits = 32' 'layout = packed' 'hasher = murmur3' '[workload]' 'n = 4096' \
+  'find = 1' 'loads = 0.8' '[sweep]' 'table.probing = double_hashing, linear' >work.ini
+run tune work.ini --card "$card"
+expect_status 0
+expect_line work.tuned.ini '^; Nothing was timed: there is no GPU, and this is by predicted time'
+expect_line work.tuned.ini '^; Median error of predictions on other tables: finds [0-9]+ %, inserts [0-9]+ %, page by page [0-9]+ %\.$'
+
 finish
