@@ -124,6 +124,66 @@ static void cpu_free(tsr_device *device, void *memory) {
   free(memory);
 }
 
+/* ---- Memory that grows in place -------------------------------------------------------------- */
+
+/* Bytes by which small memory grows: whole pages of every Linux. */
+enum { SMALL_PAGES = 1 << 16 };
+
+static uint64_t rounded_up(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+/* Memory begins at a huge page. Where a process may not have so many addresses, half as many are asked for. */
+static tsr_status cpu_reserve(tsr_device *device, uint64_t least, uint64_t most, tsr_room *room, tsr_error *error) {
+  (void)device;
+  const uint64_t needed = rounded_up(least, HUGE_PAGE);
+  uint64_t bytes = rounded_up(most > least ? most : least, HUGE_PAGE);
+  void *found = MAP_FAILED;
+  for (bool is_last = false; found == MAP_FAILED && !is_last;) {
+    is_last = bytes == needed;
+    found = mmap(NULL, bytes + HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (found == MAP_FAILED) bytes = bytes / 2 > needed ? rounded_up(bytes / 2, HUGE_PAGE) : needed;
+  }
+  if (found == MAP_FAILED)
+    return tsr_fail(error, TSR_NO_MEMORY, "the cpu backend cannot reserve addresses for %llu bytes",
+                    (unsigned long long)needed);
+  char *const begin = found, *const end = begin + bytes + HUGE_PAGE;
+  char *const memory = begin + (HUGE_PAGE - (uintptr_t)begin % HUGE_PAGE) % HUGE_PAGE;
+  if (memory > begin) munmap(begin, (size_t)(memory - begin));
+  if (end > memory + bytes) munmap(memory + bytes, (size_t)(end - memory) - bytes);
+  madvise(memory, bytes, MADV_HUGEPAGE); /* may fail: it is advice */
+  *room = (tsr_room){.memory = memory, .most = bytes};
+  return TSR_OK;
+}
+
+/* By whole huge pages where there is one, as they then come. */
+static tsr_status cpu_extend(tsr_device *device, tsr_room *room, uint64_t bytes, tsr_error *error) {
+  cpu_device *d = (cpu_device *)device;
+  const uint64_t whole = rounded_up(bytes, bytes < HUGE_PAGE ? SMALL_PAGES : HUGE_PAGE);
+  const uint64_t used = __atomic_load_n(&d->allocated, __ATOMIC_RELAXED); /* it orders nothing */
+  const uint64_t all = device->info.memory_bytes, left = all > used ? all - used : 0;
+  if (bytes <= room->bytes) return TSR_OK;
+  if (whole > room->most || whole - room->bytes > left ||
+      mprotect((char *)room->memory + room->bytes, whole - room->bytes, PROT_READ | PROT_WRITE) != 0)
+    return tsr_fail(
+        error, TSR_NO_MEMORY,
+        "the cpu backend cannot add %llu bytes to %llu: it has %llu, of which %llu are in use, and addresses "
+        "for %llu",
+        (unsigned long long)(whole - room->bytes), (unsigned long long)room->bytes, (unsigned long long)all,
+        (unsigned long long)used, (unsigned long long)room->most);
+  __atomic_fetch_add(&d->allocated, whole - room->bytes, __ATOMIC_RELAXED);
+  room->bytes = whole;
+  return TSR_OK;
+}
+
+static void cpu_release(tsr_device *device, tsr_room *room) {
+  cpu_device *d = (cpu_device *)device;
+  if (!room->memory) return;
+  const uint32_t at = map_of(d, room->memory);
+  if (at < MAPS_MAX) d->mapped[at] = NULL;
+  munmap(room->memory, room->most);
+  __atomic_fetch_sub(&d->allocated, room->bytes, __ATOMIC_RELAXED);
+  *room = (tsr_room){.memory = NULL};
+}
+
 static tsr_status cpu_allocate_in(tsr_device *device, uint64_t bytes, void *stream, void **memory, tsr_error *error) {
   (void)stream;
   return cpu_allocate(device, bytes, memory, error);
@@ -476,6 +536,9 @@ const tsr_backend tsr_cpu_backend = {
     .free = cpu_free,
     .allocate_host = cpu_allocate, /* host and device have one memory */
     .free_host = cpu_free,
+    .reserve = cpu_reserve,
+    .extend = cpu_extend,
+    .release = cpu_release,
     .map = cpu_map,
     .allocate_in = cpu_allocate_in,
     .free_in = cpu_free_in,

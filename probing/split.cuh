@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * probing split: linear hashing (Litwin 1980) with several buckets per key. A hash modulo the power of two above the number
+ * of buckets names a bucket; if there is no such bucket, the number without its highest bit does. So one more bucket takes
+ * its pairs from one other bucket, and a table can grow by any number of them (fact splits). Until a bucket is split it has
+ * twice the keys of a new one. So a new pair goes to the emptiest of its key's buckets, and if these are full it evicts
+ * another, as in cuckoo.cuh. A find looks at all buckets of its key, because pairs leave full buckets when these are split.
+ */
+#define TSR_PARAMETERS(P)                                                                                              \
+  P(uint32_t, hash_functions, 2, 2, 4, "Number of buckets that may hold a key.")                                       \
+  P(uint32_t, max_chain, 0, 0, 1000000, "Evictions before an insert gives up. 0: 7 log2(slots), at least 64.")
+
+#define TSR_KEYS_128 0, 32, 64
+
+#include "plugins/probing.cuh"
+
+enum {
+  SPLIT_MASK,     /* state word: the power of two above the number of buckets, less 1 */
+  SPLIT_MAX_CHAIN /* state word: the bound in force */
+};
+
+/* The hash from its other end, because the first bits of a hash are the best ones. */
+TSR_INLINE uint64_t split_reversed(tsr_hash hash) {
+#ifdef __CUDACC__
+  return __brevll((unsigned long long)hash) >> (64 - 8 * sizeof hash);
+#else
+  uint64_t bits = __builtin_bswap64(hash);
+  bits = (bits & 0x0F0F0F0F0F0F0F0Fu) << 4 | (bits >> 4 & 0x0F0F0F0F0F0F0F0Fu);
+  bits = (bits & 0x3333333333333333u) << 2 | (bits >> 2 & 0x3333333333333333u);
+  bits = (bits & 0x5555555555555555u) << 1 | (bits >> 1 & 0x5555555555555555u);
+  return bits >> (64 - 8 * sizeof hash);
+#endif
+}
+
+TSR_INLINE uint64_t split_bucket_of(const tsr_ctx *c, tsr_key key, uint32_t i) {
+  const uint64_t mask = TSR_WORD(c, SPLIT_MASK), bucket = split_reversed(hasher_hash(c, key, i)) & mask;
+  return bucket < c->t->buckets ? bucket : bucket & mask >> 1;
+}
+
+TSR_DEVICE bool TSR_PART(next)(const tsr_ctx *c, tsr_key key, tsr_probe *probe) {
+  if (probe->visited >= TSR_PARAMETER(c, hash_functions)) return false;
+  probe->ref = split_bucket_of(c, key, probe->visited);
+  return true;
+}
+
+/* The bucket after `from` in the key's own order, from the last one back to the first. With one slot it is the next other
+ * bucket: otherwise two keys that have one bucket twice could evict each other for ever. */
+TSR_DEVICE uint64_t TSR_PART(after)(const tsr_ctx *c, tsr_key key, uint64_t from, tsr_placing *placing) {
+  (void)placing;
+  const uint32_t functions = TSR_PARAMETER(c, hash_functions);
+  uint32_t next = 0;
+  TSR_NO_UNROLL
+  for (uint32_t i = 0; i < functions; i++)
+    if (split_bucket_of(c, key, i) == from) {
+      next = i + 1 < functions ? i + 1 : 0;
+      break;
+    }
+  const uint64_t bucket = split_bucket_of(c, key, next);
+  if (TSR_FACT(c, bucket_slots) > 1 || bucket != from) return bucket;
+  return split_bucket_of(c, key, next + 1 < functions ? next + 1 : 0);
+}
+
+TSR_DEVICE tsr_choice TSR_PART(place)(const tsr_ctx *c, tsr_key key, const tsr_sight *seen, tsr_placing *placing) {
+  if (seen->has_room) return tsr_claim();
+  if (placing->passed >= TSR_WORD(c, SPLIT_MAX_CHAIN)) return tsr_nowhere();
+  return tsr_evict(tsr_random_slot(c, key, placing));
+}
+
+TSR_PART_FUNCTIONS(.next = TSR_PART(next), .place = TSR_PART(place), .after = TSR_PART(after));
