@@ -175,6 +175,18 @@ TSR_INLINE uint64_t tsr_highest_bit(uint64_t number) {
   return 1ull << (63 - __builtin_clzll(number));
 #endif
 }
+/* A hash from its other end: its top bits, which are the best ones, are then those of a remainder by a power of two. */
+TSR_INLINE uint64_t tsr_reversed(tsr_hash hash) {
+#ifdef __CUDACC__
+  return __brevll((unsigned long long)hash) >> (64 - 8 * sizeof hash);
+#else
+  uint64_t bits = __builtin_bswap64(hash);
+  bits = (bits & 0x0F0F0F0F0F0F0F0Fu) << 4 | (bits >> 4 & 0x0F0F0F0F0F0F0F0Fu);
+  bits = (bits & 0x3333333333333333u) << 2 | (bits >> 2 & 0x3333333333333333u);
+  bits = (bits & 0x5555555555555555u) << 1 | (bits >> 1 & 0x5555555555555555u);
+  return bits >> (64 - 8 * sizeof hash);
+#endif
+}
 /* The bucket of a table of `buckets`, at least one, whose pairs may belong into `bucket` of a larger one: the number loses its
  * highest bit until there is such a bucket. Bounded by the bits of a number. */
 TSR_INLINE uint64_t tsr_split_from(uint64_t bucket, uint64_t buckets) {
@@ -182,14 +194,14 @@ TSR_INLINE uint64_t tsr_split_from(uint64_t bucket, uint64_t buckets) {
   while (bucket >= buckets) bucket ^= tsr_highest_bit(bucket);
   return bucket;
 }
-/* The first bucket that loses pairs where `former` buckets become more; the others follow it. As many as there are new ones,
- * up to the next power of two, beyond which every bucket may. */
-TSR_INLINE uint64_t tsr_split_first(uint64_t former, uint64_t buckets) {
-  const uint64_t power = tsr_highest_bit(former);
-  return buckets <= 2 * power ? former - power : 0;
-}
+/* The core's: how many buckets may lose pairs where `former` become more, and the i-th of them. As many as there are new ones, from
+ * the first one on that has not been split since the last power of two; every bucket, where they are more than that power. */
 TSR_INLINE uint64_t tsr_split_count(uint64_t former, uint64_t buckets) {
-  return buckets <= 2 * tsr_highest_bit(former) ? buckets - former : former;
+  return buckets - former <= tsr_highest_bit(former) ? buckets - former : former;
+}
+TSR_INLINE uint64_t tsr_split_nth(uint64_t former, uint64_t buckets, uint64_t i) {
+  const uint64_t power = tsr_highest_bit(former);
+  return buckets - former <= power ? (former - power + i) & (power - 1) : i;
 }
 
 /* The bucket after another one, round all of them. */

@@ -27,4 +27,4 @@ TSR_PLUGIN(
     "Linear hashing with 2 to 4 buckets per key, and evictions as in cuckoo hashing. Buckets split one by one, so "
     "a table with growth = split grows in place, without a rebuild. A find reads all buckets of its key. Needs a "
     "layout that can exchange pairs.",
-    "Litwin 1980; BGHT 4.3, 5.2");
+    "Litwin 1980; Polak et al. 2025 (Hive); BGHT 4.3, 5.2");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * probing split: linear hashing (Litwin 1980) with several buckets per key. A hash modulo the power of two above the number
+ * probing split: linear hashing (Litwin 1980; on GPUs: Hive, 2025) with several buckets per key. A hash modulo the power of two above the number
  * of buckets names a bucket; if there is no such bucket, the number without its highest bit does. So one more bucket takes
  * its pairs from one other bucket, and a table can grow by any number of them (fact splits). Until a bucket is split it has
  * twice the keys of a new one. So a new pair goes to the emptiest of its key's buckets, and if these are full it evicts
@@ -19,21 +19,8 @@ enum {
   SPLIT_MAX_CHAIN /* state word: the bound in force */
 };
 
-/* The hash from its other end, because the first bits of a hash are the best ones. */
-TSR_INLINE uint64_t split_reversed(tsr_hash hash) {
-#ifdef __CUDACC__
-  return __brevll((unsigned long long)hash) >> (64 - 8 * sizeof hash);
-#else
-  uint64_t bits = __builtin_bswap64(hash);
-  bits = (bits & 0x0F0F0F0F0F0F0F0Fu) << 4 | (bits >> 4 & 0x0F0F0F0F0F0F0F0Fu);
-  bits = (bits & 0x3333333333333333u) << 2 | (bits >> 2 & 0x3333333333333333u);
-  bits = (bits & 0x5555555555555555u) << 1 | (bits >> 1 & 0x5555555555555555u);
-  return bits >> (64 - 8 * sizeof hash);
-#endif
-}
-
 TSR_INLINE uint64_t split_bucket_of(const tsr_ctx *c, tsr_key key, uint32_t i) {
-  const uint64_t mask = TSR_WORD(c, SPLIT_MASK), bucket = split_reversed(hasher_hash(c, key, i)) & mask;
+  const uint64_t mask = TSR_WORD(c, SPLIT_MASK), bucket = tsr_reversed(hasher_hash(c, key, i)) & mask;
   return bucket < c->t->buckets ? bucket : bucket & mask >> 1;
 }
 

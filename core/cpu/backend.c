@@ -154,10 +154,11 @@ static tsr_status cpu_reserve(tsr_device *device, uint64_t least, uint64_t most,
   return TSR_OK;
 }
 
-/* By whole huge pages where there is one, as they then come. */
+/* A huge page that comes at once takes a few milliseconds. So memory grows by small ones, of which the system makes huge ones
+ * in time. */
 static tsr_status cpu_extend(tsr_device *device, tsr_room *room, uint64_t bytes, tsr_error *error) {
   cpu_device *d = (cpu_device *)device;
-  const uint64_t whole = rounded_up(bytes, bytes < HUGE_PAGE ? SMALL_PAGES : HUGE_PAGE);
+  const uint64_t whole = rounded_up(bytes, SMALL_PAGES);
   const uint64_t used = __atomic_load_n(&d->allocated, __ATOMIC_RELAXED); /* it orders nothing */
   const uint64_t all = device->info.memory_bytes, left = all > used ? all - used : 0;
   if (bytes <= room->bytes) return TSR_OK;
@@ -223,8 +224,12 @@ static tsr_status cpu_fill(tsr_device *device, void *memory, uint8_t byte, uint6
   (void)device;
   (void)stream;
   (void)error;
+  enum { ALONE = 1 << 18 }; /* what a thread fills before another one is awake */
   fill_job job = {memory, byte};
-  tsr_parallel_for(bytes, fill_range, &job);
+  if (bytes <= ALONE)
+    fill_range(&job, 0, bytes);
+  else
+    tsr_parallel_for(bytes, fill_range, &job);
   return TSR_OK;
 }
 

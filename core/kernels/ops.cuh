@@ -519,9 +519,9 @@ TSR_INLINE uint32_t split_bucket(const tsr_ctx *c, uint64_t former, uint64_t ref
   return moved;
 }
 
-/* Items are the buckets that lose pairs to new ones (tsr_split_first). */
+/* Items are the buckets that lose pairs to new ones (tsr_split_nth). */
 TSR_INLINE uint32_t bulk_split(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
-  const uint64_t mine_ref = mine ? tsr_split_first(a->former, c->t->buckets) + i : 0;
+  const uint64_t mine_ref = mine ? tsr_split_nth(a->former, c->t->buckets, i) : 0;
   uint32_t todo = tsr_ballot(c, mine), hits = 0;
   TSR_NO_UNROLL
   for (uint32_t turn = 0; turn < TSR_FACT(c, tile_lanes); turn++) {
