@@ -161,33 +161,33 @@ static tsr_status allocate_first(const tsr_table *t, uint64_t bytes, void *strea
 
 typedef tsr_status allocator(const tsr_table *t, uint64_t bytes, void *stream, void **memory, tsr_error *error);
 
-/* The room that a region grows in, if the table grows in place; NULL: an allocation of its own. */
-static tsr_room *room_of(const tsr_store *store, const tsr_region_walk *at) {
-  return store->rooms && at->region->bytes_per_bucket ? &store->rooms[at->role * TSR_REGIONS_MAX + at->i] : NULL;
+/* The memory that a region grows in, if the table grows in place; NULL: an allocation of its own. */
+static tsr_extent *extent_of(const tsr_store *store, const tsr_region_walk *at) {
+  return store->extents && at->region->bytes_per_bucket ? &store->extents[at->role * TSR_REGIONS_MAX + at->i] : NULL;
 }
 
 /* Addresses up to growth_limit, where it is set, and otherwise up to all memory of the device. A lower load factor that the
  * scheme may need then is thought of. */
-static tsr_status allocate_room(const tsr_table *t, const tsr_composition *c, uint64_t bytes, tsr_room *room,
-                                tsr_error *error) {
+static tsr_status allocate_extent(const tsr_table *t, const tsr_composition *c, uint64_t bytes, tsr_extent *extent,
+                                  tsr_error *error) {
   enum { SPARE = 4 };
   const uint64_t all = t->device->info.memory_bytes, limit = c->settings.upkeep.growth_limit;
   const double limited = limit ? SPARE * (double)bytes * ((double)limit / (double)c->shape.capacity + 1) : (double)all;
   const uint64_t most = limited < (double)all ? (uint64_t)limited : all;
-  tsr_status status = t->backend->reserve(t->device, bytes, most, room, error);
-  return status ? status : t->backend->extend(t->device, room, bytes, error);
+  tsr_status status = t->backend->extents->reserve(t->device, bytes, most, extent, error);
+  return status ? status : t->backend->extents->extend(t->device, extent, bytes, error);
 }
 
 static tsr_status allocate_region(const tsr_table *t, tsr_store *store, const tsr_region_walk *at, allocator *allocate,
                                   void *stream, tsr_error *error) {
   const uint64_t bytes = tsr_region_bytes(store->composition, at->region);
   void **memory = &store->state.part[at->role].region[at->i];
-  tsr_room *room = room_of(store, at);
+  tsr_extent *extent = extent_of(store, at);
   if (tsr_region_travels(store->composition, at->region))
     return t->backend->allocate_host(t->device, bytes, memory, error);
-  if (!room) return allocate(t, bytes, stream, memory, error);
-  tsr_status status = allocate_room(t, store->composition, bytes, room, error);
-  *memory = room->memory;
+  if (!extent) return allocate(t, bytes, stream, memory, error);
+  tsr_status status = allocate_extent(t, store->composition, bytes, extent, error);
+  *memory = extent->memory;
   return status;
 }
 
@@ -196,8 +196,8 @@ static tsr_status allocate_regions(const tsr_table *t, tsr_store *store, allocat
   const tsr_composition *composition = store->composition;
   store->state = tsr_composition_state(composition);
   if (composition->settings.upkeep.growth == TSR_GROWTH_SPLIT) {
-    store->rooms = calloc(TSR_STATE_ROLES * TSR_REGIONS_MAX, sizeof *store->rooms);
-    if (!store->rooms) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a table that grows");
+    store->extents = calloc(TSR_STATE_ROLES * TSR_REGIONS_MAX, sizeof *store->extents);
+    if (!store->extents) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a table that grows");
   }
   for (tsr_region_walk at = {0}; tsr_next_region(composition, &at);) {
     tsr_error why = {TSR_OK, ""};
@@ -316,9 +316,9 @@ void tsr_store_release(const tsr_table *t, void *memory, uint64_t bytes, void *s
 
 static void free_region(const tsr_table *t, tsr_store *store, const tsr_region_walk *at, void *stream) {
   void *memory = store->state.part[at->role].region[at->i];
-  tsr_room *room = room_of(store, at);
-  if (room)
-    t->backend->release(t->device, room);
+  tsr_extent *extent = extent_of(store, at);
+  if (extent)
+    t->backend->extents->release(t->device, extent);
   else if (memory && tsr_region_travels(store->composition, at->region))
     t->backend->free_host(t->device, memory);
   else if (memory)
@@ -330,7 +330,7 @@ void tsr_store_free(const tsr_table *t, tsr_store *store, void *stream) {
   tsr_windows_free(&work, store->windows);
   if (store->composition)
     for (tsr_region_walk at = {0}; tsr_next_region(store->composition, &at);) free_region(t, store, &at, stream);
-  free(store->rooms);
+  free(store->extents);
   if (store->state.locks) tsr_store_release(t, store->state.locks, store->composition->lock_bytes, stream);
   drop_composition(store);
   drop_code(t, store);
@@ -353,11 +353,12 @@ static bool extends(const tsr_composition *small, const tsr_composition *large) 
 }
 
 /* Memory for all that the larger store has more of; what there is already is not touched. */
-static tsr_status extend_rooms(const tsr_table *t, const tsr_store *larger, tsr_error *error) {
+static tsr_status extend_extents(const tsr_table *t, const tsr_store *larger, tsr_error *error) {
   tsr_status status = TSR_OK;
   for (tsr_region_walk at = {0}; status == TSR_OK && tsr_next_region(larger->composition, &at);) {
-    tsr_room *room = room_of(larger, &at);
-    if (room) status = t->backend->extend(t->device, room, tsr_region_bytes(larger->composition, at.region), error);
+    tsr_extent *extent = extent_of(larger, &at);
+    if (extent)
+      status = t->backend->extents->extend(t->device, extent, tsr_region_bytes(larger->composition, at.region), error);
   }
   return status;
 }
@@ -376,8 +377,9 @@ static tsr_status move_tails(const tsr_table *t, const tsr_composition *former, 
                              void *stream, tsr_error *error) {
   tsr_status status = TSR_OK;
   for (tsr_region_walk at = {0}; status == TSR_OK && tsr_next_region(larger->composition, &at);)
-    if (room_of(larger, &at))
-      status = move_tail(t, former, larger->composition, at.region, room_of(larger, &at)->memory, tail, stream, error);
+    if (extent_of(larger, &at))
+      status =
+          move_tail(t, former, larger->composition, at.region, extent_of(larger, &at)->memory, tail, stream, error);
   return status;
 }
 
@@ -410,7 +412,7 @@ static tsr_status prepare_larger(const tsr_table *t, const tsr_store *store, tsr
   tsr_status status = t->backend->allocate_in(t->device, tail_bytes, stream, tail, error);
   if (status == TSR_OK) status = renew_locks(t, store, larger, stream, error);
   if (status == TSR_OK) status = take_code(t, larger, error);
-  return status ? status : extend_rooms(t, larger, error);
+  return status ? status : extend_extents(t, larger, error);
 }
 
 tsr_status tsr_store_extend(const tsr_table *t, tsr_store *store, uint64_t capacity, void *stream, tsr_error *error) {

@@ -45,8 +45,8 @@ protected:
     const std::string text = "[table]\nkind=" + std::string(spec_.value_bits ? "map" : "set") +
                              "\nkey_bits=" + std::to_string(spec_.key_bits) +
                              (spec_.value_bits ? "\nvalue_bits=" + std::to_string(spec_.value_bits) : "") +
-                             "\nprobing=split\ngrowth=split\nhasher=murmur3\nbackend=" + device::backend() + "\n" +
-                             spec_.entries;
+                             "\nprobing=linear_hashing\ngrowth=split\nhasher=murmur3\nbackend=" + device::backend() +
+                             "\n" + spec_.entries;
     tsr_spec *spec = nullptr;
     tsr_error error = {};
     tsr_options options = {};

@@ -152,7 +152,7 @@ TEST_P(Doubling, EndsAtTheFirstDoublingThatHoldsTheDistinctKeys) {
 }
 
 std::vector<std::string> growing() {
-  std::vector<std::string> all = {"probing=split growth=split"};
+  std::vector<std::string> all = {"probing=linear_hashing growth=split"};
   for (const std::string &composition : compositions()) all.push_back(composition + " growth=double");
   return all;
 }

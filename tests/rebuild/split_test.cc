@@ -14,7 +14,7 @@ namespace {
 
 using namespace tessera_test;
 
-const char splits[] = "probing=split growth=split ";
+const char splits[] = "probing=linear_hashing growth=split ";
 
 struct Widths {
   const char *words;
@@ -216,12 +216,12 @@ TEST(SplitSpec, Refusals) {
     const char *words, *named;
   };
   const Case cases[] = {{"probing=cuckoo growth=split", "a scheme whose buckets do not split"},
-                        {"probing=split growth=split page_bytes=auto", "page_bytes"},
-                        {"probing=split growth=split layout=soa", "layout = packed"},
-                        {"probing=split growth=split devices=0,0", "devices"},
-                        {"probing=split growth=split filter=8", "filter"},
-                        {"probing=split growth=split kind=multimap", "few buckets"},
-                        {"probing=split growth=split kind=index", "index"}};
+                        {"probing=linear_hashing growth=split page_bytes=auto", "page_bytes"},
+                        {"probing=linear_hashing growth=split layout=soa", "layout = packed"},
+                        {"probing=linear_hashing growth=split devices=0,0", "devices"},
+                        {"probing=linear_hashing growth=split filter=8", "filter"},
+                        {"probing=linear_hashing growth=split kind=multimap", "few buckets"},
+                        {"probing=linear_hashing growth=split kind=index", "index"}};
   for (const Case &c : cases) {
     SCOPED_TRACE(c.words);
     tsr_error error = {};
