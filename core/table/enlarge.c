@@ -7,7 +7,6 @@
 #include "core/table/launch.h"
 #include "core/table/order.h"
 #include "core/table/store.h"
-#include "plugins/probing.cuh"
 
 static uint64_t limit_of(const tsr_table *t) {
   const uint64_t limit = t->store.composition->settings.upkeep.growth_limit;
@@ -56,22 +55,11 @@ static uint64_t next_capacity(const tsr_table *t, uint64_t capacity, uint64_t ne
   return capacity;
 }
 
-/* Extends the table in place, and moves what belongs into the new buckets. */
-static tsr_status split(tsr_table *t, uint64_t capacity, void *stream, tsr_error *error) {
-  tsr_bulk bulk = {.former = t->store.composition->shape.buckets};
-  tsr_tally tally;
-  tsr_status status = tsr_store_extend(t, &t->store, capacity, stream, error);
-  const uint64_t buckets = t->store.composition->shape.buckets;
-  if (status || t->store.is_clear || buckets == bulk.former) return status;
-  bulk.n = tsr_split_count(bulk.former, buckets);
-  return tsr_launch_alone(t, &t->store, TSR_BULK_split, &bulk, stream, &tally, error);
-}
-
 /* To undo an insert takes a store that the old one can be given up for, so pairs that came back from a scheme that moves pairs
  * make a rebuild. Where the load is as planned, hardly any do. */
 static tsr_status grow_to(tsr_growth *g, uint64_t capacity, const tsr_change *change, tsr_error *error) {
   const bool undoes = change && (change->erased || change->added);
-  if (tsr_growth_splits(g->t) && !undoes) return split(g->t, capacity, g->stream, error);
+  if (tsr_growth_splits(g->t) && !undoes) return tsr_store_extend(g->t, &g->t->store, capacity, g->stream, error);
   return tsr_rebuild(g->t, g->t->spec, capacity, g->t->store.composition->shape.seed, change, g->stream, error);
 }
 

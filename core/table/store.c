@@ -12,6 +12,7 @@
 #include "core/compose/compose.h"
 #include "core/cpu/bulk.h"
 #include "core/kernels/cache.h"
+#include "plugins/probing.cuh"
 
 /* ---- Seeds ----------------------------------------------------------------------------------- */
 
@@ -363,23 +364,30 @@ static tsr_status extend_extents(const tsr_table *t, const tsr_store *larger, ts
   return status;
 }
 
-/* The tail buckets of a region go behind the new ones, which are filled as those of an empty table. */
+/* The tail buckets of a region go behind the new ones, which are filled as those of an empty table: last, so that the region is
+ * as it was if this fails. */
 static tsr_status move_tail(const tsr_table *t, const tsr_composition *former, const tsr_composition *now,
-                            const tsr_region *region, char *memory, void *tail, void *stream, tsr_error *error) {
-  const uint64_t bucket = region->bytes_per_bucket, bytes = bucket * now->tail_buckets;
+                            const tsr_region_walk *at, char *memory, char *tail, void *stream, tsr_error *error) {
+  const uint64_t bucket = at->region->bytes_per_bucket, bytes = bucket * now->tail_buckets;
   char *const from = memory + bucket * former->shape.buckets, *const to = memory + bucket * now->shape.buckets;
   tsr_status status = t->backend->copy(t->device, tail, from, bytes, stream, error);
-  if (status == TSR_OK) status = t->backend->fill(t->device, from, region->fill, (uint64_t)(to - from), stream, error);
-  return status ? status : t->backend->copy(t->device, to, tail, bytes, stream, error);
+  if (status == TSR_OK) status = t->backend->copy(t->device, to, tail, bytes, stream, error);
+  return status ? status : t->backend->fill(t->device, from, at->region->fill, (uint64_t)(to - from), stream, error);
 }
 
-static tsr_status move_tails(const tsr_table *t, const tsr_composition *former, const tsr_store *larger, void *tail,
-                             void *stream, tsr_error *error) {
+/* Of all regions; or, if that has failed, back again. tail: scratch memory for all of them. */
+static tsr_status move_tails(const tsr_table *t, const tsr_composition *former, const tsr_store *larger, char *tail,
+                             bool back, void *stream, tsr_error *error) {
   tsr_status status = TSR_OK;
-  for (tsr_region_walk at = {0}; status == TSR_OK && tsr_next_region(larger->composition, &at);)
-    if (extent_of(larger, &at))
-      status =
-          move_tail(t, former, larger->composition, at.region, extent_of(larger, &at)->memory, tail, stream, error);
+  for (tsr_region_walk at = {0}; status == TSR_OK && tsr_next_region(larger->composition, &at);) {
+    const tsr_extent *extent = extent_of(larger, &at);
+    const uint64_t bucket = at.region->bytes_per_bucket, bytes = bucket * larger->composition->tail_buckets;
+    if (!extent) continue;
+    char *const memory = extent->memory;
+    status = back ? t->backend->copy(t->device, memory + bucket * former->shape.buckets, tail, bytes, stream, error)
+                  : move_tail(t, former, larger->composition, &at, memory, tail, stream, error);
+    tail += bytes;
+  }
   return status;
 }
 
@@ -398,13 +406,11 @@ static tsr_status renew_locks(const tsr_table *t, const tsr_store *store, tsr_st
 /* Makes the larger store, but for its buckets' memory, which both have. *tail: scratch memory. */
 static tsr_status prepare_larger(const tsr_table *t, const tsr_store *store, tsr_store *larger, void **tail,
                                  void *stream, tsr_error *error) {
-  uint64_t tail_bytes = 1;
+  uint64_t tail_bytes = 0;
   if (!extends(store->composition, larger->composition))
     return tsr_fail(error, TSR_UNSUPPORTED, "this capacity gives the table other memory");
-  for (tsr_region_walk at = {0}; tsr_next_region(larger->composition, &at);) {
-    const uint64_t bytes = at.region->bytes_per_bucket * larger->composition->tail_buckets;
-    if (tail_bytes < bytes) tail_bytes = bytes;
-  }
+  for (tsr_region_walk at = {0}; tsr_next_region(larger->composition, &at);)
+    tail_bytes += at.region->bytes_per_bucket * larger->composition->tail_buckets;
   larger->state = tsr_composition_state(larger->composition);
   larger->state.has_erased = store->state.has_erased;
   for (uint32_t role = 0; role < TSR_STATE_ROLES; role++)
@@ -413,6 +419,23 @@ static tsr_status prepare_larger(const tsr_table *t, const tsr_store *store, tsr
   if (status == TSR_OK) status = renew_locks(t, store, larger, stream, error);
   if (status == TSR_OK) status = take_code(t, larger, error);
   return status ? status : extend_extents(t, larger, error);
+}
+
+/* Moves what belongs into new buckets. When that is under way there is no way back, and none is needed. */
+static tsr_status fill_larger(const tsr_table *t, const tsr_store *store, tsr_store *larger, void *tail, void *stream,
+                              tsr_error *error) {
+  const uint64_t former = store->composition->shape.buckets, buckets = larger->composition->shape.buckets;
+  const tsr_bulk bulk = {.state = larger->state,
+                         .n = tsr_split_count(former, buckets),
+                         .former = former,
+                         .tally = t->tallies + TSR_TALLY_UNREAD};
+  const tsr_work work = tsr_work_on(t, larger, stream, error);
+  if (former == buckets) return TSR_OK;
+  tsr_status status = move_tails(t, store->composition, larger, tail, false, stream, error);
+  if (status == TSR_OK && !store->is_clear) status = tsr_work_random(&work, TSR_BULK_split, &bulk);
+  const tsr_status back = status ? move_tails(t, store->composition, larger, tail, true, stream, NULL) : TSR_OK;
+  (void)back; /* the first failure is what the caller hears of */
+  return status;
 }
 
 tsr_status tsr_store_extend(const tsr_table *t, tsr_store *store, uint64_t capacity, void *stream, tsr_error *error) {
@@ -424,14 +447,15 @@ tsr_status tsr_store_extend(const tsr_table *t, tsr_store *store, uint64_t capac
   tsr_status status = tsr_store_compose(t, t->spec, &options, &larger.composition, error);
   if (status) return status;
   status = prepare_larger(t, store, &larger, &tail, stream, error);
-  if (status == TSR_OK) status = move_tails(t, store->composition, &larger, tail, stream, error);
-  if (tail && t->backend->free_in(t->device, tail, stream, status ? NULL : error) && status == TSR_OK)
-    status = TSR_DEVICE_FAILED;
+  if (status == TSR_OK) status = fill_larger(t, store, &larger, tail, stream, error);
   tsr_store *useless = status ? &larger : store;
+  tsr_status after = tail ? t->backend->free_in(t->device, tail, stream, status ? NULL : error) : TSR_OK;
+  if (status == TSR_OK && after == TSR_OK && store->code != larger.code) /* what is under way may use it */
+    after = t->backend->synchronize(t->device, stream, error);
   if (store->state.locks != larger.state.locks && useless->state.locks)
     tsr_store_release(t, useless->state.locks, useless->composition->lock_bytes, stream);
   drop_composition(useless);
   drop_code(t, useless);
   if (status == TSR_OK) *store = larger;
-  return status;
+  return status ? status : after;
 }
