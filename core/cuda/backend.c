@@ -180,12 +180,12 @@ static cu_result map_more(const tsr_cuda_device *d, cu_pointer at, uint64_t byte
   if (result == CU_OUT_OF_MEMORY && empty_pool(d)) result = d->driver->memory_create(&memory, bytes, &properties, 0);
   if (result) return result;
   result = d->driver->map(at, bytes, 0, memory, 0);
-  if (result == 0) {
-    result = d->driver->access_set(at, bytes, &access, 1);
-    if (result) d->driver->unmap(at, bytes);
-  }
+  const bool is_mapped = result == 0;
+  if (is_mapped) result = d->driver->access_set(at, bytes, &access, 1);
   const cu_result dropped = d->driver->memory_drop(memory);
-  return result ? result : dropped;
+  if (result == 0) result = dropped;
+  if (result && is_mapped) d->driver->unmap(at, bytes);
+  return result;
 }
 
 static tsr_status cuda_extend(tsr_device *device, tsr_extent *extent, uint64_t bytes, tsr_error *error) {
@@ -208,10 +208,10 @@ static tsr_status cuda_extend(tsr_device *device, tsr_extent *extent, uint64_t b
 static void cuda_release(tsr_device *device, tsr_extent *extent) {
   tsr_cuda_device *d = tsr_cuda_of(device);
   if (!extent->memory || tsr_cuda_push(d, NULL) != TSR_OK) return;
-  cu_result result = d->driver->context_synchronize();
-  if (extent->bytes) result = d->driver->unmap(address(extent->memory), extent->bytes);
-  if (result == 0) result = d->driver->unreserve(address(extent->memory), extent->most);
-  tsr_status status = tsr_cuda_pop(d, result, "cuMemUnmap", NULL);
+  d->driver->context_synchronize();
+  if (extent->bytes) d->driver->unmap(address(extent->memory), extent->bytes);
+  const cu_result result = d->driver->unreserve(address(extent->memory), extent->most);
+  tsr_status status = tsr_cuda_pop(d, result, "cuMemAddressFree", NULL);
   (void)status; /* as in cuda_free */
   *extent = (tsr_extent){.memory = NULL};
 }
