@@ -65,6 +65,9 @@ extern "C" {
  * build_pages: 0, or build() makes the scheme's memory from the keys of a whole batch, this many pages of them, before its
  * pairs are inserted (core/design/0042-built-from-a-batch.md). tsr_build_page_of names the page of a key.
  * build_bytes: memory that build() gets for a page, at most TSR_BUILD_BYTES_MAX.
+ * splits: 1: a promise about other numbers of buckets, by which a table grows in place. A key has `choices` buckets and no
+ * other. Where the table has `buckets` of them, its i-th one is that which tsr_split_from makes of its i-th one where the table
+ * has more. State words may differ then, but no region and no other fact but walk_max.
  * counts_slots: a promise: a new pair may go into any bucket of its walk with room, if those before have none. place() is
  * then called only for pairs that find none. */
 #define TSR_PROBING_FACTS(F)                                                                                           \
@@ -85,7 +88,8 @@ extern "C" {
   F(uint32_t, by_fingerprint) /* see above */                                                                          \
   F(uint32_t, clusters)       /* see above */                                                                          \
   F(uint64_t, build_pages)    /* see above */                                                                          \
-  F(uint32_t, build_bytes)    /* see above */
+  F(uint32_t, build_bytes)    /* see above */                                                                          \
+  F(uint32_t, splits)         /* see above */
 
 /* weighs_new: a new pair that would be worth less than every candidate is not taken, and is handed back itself. */
 #define TSR_EVICTION_FACTS(F)                                                                                          \

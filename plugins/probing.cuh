@@ -36,7 +36,8 @@
  *                           the pairs in the usual way; one without room goes to the stash, or is handed back.
  *
  * Facts that plan() writes: buckets, ends_at_empty, moves_pairs, asks_for_room, holds_many, first_slots, choices,
- * ordered, has_notes, lists, sorts_lists, counts_slots, by_fingerprint, clusters, build_pages, build_bytes. Laws behind them:
+ * ordered, has_notes, lists, sorts_lists, counts_slots, by_fingerprint, clusters, build_pages, build_bytes, splits. Laws behind
+ * them:
  * ends_at_empty: a pair is put into a later bucket of its walk only while its earlier buckets have no empty slot.
  * ordered: the same for the first `ordered` buckets of a walk.
  * first_slots: the same for the first bucket and that number of its slots, and a claim takes the lowest vacant slot of a
@@ -46,6 +47,7 @@
  * lists: see plugin.h. A key without a pair in its list has no bucket. Pairs of reserved keys are in no list.
  * by_fingerprint: two keys of one fingerprint that share a bucket share all of their buckets. The layout has
  * fingerprint_bits, and the key that after() gets is tsr_key_of_fingerprint of what a slot held.
+ * splits: bucket i of a walk, where there are `buckets`, is tsr_split_from(bucket i where there are more, buckets).
  * has_notes: the scheme's first region holds a byte per bucket, 0 at first, which only grows. tsr_note reads it, and a choice
  * of place() may raise that of the key's first bucket, before the pair is put anywhere (tsr_with_note).
  */
@@ -163,6 +165,43 @@ TSR_INLINE uint64_t tsr_page_begin(const tsr_ctx *c, uint32_t page) {
 /* The page of a key, where build() makes a table of `pages` pages: the leading digit of the key's first hash. */
 TSR_INLINE uint64_t tsr_build_page_of(const tsr_ctx *c, tsr_key key, uint64_t pages) {
   return tsr_reduce(hasher_hash(c, key, 0), pages);
+}
+
+/* Linear hashing (fact splits). The highest bit of a number, which is not 0. */
+TSR_INLINE uint64_t tsr_highest_bit(uint64_t number) {
+#ifdef __CUDACC__
+  return 1ull << (63 - __clzll((long long)number));
+#else
+  return 1ull << (63 - __builtin_clzll(number));
+#endif
+}
+/* A hash from its other end: its top bits, which are the best ones, are then those of a remainder by a power of two. */
+TSR_INLINE uint64_t tsr_reversed(tsr_hash hash) {
+#ifdef __CUDACC__
+  return __brevll((unsigned long long)hash) >> (64 - 8 * sizeof hash);
+#else
+  uint64_t bits = __builtin_bswap64(hash);
+  bits = (bits & 0x0F0F0F0F0F0F0F0Fu) << 4 | (bits >> 4 & 0x0F0F0F0F0F0F0F0Fu);
+  bits = (bits & 0x3333333333333333u) << 2 | (bits >> 2 & 0x3333333333333333u);
+  bits = (bits & 0x5555555555555555u) << 1 | (bits >> 1 & 0x5555555555555555u);
+  return bits >> (64 - 8 * sizeof hash);
+#endif
+}
+/* The bucket of a table of `buckets`, at least one, whose pairs may belong into `bucket` of a larger one: the number loses its
+ * highest bit until there is such a bucket. Bounded by the bits of a number. */
+TSR_INLINE uint64_t tsr_split_from(uint64_t bucket, uint64_t buckets) {
+  TSR_NO_UNROLL
+  while (bucket >= buckets) bucket ^= tsr_highest_bit(bucket);
+  return bucket;
+}
+/* The core's: how many buckets may lose pairs where `former` become more, and the i-th of them. As many as there are new ones, from
+ * the first one on that has not been split since the last power of two; every bucket, where they are more than that power. */
+TSR_INLINE uint64_t tsr_split_count(uint64_t former, uint64_t buckets) {
+  return buckets - former <= tsr_highest_bit(former) ? buckets - former : former;
+}
+TSR_INLINE uint64_t tsr_split_nth(uint64_t former, uint64_t buckets, uint64_t i) {
+  const uint64_t power = tsr_highest_bit(former);
+  return buckets - former <= power ? (former - power + i) & (power - 1) : i;
 }
 
 /* The bucket after another one, round all of them. */

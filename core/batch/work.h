@@ -31,6 +31,7 @@ typedef struct tsr_store {
   uint64_t paged_keys;         /* that were inserted page by page, */
   uint64_t paged_bytes;        /* ... and the most scratch memory that one call took for it */
   uint64_t zoned_keys;         /* of finds and erases that were worked on in the order of zones */
+  tsr_extent *extents;         /* with growth = split: TSR_REGIONS_MAX for each role, of the regions with buckets */
   struct tsr_windows *windows; /* NULL: all regions are on the device; otherwise those with pages are in host memory */
 } tsr_store;
 

@@ -71,6 +71,24 @@ typedef struct tsr_events {
   bool are_immediate;
 } tsr_events;
 
+/* Memory that grows in place, at one address: `bytes` of it are there, of at most `most`. All zero: none. */
+typedef struct tsr_extent {
+  void *memory;
+  uint64_t most, bytes;
+} tsr_extent;
+
+/* What else memory can be than an allocation. */
+typedef struct tsr_extents {
+  /* Takes addresses, of `most` bytes or as many as there are, at least `least`. No memory yet. The caller releases *extent. */
+  tsr_status (*reserve)(tsr_device *device, uint64_t least, uint64_t most, tsr_extent *extent, tsr_error *error);
+  /* Makes at least `bytes` bytes be there, the new ones uncleared. On failure the extent is as it was. */
+  tsr_status (*extend)(tsr_device *device, tsr_extent *extent, uint64_t bytes, tsr_error *error);
+  void (*release)(tsr_device *device, tsr_extent *extent); /* after all work on it */
+  /* Puts pages of a file in the place of memory that `allocate` or `extend` made; changes stay here. Returns false where it does
+   * not, and NULL stands for that as well: then the bytes have to be read. offset: in the file, a multiple of TSR_MAP_PAGE. */
+  bool (*map)(tsr_device *device, void *memory, uint64_t bytes, int file, uint64_t offset);
+} tsr_extents;
+
 enum {
   TSR_MAP_PAGE = 1 << 12,
   TSR_MAP_LEAST = 1 << 21
@@ -78,6 +96,7 @@ enum {
 
 typedef struct tsr_backend {
   const char *name;
+  const tsr_extents *extents;
   const tsr_wires *wires; /* NULL: devices have the host's memory, and sockets do */
   /* Fails with the reason why it cannot be used. The caller closes *device. */
   tsr_status (*open)(int number, tsr_device **device, tsr_error *error);
@@ -87,9 +106,6 @@ typedef struct tsr_backend {
   void (*free)(tsr_device *device, void *memory);
   /* The host's memory, which the device reads and copies at the bus's full rate: never moved or swapped out. */
   tsr_status (*allocate_host)(tsr_device *device, uint64_t bytes, void **memory, tsr_error *error);
-  /* Puts pages of a file in the place of memory that `allocate` made; changes stay here. Returns false where it does not, and NULL
-   * stands for that as well: then the bytes have to be read. offset: in the file, a multiple of TSR_MAP_PAGE. */
-  bool (*map)(tsr_device *device, void *memory, uint64_t bytes, int file, uint64_t offset);
   void (*free_host)(tsr_device *device, void *memory);
   /* In a stream's order: for buffers that live for one operation. */
   tsr_status (*allocate_in)(tsr_device *device, uint64_t bytes, void *stream, void **memory, tsr_error *error);

@@ -101,9 +101,16 @@
   R(DEVICES, DEVICE_BYTES, NOT_BUILT, "such a table is on one device and in host memory", "remove one")                \
   R(PAGE_BATCH, NO_PAGES, MEANING, "there are no pages", "add page_bytes = auto, or remove the line")                  \
   R(FIND_BATCH, NO_ZONES, MEANING, "there are no pages", "add page_bytes = auto, or remove the line")                  \
+  R(SPLITTING, PAGES, NOT_BUILT, "a page has as many buckets as it was made with", "use growth = double, or no pages") \
+  R(SPLITTING, BEFORE, NOT_BUILT, "the blocks of that filter do not split", "use growth = double, or remove filter")   \
+  R(SPLITTING, VALUE_BYTES, NOT_BUILT, "the array of rows does not grow in place", "use growth = double")              \
+  R(SPLITTING, INDEX, NOT_BUILT, "the list of free numbers does not grow in place", "use growth = double")             \
+  R(SPLITTING, DEVICES, NOT_BUILT, "memory that grows in place is one device's own", "use growth = double, or device") \
   R(GROWTH_LIMIT, NO_GROWTH, MEANING, "there is nothing to limit", "add growth = double, or remove the line")
 
 #define PART_ROWS(R)                                                                                                   \
+  R(SPLITTING, NO_SPLITS, MEANING, "with more buckets every key would have others",                                    \
+    "use a scheme whose buckets split (`tessera list probing`), or growth = double")                                   \
   R(SLOTS_OF_FILTER, WHOLE_KEYS, MEANING, "with keys in its slots it would be a set, and never err",                   \
     "use a layout of fingerprints (`tessera list layout`), or kind = set")                                             \
   R(FINGERPRINTS, NO_FILTER, ONCE, "keys of equal fingerprints cannot be told apart", "use kind = filter")             \
@@ -228,6 +235,7 @@
   R(CALL_GROUP, LONG_ROWS, NOT_BUILT, "at most 256 bytes per value are dealt to several devices",                      \
     "make a table in each process")                                                                                    \
   R(CALL_GROUP, SEVERAL_DEVICES, NOT_BUILT, "each process of a group has one device", "name one")                      \
+  R(CALL_GROUP, SPLITTING, NOT_BUILT, "memory that grows in place is one process's own", "use growth = double")        \
   R(CALL_GROUP, INDEPENDENT, NOT_BUILT, "pairs of a group are dealt by their keys", "use split = hash")                \
   R(CALL_GROUP, REPLICATED, NOT_BUILT, "pairs of a group are dealt by their keys", "use split = hash")                 \
   R(CALL_KERNEL, DEVICES, NOT_BUILT, "a kernel runs on one device", "use device in place of [table] devices")          \

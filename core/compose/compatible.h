@@ -67,7 +67,8 @@ extern "C" {
   F(PAGE_BATCH, "table", "page_batch", 0, "page_batch")                                                                \
   F(FIND_BATCH, "table", "find_batch", 0, "find_batch")                                                                \
   F(NO_ZONES, "table", "page_bytes", 0, "a table without pages")                                                       \
-  F(GROWTH, "table", "growth", 0, "growth = double")                                                                   \
+  F(GROWTH, "table", "growth", 0, "growth = double or split")                                                          \
+  F(SPLITTING, "table", "growth", 0, "growth = split")                                                                 \
   F(NO_GROWTH, "table", "growth", 0, "growth = none")                                                                  \
   F(GROWTH_LIMIT, "table", "growth_limit", 0, "growth_limit")                                                          \
   F(DEVICE_BYTES, "table", "device_bytes", 0, "device_bytes")                                                          \
@@ -108,6 +109,7 @@ extern "C" {
   F(BY_KEY, "table", "probing", 1, "a scheme in which keys of equal fingerprints can share some of their buckets")     \
   F(BUILT, "table", "probing", 1, "a scheme that is built from whole batches")                                         \
   F(WHOLE_BATCHES, "table", "probing", 1, "a scheme that is made of whole batches")                                    \
+  F(NO_SPLITS, "table", "probing", 1, "a scheme whose buckets do not split")                                           \
   F(NUMBERS_MOVE, "table", "probing", 1, "an index whose scheme moves pairs")                                          \
   F(NUMBERS_LATE, "table", "layout", 1, "an index whose layout shows a key before its number")                         \
   F(HOST_PAGES, "table", "device_bytes", 1, "a table in the host's memory")                                            \

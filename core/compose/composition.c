@@ -150,7 +150,8 @@ uint64_t tsr_composition_rehash_every(const tsr_composition *t) {
 const char *tsr_composition_why_uncleaned(const tsr_composition *t) {
   if (t->settings.upkeep.clean == TSR_CLEAN_NO) return "clean = no";
   if (t->shape.kind == TSR_KIND_FILTER) return "nothing is erased from a filter";
-  if (t->settings.kind == TSR_KIND_CACHE || t->settings.filter.has_slots) return "an insert takes erased slots again";
+  if (t->settings.kind == TSR_KIND_CACHE || t->settings.filter.has_slots || t->shape.splits)
+    return "an insert takes erased slots again";
   if (tsr_is_whole(&t->shape)) return "every insert makes the table anew, without erased pairs";
   if (t->window_pages) return "a rebuild needs all pairs on the device";
   return NULL;

@@ -92,6 +92,7 @@ tsr_status tsr_fit_parts(tsr_composition *t, const tsr_spec *spec, tsr_error *er
   has[TSR_HAS_BY_KEY] = !s->by_fingerprint && !s->one_bucket;
   has[TSR_HAS_WHOLE_BATCHES] = tsr_is_whole(s);
   has[TSR_HAS_BUILT] = s->build_pages != 0;
+  has[TSR_HAS_NO_SPLITS] = !s->splits;
   has[TSR_HAS_NOTES] = s->has_notes;
   has[TSR_HAS_LONG_WALK] = !s->walk_max || s->walk_max > TSR_CACHE_BUCKETS_MAX;
   has[TSR_HAS_OTHER_SCORES] = t->part[TSR_ROLE_EVICTION].plugin && !s->index_scores;

@@ -95,9 +95,10 @@ enum { ROW_WORD_BYTES = 24 };
     "Device memory limit in bytes. A larger table is kept in host memory and streamed through this budget. 0: every "  \
     "table is in device memory.",                                                                                      \
     ROW_NUMBER, ROW(pages.device_bytes), 0, 1ull << 50)                                                                \
-  R("growth", "none | double", "none",                                                                                 \
+  R("growth", "none | double | split", "none",                                                                         \
     "none: pairs that do not fit are not placed. double: an insert that finds the table full doubles its capacity, "   \
-    "and the call waits for the device.",                                                                              \
+    "and the call waits for the device. split: it adds as many buckets as the call needs, in place, and moves pairs "  \
+    "of as many others; the call waits too.",                                                                          \
     ROW_CHOICE, ROW(upkeep.growth), 0, 0)                                                                              \
   R("growth_limit", "0 .. 2^40", "0",                                                                                  \
     "Largest capacity that growth reaches. 0: until memory runs out, or until there is room for 256 times as many "    \
@@ -611,6 +612,7 @@ static void find_traits(const tsr_spec *spec, const tsr_settings *read, tsr_trai
   has[TSR_HAS_FIND_BATCH] = is_written(spec, "table", "find_batch");
   has[TSR_HAS_NO_ZONES] = read->pages.bytes == 0 && !tsr_is_bloom(read);
   has[TSR_HAS_GROWTH] = read->upkeep.growth != TSR_GROWTH_NONE;
+  has[TSR_HAS_SPLITTING] = read->upkeep.growth == TSR_GROWTH_SPLIT;
   has[TSR_HAS_NO_GROWTH] = read->upkeep.growth == TSR_GROWTH_NONE;
   has[TSR_HAS_GROWTH_LIMIT] = is_written(spec, "table", "growth_limit");
   has[TSR_HAS_DEVICE_BYTES] = read->pages.device_bytes != 0;

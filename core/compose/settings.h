@@ -22,7 +22,7 @@ enum { TSR_SHORT_ROW = 256 };         /* bytes of a value */
 #define TSR_CHUNK_AUTO TSR_PAGE_BATCH_AUTO
 /* Three pages of this size fit the shared memory of an H200's multiprocessor, each with its locks. */
 enum { TSR_PAGE_BYTES_AUTO = 60 << 10 };
-enum { TSR_GROWTH_NONE, TSR_GROWTH_DOUBLE };
+enum { TSR_GROWTH_NONE, TSR_GROWTH_DOUBLE, TSR_GROWTH_SPLIT };
 enum { TSR_CLEAN_AUTO, TSR_CLEAN_NO };
 enum { TSR_VALUES_INLINE, TSR_VALUES_BUCKETS };
 enum { TSR_SPLIT_HASH, TSR_SPLIT_INDEPENDENT, TSR_SPLIT_REPLICATED };

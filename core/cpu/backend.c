@@ -124,6 +124,67 @@ static void cpu_free(tsr_device *device, void *memory) {
   free(memory);
 }
 
+/* ---- Memory that grows in place -------------------------------------------------------------- */
+
+/* Bytes by which small memory grows: whole pages of every Linux. */
+enum { SMALL_PAGES = 1 << 16 };
+
+static uint64_t rounded_up(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+/* Memory begins at a huge page. Where a process may not have as many addresses, half as many are asked for. */
+static tsr_status cpu_reserve(tsr_device *device, uint64_t least, uint64_t most, tsr_extent *extent, tsr_error *error) {
+  (void)device;
+  const uint64_t needed = rounded_up(least, HUGE_PAGE);
+  uint64_t bytes = rounded_up(most > least ? most : least, HUGE_PAGE);
+  void *found = MAP_FAILED;
+  for (bool is_last = false; found == MAP_FAILED && !is_last;) {
+    is_last = bytes == needed;
+    found = mmap(NULL, bytes + HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (found == MAP_FAILED) bytes = bytes / 2 > needed ? rounded_up(bytes / 2, HUGE_PAGE) : needed;
+  }
+  if (found == MAP_FAILED)
+    return tsr_fail(error, TSR_NO_MEMORY, "the cpu backend cannot reserve addresses for %llu bytes",
+                    (unsigned long long)needed);
+  char *const begin = found, *const end = begin + bytes + HUGE_PAGE;
+  char *const memory = begin + (HUGE_PAGE - (uintptr_t)begin % HUGE_PAGE) % HUGE_PAGE;
+  if (memory > begin) munmap(begin, (size_t)(memory - begin));
+  if (end > memory + bytes) munmap(memory + bytes, (size_t)(end - memory) - bytes);
+  madvise(memory, bytes, MADV_HUGEPAGE); /* may fail: it is advice */
+  *extent = (tsr_extent){.memory = memory, .most = bytes};
+  return TSR_OK;
+}
+
+/* A huge page that comes at once takes a few milliseconds. So memory grows by small ones, of which the system makes huge ones
+ * in time. */
+static tsr_status cpu_extend(tsr_device *device, tsr_extent *extent, uint64_t bytes, tsr_error *error) {
+  cpu_device *d = (cpu_device *)device;
+  const uint64_t whole = rounded_up(bytes, SMALL_PAGES);
+  const uint64_t used = __atomic_load_n(&d->allocated, __ATOMIC_RELAXED); /* it orders nothing */
+  const uint64_t all = device->info.memory_bytes, left = all > used ? all - used : 0;
+  if (bytes <= extent->bytes) return TSR_OK;
+  if (whole > extent->most || whole - extent->bytes > left ||
+      mprotect((char *)extent->memory + extent->bytes, whole - extent->bytes, PROT_READ | PROT_WRITE) != 0)
+    return tsr_fail(
+        error, TSR_NO_MEMORY,
+        "the cpu backend cannot add %llu bytes to %llu: it has %llu, of which %llu are in use, and addresses "
+        "for %llu",
+        (unsigned long long)(whole - extent->bytes), (unsigned long long)extent->bytes, (unsigned long long)all,
+        (unsigned long long)used, (unsigned long long)extent->most);
+  __atomic_fetch_add(&d->allocated, whole - extent->bytes, __ATOMIC_RELAXED);
+  extent->bytes = whole;
+  return TSR_OK;
+}
+
+static void cpu_release(tsr_device *device, tsr_extent *extent) {
+  cpu_device *d = (cpu_device *)device;
+  if (!extent->memory) return;
+  const uint32_t at = map_of(d, extent->memory);
+  if (at < MAPS_MAX) d->mapped[at] = NULL;
+  munmap(extent->memory, extent->most);
+  __atomic_fetch_sub(&d->allocated, extent->bytes, __ATOMIC_RELAXED);
+  *extent = (tsr_extent){.memory = NULL};
+}
+
 static tsr_status cpu_allocate_in(tsr_device *device, uint64_t bytes, void *stream, void **memory, tsr_error *error) {
   (void)stream;
   return cpu_allocate(device, bytes, memory, error);
@@ -163,8 +224,12 @@ static tsr_status cpu_fill(tsr_device *device, void *memory, uint8_t byte, uint6
   (void)device;
   (void)stream;
   (void)error;
+  enum { ALONE = 1 << 18 }; /* what a thread fills before another one is awake */
   fill_job job = {memory, byte};
-  tsr_parallel_for(bytes, fill_range, &job);
+  if (bytes <= ALONE)
+    fill_range(&job, 0, bytes);
+  else
+    tsr_parallel_for(bytes, fill_range, &job);
   return TSR_OK;
 }
 
@@ -468,6 +533,8 @@ static const tsr_user_kernels user_kernels = {tsr_cpu_user_create, tsr_cpu_user_
 static const tsr_events events = {
     cpu_event_create, cpu_event_destroy, cpu_event_record, cpu_event_wait, cpu_event_finish, cpu_event_between, true};
 
+static const tsr_extents extents = {cpu_reserve, cpu_extend, cpu_release, cpu_map};
+
 const tsr_backend tsr_cpu_backend = {
     .name = "cpu",
     .open = cpu_open,
@@ -476,7 +543,7 @@ const tsr_backend tsr_cpu_backend = {
     .free = cpu_free,
     .allocate_host = cpu_allocate, /* host and device have one memory */
     .free_host = cpu_free,
-    .map = cpu_map,
+    .extents = &extents,
     .allocate_in = cpu_allocate_in,
     .free_in = cpu_free_in,
     .is_device_memory = cpu_is_device_memory,

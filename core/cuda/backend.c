@@ -147,6 +147,75 @@ static void cuda_free(tsr_device *device, void *memory) {
   (void)status; /* it fails if the context was lost, and then the memory is gone too */
 }
 
+/* ---- Memory that grows in place -------------------------------------------------------------- */
+
+static cu_memory_properties extent_properties(const tsr_cuda_device *d) {
+  return (cu_memory_properties){.allocation = 1, .location = 1, .device = d->number};
+}
+
+static uint64_t rounded_up(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+static tsr_status cuda_reserve(tsr_device *device, uint64_t least, uint64_t most, tsr_extent *extent,
+                               tsr_error *error) {
+  tsr_cuda_device *d = tsr_cuda_of(device);
+  const cu_memory_properties properties = extent_properties(d);
+  size_t unit = 0;
+  cu_pointer memory = 0;
+  tsr_status status = tsr_cuda_push(d, error);
+  if (status) return status;
+  cu_result result = d->driver->granularity(&unit, &properties, CU_GRANULARITY_MINIMUM);
+  const uint64_t bytes = result == 0 ? rounded_up(most > least ? most : least, unit) : 0;
+  if (result == 0) result = d->driver->reserve(&memory, bytes, 0, 0, 0);
+  status = tsr_cuda_pop(d, result, "cuMemAddressReserve", error);
+  if (status == TSR_OK) *extent = (tsr_extent){.memory = (void *)(uintptr_t)memory, .most = bytes};
+  return status;
+}
+
+/* Maps new memory behind what is there. The mapping keeps the memory. */
+static cu_result map_more(const tsr_cuda_device *d, cu_pointer at, uint64_t bytes) {
+  const cu_memory_properties properties = extent_properties(d);
+  const cu_access access = {.location = 1, .device = d->number, .access = CU_ACCESS_READ_WRITE};
+  cu_memory memory = 0;
+  cu_result result = d->driver->memory_create(&memory, bytes, &properties, 0);
+  if (result == CU_OUT_OF_MEMORY && empty_pool(d)) result = d->driver->memory_create(&memory, bytes, &properties, 0);
+  if (result) return result;
+  result = d->driver->map(at, bytes, 0, memory, 0);
+  const bool is_mapped = result == 0;
+  if (is_mapped) result = d->driver->access_set(at, bytes, &access, 1);
+  const cu_result dropped = d->driver->memory_drop(memory);
+  if (result == 0) result = dropped;
+  if (result && is_mapped) d->driver->unmap(at, bytes);
+  return result;
+}
+
+static tsr_status cuda_extend(tsr_device *device, tsr_extent *extent, uint64_t bytes, tsr_error *error) {
+  tsr_cuda_device *d = tsr_cuda_of(device);
+  const cu_memory_properties properties = extent_properties(d);
+  size_t unit = 0;
+  if (bytes <= extent->bytes) return TSR_OK;
+  tsr_status status = tsr_cuda_push(d, error);
+  if (status) return status;
+  cu_result result = d->driver->granularity(&unit, &properties, CU_GRANULARITY_MINIMUM);
+  const uint64_t whole = result == 0 ? rounded_up(bytes, unit) : bytes;
+  if (result == 0 && whole > extent->most) result = CU_OUT_OF_MEMORY;
+  if (result == 0) result = map_more(d, address(extent->memory) + extent->bytes, whole - extent->bytes);
+  status = tsr_cuda_pop(d, result, "cuMemCreate", error);
+  if (status == TSR_OK) extent->bytes = whole;
+  return out_of_memory(d, status, bytes, error);
+}
+
+/* What is mapped piece by piece is unmapped at once: the range ends where pieces end. */
+static void cuda_release(tsr_device *device, tsr_extent *extent) {
+  tsr_cuda_device *d = tsr_cuda_of(device);
+  if (!extent->memory || tsr_cuda_push(d, NULL) != TSR_OK) return;
+  d->driver->context_synchronize();
+  if (extent->bytes) d->driver->unmap(address(extent->memory), extent->bytes);
+  const cu_result result = d->driver->unreserve(address(extent->memory), extent->most);
+  tsr_status status = tsr_cuda_pop(d, result, "cuMemAddressFree", NULL);
+  (void)status; /* as in cuda_free */
+  *extent = (tsr_extent){.memory = NULL};
+}
+
 /* The device sees it at the same address. */
 static tsr_status cuda_allocate_host(tsr_device *device, uint64_t bytes, void **memory, tsr_error *error) {
   tsr_cuda_device *d = tsr_cuda_of(device);
@@ -367,6 +436,8 @@ static const tsr_events events = {cuda_event_create,
                                   cuda_event_between,
                                   false};
 
+static const tsr_extents extents = {cuda_reserve, cuda_extend, cuda_release, NULL};
+
 const tsr_backend tsr_cuda_backend = {
     .wires = &tsr_nccl_wires,
     .name = "cuda",
@@ -376,6 +447,7 @@ const tsr_backend tsr_cuda_backend = {
     .free = cuda_free,
     .allocate_host = cuda_allocate_host,
     .free_host = cuda_free_host,
+    .extents = &extents,
     .allocate_in = cuda_allocate_in,
     .free_in = cuda_free_in,
     .is_device_memory = cuda_is_device_memory,

@@ -45,6 +45,24 @@ typedef struct cu_pool_properties {
   unsigned char reserved[56];
 } cu_pool_properties;
 
+/* Memory that is mapped to addresses: CUmemAllocationProp and CUmemAccessDesc. */
+typedef uint64_t cu_memory;
+typedef struct cu_memory_properties {
+  int allocation, handles; /* as of a pool */
+  int location, device;
+  void *security;
+  struct {
+    unsigned char compression, direct;
+    unsigned short usage;
+    unsigned char reserved[4];
+  } flags;
+} cu_memory_properties;
+typedef struct cu_access {
+  int location, device;
+  int access; /* 3: reading and writing */
+} cu_access;
+enum { CU_ACCESS_READ_WRITE = 3, CU_GRANULARITY_MINIMUM = 0 };
+
 /* F(name without cu, symbol, parameters) */
 #define CU_FUNCTIONS(F)                                                                                                \
   F(init, cuInit, (unsigned flags))                                                                                    \
@@ -58,6 +76,7 @@ typedef struct cu_pool_properties {
   F(context_release, cuDevicePrimaryCtxRelease_v2, (cu_device device))                                                 \
   F(context_push, cuCtxPushCurrent_v2, (cu_context context))                                                           \
   F(context_pop, cuCtxPopCurrent_v2, (cu_context * context))                                                           \
+  F(context_synchronize, cuCtxSynchronize, (void))                                                                     \
   F(limit_get, cuCtxGetLimit, (size_t * value, int limit))                                                             \
   F(limit_set, cuCtxSetLimit, (int limit, size_t value))                                                               \
   F(module_load, cuModuleLoadData, (cu_module * module, const void *image))                                            \
@@ -69,6 +88,16 @@ typedef struct cu_pool_properties {
      unsigned block_z, unsigned shared_bytes, cu_stream stream, void **parameters, void **extra))                      \
   F(allocate, cuMemAlloc_v2, (cu_pointer * memory, size_t bytes))                                                      \
   F(free, cuMemFree_v2, (cu_pointer memory))                                                                           \
+  F(granularity, cuMemGetAllocationGranularity, (size_t * bytes, const cu_memory_properties *properties, int option))  \
+  F(reserve, cuMemAddressReserve,                                                                                      \
+    (cu_pointer * memory, size_t bytes, size_t alignment, cu_pointer wanted, unsigned long long flags))                \
+  F(unreserve, cuMemAddressFree, (cu_pointer memory, size_t bytes))                                                    \
+  F(memory_create, cuMemCreate,                                                                                        \
+    (cu_memory * memory, size_t bytes, const cu_memory_properties *properties, unsigned long long flags))              \
+  F(memory_drop, cuMemRelease, (cu_memory memory))                                                                     \
+  F(map, cuMemMap, (cu_pointer at, size_t bytes, size_t offset, cu_memory memory, unsigned long long flags))           \
+  F(unmap, cuMemUnmap, (cu_pointer at, size_t bytes))                                                                  \
+  F(access_set, cuMemSetAccess, (cu_pointer at, size_t bytes, const cu_access *access, size_t count))                  \
   F(memory_info, cuMemGetInfo_v2, (size_t * free_bytes, size_t * all_bytes))                                           \
   F(host_allocate, cuMemHostAlloc, (void **memory, size_t bytes, unsigned flags))                                      \
   F(host_free, cuMemFreeHost, (void *memory))                                                                          \

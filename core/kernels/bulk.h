@@ -20,6 +20,7 @@
  *   erase_pair   erases one pair of the key
  *   apply        does what each item's operation says; leaves inserts to apply_inserts if they take turns with erases
  *   flush        packs the list of a bucket
+ *   split        moves the pairs that belong into new buckets there; its items are the buckets that they may be in
  *   mark         sets the bits of keys that are about to be inserted behind a filter */
 #define TSR_BULK_OPS(F)                                                                                                \
   F(insert)                                                                                                            \
@@ -37,12 +38,13 @@
   F(apply)                                                                                                             \
   F(flush)                                                                                                             \
   F(apply_inserts)                                                                                                     \
-  F(mark)
+  F(mark)                                                                                                              \
+  F(split)
 
 #define TSR_BULK_ENUM(op) TSR_BULK_##op,
 enum { TSR_BULK_OPS(TSR_BULK_ENUM) TSR_BULKS };
 /* Not every table has the last ones: apply is for concurrency = mixed, flush for buckets that link, apply_inserts for
- * turns. A filter has the first ones. A filter before a table has mark as well. */
+ * turns. A filter has the first ones. A filter before a table has mark as well, a table with growth = split split. */
 #define TSR_BULKS_OF(shape)                                                                                            \
   ((shape)->kind == TSR_KIND_FILTER                ? TSR_BULK_erase                                                    \
    : (shape)->has_link                             ? TSR_BULK_apply_inserts                                            \
@@ -133,6 +135,7 @@ typedef struct tsr_bulk {
   uint64_t missing;                      /* find, find_or_insert, retrieve: the value of an absent pair */
   uint64_t room;                         /* retrieve: of values_out */
   uint32_t in_place;                     /* export: 1: each pair to the number of its slot in the table */
+  uint64_t former;                       /* split: how many buckets there were */
   uint32_t tells_presence;               /* find, erase: 1: results are 1 and 0, as those of contains */
   tsr_spans spans;                       /* insert, combine */
   tsr_tally *tally;

@@ -481,6 +481,59 @@ TSR_INLINE uint32_t bulk_export(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
   return hits; /* the others are counted where they get their place */
 }
 
+/* Where the pair of a key belongs that is in bucket `from` of `former` buckets: there, if that is still one of its buckets, or
+ * in a new one that comes from it. Bounded by the walk. */
+TSR_INLINE uint64_t split_target(const tsr_ctx *c, tsr_key key, uint64_t former, uint64_t from) {
+  tsr_probe probe = {0, {0, 0}, 0, 0, 0};
+  uint64_t target = from;
+  TSR_NO_UNROLL
+  for (; walk_scheme(c, key, &probe); probe.visited++) {
+    if (tsr_split_from(probe.ref, former) != from) continue;
+    target = probe.ref;
+    if (target == from) break;
+  }
+  return target;
+}
+
+/* Moves pairs of bucket `ref` to slots of the same numbers in new buckets, which are empty: all pairs of a new bucket come from
+ * one bucket, and so from one tile. Nothing else runs. Returns how many. Collective. */
+TSR_INLINE uint32_t split_bucket(const tsr_ctx *c, uint64_t former, uint64_t ref, uint32_t active) {
+  tsr_bucket b;
+  uint32_t erased, moved = 0;
+  const uint32_t pairs = bulk_occupied(c, ref, active, &b, &erased);
+  TSR_NO_UNROLL
+  for (uint32_t slot = 0; slot < TSR_FACT(c, bucket_slots); slot++) {
+    const uint32_t is_pair = pairs >> slot & 1u;
+    if (!tsr_warp_any(c, is_pair) || (!TSR_FACT(c, warp_sync) && !is_pair)) continue;
+    const tsr_key key = layout_key(c, &b, slot);
+    const tsr_payload payload = layout_payload(c, &b, slot);
+    const uint64_t to = is_pair ? split_target(c, key, former, ref) : ref;
+    const uint32_t leaves = is_pair && to != ref;
+    if (!tsr_warp_any(c, leaves) || (!TSR_FACT(c, warp_sync) && !leaves)) continue;
+    tsr_bucket other;
+    tsr_ctx moving = tsr_masked(c, leaves);
+    layout_load(&moving, to, leaves, tsr_load_mode(c, TSR_LOAD_COHERENT), &other);
+    tsr_ctx leaving = tsr_masked(c, layout_cas(&moving, &other, slot, key, payload) && leaves);
+    moved += layout_erase(&leaving, &b, slot) && leaving.active;
+  }
+  return moved;
+}
+
+/* Items are the buckets that lose pairs to new ones (tsr_split_nth). */
+TSR_INLINE uint32_t bulk_split(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
+  const uint64_t mine_ref = mine ? tsr_split_nth(a->former, c->t->buckets, i) : 0;
+  uint32_t todo = tsr_ballot(c, mine), hits = 0;
+  TSR_NO_UNROLL
+  for (uint32_t turn = 0; turn < TSR_FACT(c, tile_lanes); turn++) {
+    const uint32_t active = todo >> turn & 1u;
+    if (!tsr_warp_any(c, active)) continue;
+    tsr_ctx splitting = tsr_masked(c, active);
+    const uint32_t moved = split_bucket(&splitting, a->former, tsr_shuffle64(c, mine_ref, turn), active);
+    if (c->lane == turn) hits = moved;
+  }
+  return hits;
+}
+
 /* Items are the buckets with an index, except the stash's. */
 TSR_INLINE uint32_t bulk_flush(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
   uint32_t todo = tsr_ballot(c, mine), released = 0;

@@ -495,7 +495,8 @@ tsr_status tsr_spec_resolve(const tsr_spec *spec, const tsr_options *options, ts
                          .load_factor = t->settings.load_factor,
                          .reached_load = tsr_reached_load(&t->shape),
                          .page_batch = inserts == UINT64_MAX ? 0 : inserts,
-                         .zone_batch = finds == UINT64_MAX ? 0 : finds};
+                         .zone_batch = finds == UINT64_MAX ? 0 : finds,
+                         .is_built = tsr_is_whole(&t->shape)};
   size_t bytes = 0;
   FILE *out = open_memstream(&ours.text, &bytes);
   tsr_plain_numbers numbers;
@@ -558,6 +559,8 @@ tsr_status tsr_spec_link(const tsr_spec *spec, const tsr_options *options, uint3
     status = add_step(t, &tsr_cache_steps.step[step], use_cache, &ours, error);
   if (status == TSR_OK && tsr_plan_marks(t, TSR_BULK_insert))
     status = add_step(t, TSR_BULK_STEP(TSR_BULK_mark), use_cache, &ours, error);
+  if (status == TSR_OK && t->settings.upkeep.growth == TSR_GROWTH_SPLIT)
+    status = add_step(t, TSR_BULK_STEP(TSR_BULK_split), use_cache, &ours, error);
   if (status) tsr_link_free(&ours);
   tsr_composition_free(t);
   if (status == TSR_OK) tsr_hand_over(link, &ours, sizeof ours);

@@ -6,6 +6,7 @@
 
 #include "core/table/launch.h"
 #include "core/table/order.h"
+#include "core/table/store.h"
 
 static uint64_t limit_of(const tsr_table *t) {
   const uint64_t limit = t->store.composition->settings.upkeep.growth_limit;
@@ -38,16 +39,38 @@ static bool is_too_large(tsr_status status) {
   return status == TSR_NO_MEMORY || status == TSR_UNSUPPORTED || status == TSR_INCOMPATIBLE;
 }
 
+bool tsr_growth_splits(const tsr_table *t) { return t->store.composition->settings.upkeep.growth == TSR_GROWTH_SPLIT; }
+
+/* The next capacity to try. A table whose buckets split becomes as large as is needed, or by a share larger where a pair found no
+ * room: that one's buckets have to split. */
+static uint64_t next_capacity(const tsr_table *t, uint64_t capacity, uint64_t needed, uint64_t limit) {
+  enum { LEAST = 256, SHARE = 8 };
+  if (tsr_growth_splits(t)) {
+    const uint64_t least = capacity + (needed ? LEAST : capacity / SHARE + LEAST),
+                   wanted = least > needed ? least : needed;
+    return wanted < limit ? wanted : limit;
+  }
+  do capacity = capacity > limit / 2 ? limit : 2 * capacity;
+  while (capacity < needed && capacity < limit);
+  return capacity;
+}
+
+/* To undo an insert takes a store that the old one can be given up for, so pairs that came back from a scheme that moves pairs
+ * make a rebuild. Where the load is as planned, hardly any do. */
+static tsr_status grow_to(tsr_growth *g, uint64_t capacity, const tsr_change *change, tsr_error *error) {
+  const bool undoes = change && (change->erased || change->added);
+  if (tsr_growth_splits(g->t) && !undoes) return tsr_store_extend(g->t, &g->t->store, capacity, g->stream, error);
+  return tsr_rebuild(g->t, g->t->spec, capacity, g->t->store.composition->shape.seed, change, g->stream, error);
+}
+
 tsr_status tsr_enlarge(tsr_growth *g, uint64_t needed, const tsr_change *change, bool *grown, tsr_error *error) {
-  const tsr_composition *composition = g->t->store.composition;
-  const uint64_t limit = limit_of_insert(g), former = composition->shape.capacity;
+  const uint64_t limit = limit_of_insert(g), former = g->t->store.composition->shape.capacity;
   uint64_t capacity = former;
   tsr_error why = {TSR_OK, ""};
   tsr_status status = TSR_UNSUPPORTED;
   while (g->may_grow && status == TSR_UNSUPPORTED && capacity < limit) { /* not placed there: the next size */
-    do capacity = capacity > limit / 2 ? limit : 2 * capacity;
-    while (capacity < needed && capacity < limit);
-    status = tsr_rebuild(g->t, g->t->spec, capacity, composition->shape.seed, change, g->stream, &why);
+    capacity = next_capacity(g->t, capacity, needed, limit);
+    status = grow_to(g, capacity, change, &why);
     if (needed && (status == TSR_NO_MEMORY || status == TSR_INCOMPATIBLE)) { /* not at once: as far as it goes */
       capacity = former;
       needed = 0;

@@ -21,6 +21,8 @@ uint64_t tsr_growth_room(const tsr_growth *growth);
 /* By how many pairs it may end beyond its capacity, because nobody counts them exactly: an eighth of the slots that stay
  * empty. None where it is to hold no more. */
 uint64_t tsr_growth_slack(const tsr_growth *growth);
+/* Whether it grows by buckets that split, in place. */
+bool tsr_growth_splits(const tsr_table *table);
 /* Doubles the capacity, until `needed` pairs have room or memory ends; at least once. *grown = false, and the table as it
  * was, where it cannot. */
 tsr_status tsr_enlarge(tsr_growth *growth, uint64_t needed, const tsr_change *change, bool *grown, tsr_error *error)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inserting with growth = double. The keys are worked through in pieces, in their order.
+ * Inserting into a table that grows. The keys are worked through in pieces, in their order.
  *
  * Size. The new keys of a piece cannot take the table beyond its capacity: walks get long in a table that is fuller
  * than it was made for, and where they have no bound very long. As many keys as there is room for are such a piece.
@@ -8,7 +8,8 @@
  * a sketch counts them (sketch.h). Otherwise keys may repeat, and more of them than there is room for are looked up.
  * The piece ends before the first new key that has no room. If that is its first one, the table grows.
  *
- * How far. The capacity is doubled at once as often as the keys to come need at the least, because each doubling by
+ * How far. With growth = split the capacity rises to what the keys to come need, as the sketch counts them at the most. With
+ * growth = double it is doubled at once as often as the keys to come need at the least, because each doubling by
  * itself would be a rebuild. If all keys make pairs, that is their number. Otherwise it is the least number of
  * different keys that the sketch allows, so the table ends as large as if it had been doubled whenever it was full.
  * For a pair that no size helps, growth ends before memory does (enlarge.c). The pairs of a piece that come back are
@@ -68,7 +69,7 @@ static tsr_status grow_for(growing *g, uint64_t n, const void *keys, bool must, 
   tsr_different absent = {growth->to_come, growth->to_come};
   bool grown = false;
   tsr_status status = g->looks ? count_absent(g, n, keys, &absent, error) : TSR_OK;
-  const uint64_t pairs = absent.least + growth->t->known.pairs;
+  const uint64_t pairs = (tsr_growth_splits(growth->t) ? absent.most : absent.least) + growth->t->known.pairs;
   if (status == TSR_OK && (must || pairs > growth->t->store.composition->shape.capacity)) {
     status = tsr_enlarge(growth, pairs, NULL, &grown, error);
     if (!must) growth->may_grow = true; /* there may be room for those that come first */
@@ -164,11 +165,12 @@ static tsr_status next_piece(growing *g, tsr_error *error) {
 /* Pieces are short at first, and a rebuild inserts again what they have: the backend hears of all of them at once. */
 static void announce(const growing *g) {
   const tsr_table *t = g->pieces.growth.t;
-  uint32_t ops[4], count = 0;
+  uint32_t ops[5], count = 0;
   ops[count++] = TSR_BULK_insert;
   if (g->pieces.op != TSR_BULK_insert) ops[count++] = g->pieces.op;
   if (g->pieces.undoes) ops[count++] = g->pieces.value_bytes ? TSR_BULK_find : TSR_BULK_contains;
   if (t->store.composition->facts.combines_later) ops[count++] = TSR_BULK_combine;
+  if (tsr_growth_splits(t)) ops[count++] = TSR_BULK_split;
   tsr_launch_expect(t, ops, count, g->items.n);
 }
 
@@ -295,10 +297,11 @@ tsr_status tsr_insert_growing(tsr_table *t, const tsr_request *r, tsr_error *err
 
 tsr_status tsr_growth_tell(const tsr_table *t, uint64_t pairs, tsr_error *error) {
   if (pairs == 0) return TSR_OK;
-  return tsr_fail(
-      error, TSR_NO_MEMORY,
-      "%llu pairs found no room, and there is no memory to double the table (growth = double, capacity %llu). "
-      "These pairs were handed back, where the call had arrays for them, and all others are in the table. "
-      "Free memory and insert them again, or use more devices",
-      (unsigned long long)pairs, (unsigned long long)t->store.composition->shape.capacity);
+  const bool splits = tsr_growth_splits(t);
+  return tsr_fail(error, TSR_NO_MEMORY,
+                  "%llu pairs found no room, and there is no memory to %s the table (growth = %s, capacity %llu). "
+                  "These pairs were handed back, where the call had arrays for them, and all others are in the table. "
+                  "Free memory and insert them again, or use more devices",
+                  (unsigned long long)pairs, splits ? "add buckets to" : "double", splits ? "split" : "double",
+                  (unsigned long long)t->store.composition->shape.capacity);
 }

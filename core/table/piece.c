@@ -69,7 +69,8 @@ tsr_status tsr_pieces_open(tsr_pieces *p, uint64_t n, tsr_error *error) {
   lay_out_on_device(p, n, p->device.block);
   p->host.block = malloc(lay_out_on_host(p, n, NULL));
   if (!p->host.block)
-    return tsr_fail(error, TSR_NO_MEMORY, "no memory to insert %llu keys with growth = double", (unsigned long long)n);
+    return tsr_fail(error, TSR_NO_MEMORY, "no memory to insert %llu keys into a table that grows",
+                    (unsigned long long)n);
   lay_out_on_host(p, n, p->host.block);
   return TSR_OK;
 }

@@ -118,6 +118,8 @@ static tsr_status fuse_call(const tsr_composition *t, const tsr_call_row *c, tsr
     status = tsr_fuse_ahead(t, c->operations[j], target, folder, error);
   if (status == TSR_OK && c->bit == TSR_PREPARE_INSERT && t->facts.combines_later)
     status = tsr_fuse_ahead(t, TSR_BULK_combine, target, folder, error);
+  if (status == TSR_OK && c->bit == TSR_PREPARE_INSERT && t->settings.upkeep.growth == TSR_GROWTH_SPLIT)
+    status = tsr_fuse_ahead(t, TSR_BULK_split, target, folder, error);
   if (status == TSR_OK && tsr_plan_marks(t, c->operations[0]))
     status = tsr_fuse_ahead(t, TSR_BULK_mark, target, folder, error);
   uint32_t count = 0;

@@ -560,8 +560,8 @@ static tsr_status check_rows(const stream *s, const front *f) {
 
 /* Maps a region where that is asked for and possible, and passes over it in the file. */
 static bool map_region(const stream *s, const tsr_table *t, const tsr_save_row *r, uint64_t *sum) {
-  const off_t at = s->maps && t->backend->map ? lseek(s->file, 0, SEEK_CUR) : -1;
-  if (at < 0 || !t->backend->map(t->device, region_of(t, r), r->bytes, s->file, (uint64_t)at)) return false;
+  const off_t at = s->maps && t->backend->extents->map ? lseek(s->file, 0, SEEK_CUR) : -1;
+  if (at < 0 || !t->backend->extents->map(t->device, region_of(t, r), r->bytes, s->file, (uint64_t)at)) return false;
   *sum = tsr_save_checksum(0, region_of(t, r), r->bytes);
   return lseek(s->file, (off_t)r->bytes, SEEK_CUR) >= 0;
 }

@@ -69,6 +69,7 @@ static void add(tsr_step_list *list, const tsr_step *step) {
 /* Inserts have more than one operation, by the table: what combines later, and the steps on pages. */
 static void list_insert(const tsr_composition *t, tsr_step_list *list) {
   if (t->facts.combines_later) add(list, TSR_BULK_STEP(TSR_BULK_combine));
+  if (t->settings.upkeep.growth == TSR_GROWTH_SPLIT) add(list, TSR_BULK_STEP(TSR_BULK_split));
   for (uint32_t step = 0; step < TSR_PAGES_STEPS; step++)
     if (tsr_plan_has_step(t, step)) add(list, &tsr_pages_steps.step[step]);
 }

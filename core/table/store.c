@@ -12,6 +12,7 @@
 #include "core/compose/compose.h"
 #include "core/cpu/bulk.h"
 #include "core/kernels/cache.h"
+#include "plugins/probing.cuh"
 
 /* ---- Seeds ----------------------------------------------------------------------------------- */
 
@@ -161,20 +162,51 @@ static tsr_status allocate_first(const tsr_table *t, uint64_t bytes, void *strea
 
 typedef tsr_status allocator(const tsr_table *t, uint64_t bytes, void *stream, void **memory, tsr_error *error);
 
+/* The memory that a region grows in, if the table grows in place; NULL: an allocation of its own. */
+static tsr_extent *extent_of(const tsr_store *store, const tsr_region_walk *at) {
+  return store->extents && at->region->bytes_per_bucket ? &store->extents[at->role * TSR_REGIONS_MAX + at->i] : NULL;
+}
+
+/* Addresses up to growth_limit, where it is set, and otherwise up to all memory of the device. A lower load factor that the
+ * scheme may need then is thought of. */
+static tsr_status allocate_extent(const tsr_table *t, const tsr_composition *c, uint64_t bytes, tsr_extent *extent,
+                                  tsr_error *error) {
+  enum { SPARE = 4 };
+  const uint64_t all = t->device->info.memory_bytes, limit = c->settings.upkeep.growth_limit;
+  const double limited = limit ? SPARE * (double)bytes * ((double)limit / (double)c->shape.capacity + 1) : (double)all;
+  const uint64_t most = limited < (double)all ? (uint64_t)limited : all;
+  tsr_status status = t->backend->extents->reserve(t->device, bytes, most, extent, error);
+  return status ? status : t->backend->extents->extend(t->device, extent, bytes, error);
+}
+
+static tsr_status allocate_region(const tsr_table *t, tsr_store *store, const tsr_region_walk *at, allocator *allocate,
+                                  void *stream, tsr_error *error) {
+  const uint64_t bytes = tsr_region_bytes(store->composition, at->region);
+  void **memory = &store->state.part[at->role].region[at->i];
+  tsr_extent *extent = extent_of(store, at);
+  if (tsr_region_travels(store->composition, at->region))
+    return t->backend->allocate_host(t->device, bytes, memory, error);
+  if (!extent) return allocate(t, bytes, stream, memory, error);
+  tsr_status status = allocate_extent(t, store->composition, bytes, extent, error);
+  *memory = extent->memory;
+  return status;
+}
+
 static tsr_status allocate_regions(const tsr_table *t, tsr_store *store, allocator *allocate, void *stream,
                                    tsr_error *error) {
   const tsr_composition *composition = store->composition;
   store->state = tsr_composition_state(composition);
+  if (composition->settings.upkeep.growth == TSR_GROWTH_SPLIT) {
+    store->extents = calloc(TSR_STATE_ROLES * TSR_REGIONS_MAX, sizeof *store->extents);
+    if (!store->extents) return tsr_fail(error, TSR_NO_MEMORY, "no memory for a table that grows");
+  }
   for (tsr_region_walk at = {0}; tsr_next_region(composition, &at);) {
-    const uint64_t bytes = tsr_region_bytes(composition, at.region);
-    void **memory = &store->state.part[at.role].region[at.i];
     tsr_error why = {TSR_OK, ""};
-    tsr_status status = tsr_region_travels(composition, at.region)
-                            ? t->backend->allocate_host(t->device, bytes, memory, &why)
-                            : allocate(t, bytes, stream, memory, &why);
+    tsr_status status = allocate_region(t, store, &at, allocate, stream, &why);
     if (status)
       return tsr_fail(error, status, "region %s of %llu bytes (the whole table has %llu): %s", at.region->name,
-                      (unsigned long long)bytes, (unsigned long long)tsr_composition_bytes(composition), why.message);
+                      (unsigned long long)tsr_region_bytes(composition, at.region),
+                      (unsigned long long)tsr_composition_bytes(composition), why.message);
   }
   if (!composition->lock_bytes) return TSR_OK;
   void *locks;
@@ -283,21 +315,147 @@ void tsr_store_release(const tsr_table *t, void *memory, uint64_t bytes, void *s
   (void)status; /* it fails if the context was lost, and then the memory is gone too */
 }
 
+static void free_region(const tsr_table *t, tsr_store *store, const tsr_region_walk *at, void *stream) {
+  void *memory = store->state.part[at->role].region[at->i];
+  tsr_extent *extent = extent_of(store, at);
+  if (extent)
+    t->backend->extents->release(t->device, extent);
+  else if (memory && tsr_region_travels(store->composition, at->region))
+    t->backend->free_host(t->device, memory);
+  else if (memory)
+    tsr_store_release(t, memory, tsr_region_bytes(store->composition, at->region), stream);
+}
+
 void tsr_store_free(const tsr_table *t, tsr_store *store, void *stream) {
   const tsr_work work = tsr_work_on(t, store, NULL, NULL);
   tsr_windows_free(&work, store->windows);
-  for (uint32_t role = 0; role < TSR_STATE_ROLES; role++)
-    for (uint32_t i = 0; i < TSR_REGIONS_MAX; i++) {
-      void *memory = store->state.part[role].region[i];
-      if (!memory) continue;
-      const tsr_region *region = &store->composition->part[role].plan.regions[i];
-      if (tsr_region_travels(store->composition, region))
-        t->backend->free_host(t->device, memory);
-      else
-        tsr_store_release(t, memory, tsr_region_bytes(store->composition, region), stream);
-    }
+  if (store->composition)
+    for (tsr_region_walk at = {0}; tsr_next_region(store->composition, &at);) free_region(t, store, &at, stream);
+  free(store->extents);
   if (store->state.locks) tsr_store_release(t, store->state.locks, store->composition->lock_bytes, stream);
   drop_composition(store);
   drop_code(t, store);
   *store = (tsr_store){.code = NULL};
+}
+
+/* ---- Growing in place ------------------------------------------------------------------------ */
+
+/* Whether memory of the one is the beginning of the other's, tail buckets apart. */
+static bool extends(const tsr_composition *small, const tsr_composition *large) {
+  if (large->shape.buckets < small->shape.buckets || large->tail_buckets != small->tail_buckets) return false;
+  for (uint32_t role = 0; role < TSR_STATE_ROLES; role++)
+    for (uint32_t i = 0; i < TSR_REGIONS_MAX; i++) {
+      const tsr_region *x = &small->part[role].plan.regions[i], *y = &large->part[role].plan.regions[i];
+      if (!x->name != !y->name || x->bytes != y->bytes || x->bytes_per_bucket != y->bytes_per_bucket ||
+          x->fill != y->fill || x->draws != y->draws || (x->bytes && x->bytes_per_bucket))
+        return false;
+    }
+  return true;
+}
+
+/* Memory for all that the larger store has more of; what there is already is not touched. */
+static tsr_status extend_extents(const tsr_table *t, const tsr_store *larger, tsr_error *error) {
+  tsr_status status = TSR_OK;
+  for (tsr_region_walk at = {0}; status == TSR_OK && tsr_next_region(larger->composition, &at);) {
+    tsr_extent *extent = extent_of(larger, &at);
+    if (extent)
+      status = t->backend->extents->extend(t->device, extent, tsr_region_bytes(larger->composition, at.region), error);
+  }
+  return status;
+}
+
+/* The tail buckets of a region go behind the new ones, which are filled as those of an empty table: last, so that the region is
+ * as it was if this fails. */
+static tsr_status move_tail(const tsr_table *t, const tsr_composition *former, const tsr_composition *now,
+                            const tsr_region_walk *at, char *memory, char *tail, void *stream, tsr_error *error) {
+  const uint64_t bucket = at->region->bytes_per_bucket, bytes = bucket * now->tail_buckets;
+  char *const from = memory + bucket * former->shape.buckets, *const to = memory + bucket * now->shape.buckets;
+  tsr_status status = t->backend->copy(t->device, tail, from, bytes, stream, error);
+  if (status == TSR_OK) status = t->backend->copy(t->device, to, tail, bytes, stream, error);
+  return status ? status : t->backend->fill(t->device, from, at->region->fill, (uint64_t)(to - from), stream, error);
+}
+
+/* Of all regions; or, if that has failed, back again. tail: scratch memory for all of them. */
+static tsr_status move_tails(const tsr_table *t, const tsr_composition *former, const tsr_store *larger, char *tail,
+                             bool back, void *stream, tsr_error *error) {
+  tsr_status status = TSR_OK;
+  for (tsr_region_walk at = {0}; status == TSR_OK && tsr_next_region(larger->composition, &at);) {
+    const tsr_extent *extent = extent_of(larger, &at);
+    const uint64_t bucket = at.region->bytes_per_bucket, bytes = bucket * larger->composition->tail_buckets;
+    if (!extent) continue;
+    char *const memory = extent->memory;
+    status = back ? t->backend->copy(t->device, memory + bucket * former->shape.buckets, tail, bytes, stream, error)
+                  : move_tail(t, former, larger->composition, &at, memory, tail, stream, error);
+    tail += bytes;
+  }
+  return status;
+}
+
+/* No lock is held. */
+static tsr_status renew_locks(const tsr_table *t, const tsr_store *store, tsr_store *larger, void *stream,
+                              tsr_error *error) {
+  void *locks = NULL;
+  const uint64_t bytes = larger->composition->lock_bytes;
+  larger->state.locks = store->state.locks;
+  if (bytes == store->composition->lock_bytes) return TSR_OK;
+  tsr_status status = tsr_store_allocate(t, bytes, stream, &locks, error);
+  larger->state.locks = locks;
+  return status ? status : t->backend->fill(t->device, locks, 0, bytes, stream, error);
+}
+
+/* Makes the larger store, but for its buckets' memory, which both have. *tail: scratch memory. */
+static tsr_status prepare_larger(const tsr_table *t, const tsr_store *store, tsr_store *larger, void **tail,
+                                 void *stream, tsr_error *error) {
+  uint64_t tail_bytes = 0;
+  if (!extends(store->composition, larger->composition))
+    return tsr_fail(error, TSR_UNSUPPORTED, "this capacity gives the table other memory");
+  for (tsr_region_walk at = {0}; tsr_next_region(larger->composition, &at);)
+    tail_bytes += at.region->bytes_per_bucket * larger->composition->tail_buckets;
+  larger->state = tsr_composition_state(larger->composition);
+  larger->state.has_erased = store->state.has_erased;
+  for (uint32_t role = 0; role < TSR_STATE_ROLES; role++)
+    memcpy(larger->state.part[role].region, store->state.part[role].region, sizeof store->state.part[role].region);
+  tsr_status status = t->backend->allocate_in(t->device, tail_bytes, stream, tail, error);
+  if (status == TSR_OK) status = renew_locks(t, store, larger, stream, error);
+  if (status == TSR_OK) status = take_code(t, larger, error);
+  return status ? status : extend_extents(t, larger, error);
+}
+
+/* Moves what belongs into new buckets. When that is under way there is no way back, and none is needed. */
+static tsr_status fill_larger(const tsr_table *t, const tsr_store *store, tsr_store *larger, void *tail, void *stream,
+                              tsr_error *error) {
+  const uint64_t former = store->composition->shape.buckets, buckets = larger->composition->shape.buckets;
+  const tsr_bulk bulk = {.state = larger->state,
+                         .n = tsr_split_count(former, buckets),
+                         .former = former,
+                         .tally = t->tallies + TSR_TALLY_UNREAD};
+  const tsr_work work = tsr_work_on(t, larger, stream, error);
+  if (former == buckets) return TSR_OK;
+  tsr_status status = move_tails(t, store->composition, larger, tail, false, stream, error);
+  if (status == TSR_OK && !store->is_clear) status = tsr_work_random(&work, TSR_BULK_split, &bulk);
+  const tsr_status back = status ? move_tails(t, store->composition, larger, tail, true, stream, NULL) : TSR_OK;
+  (void)back; /* the first failure is what the caller hears of */
+  return status;
+}
+
+tsr_status tsr_store_extend(const tsr_table *t, tsr_store *store, uint64_t capacity, void *stream, tsr_error *error) {
+  tsr_options options = {.plugins = t->plugins, .capacity = capacity, .seed = store->composition->shape.seed};
+  tsr_store larger = *store;
+  void *tail = NULL;
+  larger.code = NULL;
+  larger.state.locks = NULL;
+  tsr_status status = tsr_store_compose(t, t->spec, &options, &larger.composition, error);
+  if (status) return status;
+  status = prepare_larger(t, store, &larger, &tail, stream, error);
+  if (status == TSR_OK) status = fill_larger(t, store, &larger, tail, stream, error);
+  tsr_store *useless = status ? &larger : store;
+  tsr_status after = tail ? t->backend->free_in(t->device, tail, stream, status ? NULL : error) : TSR_OK;
+  if (status == TSR_OK && after == TSR_OK && store->code != larger.code) /* what is under way may use it */
+    after = t->backend->synchronize(t->device, stream, error);
+  if (store->state.locks != larger.state.locks && useless->state.locks)
+    tsr_store_release(t, useless->state.locks, useless->composition->lock_bytes, stream);
+  drop_composition(useless);
+  drop_code(t, useless);
+  if (status == TSR_OK) *store = larger;
+  return status ? status : after;
 }

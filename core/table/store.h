@@ -27,6 +27,11 @@ void tsr_store_release(const tsr_table *table, void *memory, uint64_t bytes, voi
 /* Composes again with another seed and takes over the memory, uncleared. The store stays as it was on failure. */
 tsr_status tsr_store_reseed(const tsr_table *table, const tsr_spec *spec, uint64_t seed, tsr_store *store,
                             tsr_error *error) TSR_MUST_CHECK;
+/* Makes the store as one of `capacity`, in place, and moves what belongs into new buckets: with growth = split. In the order of
+ * `stream`, and nothing else works on the table. The store stays as it was on failure. TSR_UNSUPPORTED: this capacity asks for
+ * other memory. */
+tsr_status tsr_store_extend(const tsr_table *table, tsr_store *store, uint64_t capacity, void *stream, tsr_error *error)
+    TSR_MUST_CHECK;
 tsr_status tsr_store_clear(const tsr_table *table, tsr_store *store, void *stream, tsr_error *error) TSR_MUST_CHECK;
 /* A kernel of a user's that was linked for this code keeps it, so that it can tell when a rebuild has made another. */
 tsr_code *tsr_store_keep_code(tsr_store *store);

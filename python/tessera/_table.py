@@ -291,7 +291,7 @@ class Table:
         self._promises = self._duplicates == "promise_unique"
         self._saturates = self._setting("overflow", "report") == "saturate"
         self._adds = self._kind == "map" and self._duplicates == "add" and not self._saturates
-        self._grows = self._setting("growth", "none") == "double"
+        self._grows = self._setting("growth", "none") != "none"
 
     @property
     def _out_kinds(self) -> str:

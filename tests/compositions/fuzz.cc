@@ -135,7 +135,8 @@ private:
     options.row_bytes = spec_.value_bytes();
     options.evicts = !spec_.get("table", "eviction").empty();
     options.in_order = spec_.get("table", "numbering") == "first_seen";
-    options.moves = spec_.get("table", "probing") == "cuckoo" || spec_.get("table", "probing") == "robin_hood";
+    const std::string scheme = spec_.get("table", "probing");
+    options.moves = scheme == "cuckoo" || scheme == "robin_hood" || scheme == "linear_hashing";
     options.operations = plan_.operations;
     options.batch_max = random_.chance(4) ? 1500 : 64;
     options.distinct = 4 + (1 + random_.below(3)) * std::min<uint64_t>(info.slots, 4000) / 2;

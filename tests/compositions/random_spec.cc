@@ -162,7 +162,8 @@ RandomSpec Parts::draw(Random &random, const std::string &backend) const {
              std::to_string(percent / 100) + "." + std::to_string(percent / 10 % 10) + std::to_string(percent % 10));
   }
   if (random.chance(4)) { // bounded: a scheme with few places for a key would grow for ever
-    spec.set("table", "growth", "double");
+    const bool splits = spec.get("table", "probing") == "linear_hashing" && random.chance(2);
+    spec.set("table", "growth", splits ? "split" : "double");
     spec.set("table", "growth_limit", std::to_string(capacity * (1 + random.below(16))));
   }
   if (random.chance(3)) spec.set("table", "filter", std::to_string(any_size(random, 2, 48)));

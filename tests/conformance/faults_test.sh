@@ -78,6 +78,14 @@ touches "it reads a word behind the bucket" \
 touches "its plan() understates a region" 'the region keys of the layout template is read or written' "$keys" \
   c 's/(\.bytes_per_bucket = )(\(uint64_t\)own->bucket_slots \* shape->key_bits \/ 8)/.bytes = 256/'
 
+# These find no companion for the tables of other parts: caches give pairs up, and schemes of whole batches look for no key.
+for part in eviction/eviction_lru eviction/eviction_ttl probing/probing_hashgraph probing/probing_perfect; do
+  case_of "$part keeps the contract under --stress, which the last line of a run recommends"
+  run conform "$top/$part.so" --stress 2^12
+  expect_status 0
+  expect_out 'keeps the contract$'
+done
+
 case_of "a level without a test of a plugin says so"
 make_mutant "$linear"
 GTEST_FILTER='*NoSuchTest*' run conform "$file"

@@ -335,6 +335,56 @@ TEST_P(OnProbing, P54_Build) {
   }
 }
 
+// The facts that a table with more buckets may not have otherwise, as one line.
+std::string facts_of(const tsr_probing_facts &facts) {
+  std::ostringstream text;
+#define FACT_SAID(type, name)                                                                                          \
+  if (std::string(#name) != "buckets" && std::string(#name) != "walk_max") text << #name << " = " << facts.name << "\n";
+  TSR_PROBING_FACTS(FACT_SAID)
+#undef FACT_SAID
+  return text.str();
+}
+
+// Of a scheme whose buckets split: from any number of buckets to any larger one.
+TEST_P(OnProbing, P55_Splits) {
+  TSR_TRACE_SEED;
+  const tsr_plugin *plugin = loaded(GetParam());
+  ASSERT_NE(plugin, nullptr);
+  for (Recipe recipe : variants(GetParam(), plugin)) {
+    recipe.load_factor = "1";
+    std::vector<std::unique_ptr<Instance>> instances; // of more and more buckets
+    for (uint64_t capacity : {1u, 2u, 30u, 31u, 100u, 128u, 500u, 512u, 520u, 4000u}) {
+      recipe.capacity = capacity;
+      instances.push_back(std::make_unique<Instance>(recipe));
+      ASSERT_NE(instances.back()->composition, nullptr) << text_of(recipe);
+      if (!instances.back()->composition->shape.splits) return;
+    }
+    for (size_t i = 0; i < instances.size(); i++)
+      for (size_t j = i; j < instances.size(); j++) {
+        const tsr_composition *small = instances[i]->composition.get(), *large = instances[j]->composition.get();
+        const tsr_plan &few = small->part[TSR_ROLE_PROBING].plan, &more = large->part[TSR_ROLE_PROBING].plan;
+        SCOPED_TRACE(text_of(recipe) + std::to_string(small->shape.buckets) + " and " +
+                     std::to_string(large->shape.buckets) + " buckets");
+        EXPECT_EQ(facts_of(few.probing), facts_of(more.probing));
+        for (uint32_t r = 0; r < TSR_REGIONS_MAX; r++) {
+          EXPECT_EQ(few.regions[r].bytes, more.regions[r].bytes);
+          EXPECT_EQ(few.regions[r].bytes_per_bucket, more.regions[r].bytes_per_bucket);
+        }
+        tsr_ctx before = instances[i]->context(), after = instances[j]->context();
+        Random random(i * 100 + j);
+        for (uint64_t k = 0; k < scaled(500, 5); k++) {
+          const uint64_t key = random.bits(recipe.key_bits > 64 ? 64 : recipe.key_bits - 1);
+          std::vector<uint64_t> own = laws_of(recipe)->walk(&before, key, 1000),
+                                later = laws_of(recipe)->walk(&after, key, 1000);
+          ASSERT_EQ(own.size(), small->shape.choices) << "a key has other buckets than its choices";
+          for (uint64_t &bucket : later) bucket = tsr_split_from(bucket, small->shape.buckets);
+          ASSERT_EQ(own, later) << "key " << key << ": its buckets do not come from those that it had";
+        }
+        if (HasFailure()) return;
+      }
+  }
+}
+
 // Tables filled to half, nearly full and overfull, then thinned out and filled again: every stored key is on its walk.
 TEST_P(OnProbing, P23_P42_P43_P44_P46_P49_Placement) {
   TSR_TRACE_SEED;

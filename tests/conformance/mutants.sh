@@ -20,6 +20,7 @@ linear=probing:plugins/template/probing/template
 evicting=probing:plugins/template/evicting/template
 cuckoo=probing:probing/cuckoo
 fingerprints=layout:layouts/fingerprint
+splitting=probing:probing/linear_hashing
 moving=probing:probing/cuckoo_filter
 mixer=hasher:plugins/template/hasher/template
 units=allocator:allocators/slab_light

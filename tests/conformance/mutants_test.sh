@@ -217,6 +217,12 @@ breaks P-54 "it looks for keys in other groups than it has found seeds for" prob
   cuh 's/^  const uint32_t group = perfect_group\(c, key\);/  const uint32_t group = perfect_group(c, key) ^ 1;/'
 breaks P-47 "it promises room for many pairs of a key" "$cuckoo" \
   c 's/^  plan->probing.moves_pairs = 1;/&\n  plan->probing.holds_many = 1;/'
+breaks P-55 "with more buckets a key has others" "$splitting" \
+  cuh 's/tsr_reversed\(hasher_hash\(c, key, i\)\) & mask/tsr_reduce(hasher_hash(c, key, i), mask + 1)/'
+breaks P-55 "a key has a bucket of which it says nothing" "$splitting" \
+  cuh 's/visited >= TSR_PARAMETER\(c, hash_functions\)/visited > TSR_PARAMETER(c, hash_functions)/'
+breaks P-55 "the numbers of its buckets go round another power of two" "$splitting" \
+  c 's/= 2 \* tsr_highest_bit\(plan->probing.buckets\) - 1/= 2 * tsr_highest_bit(plan->probing.buckets + 7) - 1/'
 
 # ---- Hashers ---------------------------------------------------------------------------------------------------------
 

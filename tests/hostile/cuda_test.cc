@@ -118,7 +118,7 @@ std::vector<Words> every_composition() {
   for (const char *words :
        {"layout=packed probing=cuckoo", "layout=soa probing=double_hashing",
         "layout=packed probing=cuckoo growth=double", "layout=soa probing=double_hashing growth=double",
-        "layout=packed probing=cuckoo page_bytes=1Ki find_batch=1",
+        "layout=packed probing=linear_hashing growth=split", "layout=packed probing=cuckoo page_bytes=1Ki find_batch=1",
         "layout=packed probing=cuckoo devices=0,1", // the last one: a find of 60 keys has all pages travel
         "layout=soa probing=double_hashing capacity=500 page_bytes=1Ki device_bytes=24Ki"})
     for (bool for_good : {false, true}) all.push_back({words, for_good});

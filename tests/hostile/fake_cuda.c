@@ -2,7 +2,7 @@
  *
  * The functions of fake_cuda.h. Their declarations follow the documented ABI of CUDA, as core/cuda/driver.h does.
  */
-#define _POSIX_C_SOURCE 200809L /* posix_memalign, strdup */
+#define _GNU_SOURCE /* posix_memalign, strdup, mmap */
 #include "tests/hostile/fake_cuda.h"
 
 #include <elf.h>
@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define API __attribute__((visibility("default")))
 
@@ -217,11 +218,15 @@ typedef struct block {
 
 static void release_block(object *o) { free(((block *)o)->memory); }
 
+/* What is mapped to reserved addresses is a block as well, of memory that is not its own. */
+static void release_mapped(object *o) { (void)o; }
+
 /* The block that the address is in, or NULL. */
 static block *block_of(uint64_t pointer) {
   for (object *o = objects; o; o = o->next) {
     block *b = (block *)o;
-    if (o->release == release_block && pointer >= (uintptr_t)b->memory && pointer < (uintptr_t)b->memory + b->bytes)
+    if ((o->release == release_block || o->release == release_mapped) && pointer >= (uintptr_t)b->memory &&
+        pointer < (uintptr_t)b->memory + b->bytes)
       return b;
   }
   return NULL;
@@ -328,6 +333,113 @@ API int cuMemFreeAsync(uint64_t pointer, void *stream) {
   NEEDS_CONTEXT;
   int result = release(pointer);
   return result ? result : result_of(__func__, false);
+}
+
+/* ---- The driver: memory at reserved addresses -------------------------------------------------- */
+
+enum { GRANULARITY = 1 << 16 };
+
+typedef struct reservation {
+  object object;
+  void *memory;
+  size_t bytes;
+} reservation;
+
+static void release_reservation(object *o) { munmap(((reservation *)o)->memory, ((reservation *)o)->bytes); }
+
+API int cuMemGetAllocationGranularity(size_t *bytes, const void *properties, int option) {
+  (void)properties;
+  *bytes = GRANULARITY;
+  return option == 0 ? result_of(__func__, false) : 1;
+}
+
+API int cuMemAddressReserve(uint64_t *pointer, size_t bytes, size_t alignment, uint64_t wanted, unsigned long flags) {
+  NOT_IN_A_CAPTURE;
+  NEEDS_CONTEXT;
+  MAY_FAIL(true);
+  if (!bytes || bytes % GRANULARITY || alignment || wanted || flags) return 1;
+  void *memory = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return FAKE_OUT_OF_MEMORY;
+  reservation *r = make(sizeof *r, release_reservation, &fake_cuda.allocations);
+  if (!r) return FAKE_OUT_OF_MEMORY;
+  r->memory = memory;
+  r->bytes = bytes;
+  *pointer = (uintptr_t)memory;
+  return 0;
+}
+
+static reservation *reservation_of(uint64_t pointer) {
+  for (object *o = objects; o; o = o->next) {
+    reservation *r = (reservation *)o;
+    if (o->release == release_reservation && pointer >= (uintptr_t)r->memory &&
+        pointer < (uintptr_t)r->memory + r->bytes)
+      return r;
+  }
+  return NULL;
+}
+
+API int cuMemAddressFree(uint64_t pointer, size_t bytes) {
+  NEEDS_CONTEXT;
+  reservation *r = reservation_of(pointer);
+  if (!r || pointer != (uintptr_t)r->memory || bytes != r->bytes || block_of(pointer)) return 1;
+  const int result = destroy(r);
+  return result ? result : result_of(__func__, false);
+}
+
+/* Memory is made when it is mapped: until then a handle is its size. */
+API int cuMemCreate(uint64_t *handle, size_t bytes, const void *properties, unsigned long flags) {
+  (void)properties;
+  NOT_IN_A_CAPTURE;
+  NEEDS_CONTEXT;
+  MAY_FAIL(true);
+  *handle = bytes;
+  return !bytes || bytes % GRANULARITY || flags;
+}
+
+API int cuMemRelease(uint64_t handle) {
+  NEEDS_CONTEXT;
+  return handle ? result_of(__func__, false) : 1;
+}
+
+API int cuMemMap(uint64_t pointer, size_t bytes, size_t offset, uint64_t handle, unsigned long flags) {
+  NEEDS_CONTEXT;
+  MAY_FAIL(false);
+  if (!reservation_of(pointer) || block_of(pointer) || bytes != handle || offset || flags) return 1;
+  block *b = make(sizeof *b, release_mapped, &fake_cuda.allocations);
+  if (!b) return FAKE_OUT_OF_MEMORY;
+  b->memory = (char *)(uintptr_t)pointer;
+  b->bytes = bytes;
+  return 0;
+}
+
+API int cuMemSetAccess(uint64_t pointer, size_t bytes, const void *access, size_t count) {
+  (void)access;
+  NEEDS_CONTEXT;
+  MAY_FAIL(false);
+  block *b = block_of(pointer);
+  if (!b || pointer != (uintptr_t)b->memory || bytes != b->bytes || count != 1) return 1;
+  if (mprotect(b->memory, bytes, PROT_READ | PROT_WRITE) != 0) return FAKE_OUT_OF_MEMORY;
+  memset(b->memory, 0xA5, bytes); /* device memory is not zero */
+  return 0;
+}
+
+/* A range of whole mappings. */
+API int cuMemUnmap(uint64_t pointer, size_t bytes) {
+  NOT_IN_A_CAPTURE;
+  NEEDS_CONTEXT;
+  for (uint64_t at = pointer; at < pointer + bytes;) {
+    block *b = block_of(at);
+    if (!b || at != (uintptr_t)b->memory || at + b->bytes > pointer + bytes) return 1;
+    at += b->bytes;
+    if (mprotect(b->memory, b->bytes, PROT_NONE) != 0 || destroy(b)) return 1;
+  }
+  return result_of(__func__, false);
+}
+
+API int cuCtxSynchronize(void) {
+  NOT_IN_A_CAPTURE;
+  NEEDS_CONTEXT;
+  return result_of(__func__, false);
 }
 
 API int cuMemsetD8Async(uint64_t pointer, unsigned char byte, size_t bytes, void *stream) {

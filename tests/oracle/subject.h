@@ -44,8 +44,9 @@ protected:
 
   std::string check_back(const Batch &batch) const {
     for (size_t i = 0; i < batch.keys.size(); i++)
-      if (batch.codes[i] != TSR_NOT_PLACED && (batch.back_keys[i] != (canary >> (64 - key_bits)) ||
-                                               (value_bits && batch.back_values[i] != (canary >> (64 - value_bits)))))
+      if (batch.codes[i] != TSR_NOT_PLACED && batch.codes[i] != TSR_EVICTED &&
+          (batch.back_keys[i] != (canary >> (64 - key_bits)) ||
+           (value_bits && batch.back_values[i] != (canary >> (64 - value_bits)))))
         return "insert wrote a unplaced pair at index " + std::to_string(i) + ", which has another code";
     return "";
   }
@@ -258,7 +259,7 @@ private:
     batch.back_keys = back_keys.numbers(n);
     batch.back_values = back_values.numbers(n);
     expected_.insert_keys += n;
-    expected_.inserted += count(batch, TSR_INSERTED);
+    expected_.inserted += count(batch, TSR_INSERTED) + count(batch, TSR_EVICTED);
     expected_.not_placed += count(batch, TSR_NOT_PLACED);
     return check_back(batch);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// growth = double: distinct keys drive it, results are final, and what cannot be placed is handed back.
+// growth = double and split: distinct keys drive it, results are final, and what cannot be placed is handed back. What split
+// does in place is in split_test.cc.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -32,7 +33,7 @@ TEST_P(Growth, FromSixteenToAHundredThousand) {
   for (const Policy &policy : policies) {
     SCOPED_TRACE(policy.name);
     Random random(1);
-    Table table(table_of(GetParam() + " capacity=16 growth=double duplicates=" + policy.name), 32, 32);
+    Table table(table_of(GetParam() + " capacity=16 duplicates=" + policy.name), 32, 32);
     Oracle oracle(policy.number, 32);
     const uint64_t distinct = scaled(policy.number == TSR_DUPLICATES_FIRST ? 100000 : 20000);
     for (int call = 0; call < 4; call++) {
@@ -58,7 +59,7 @@ TEST_P(Growth, FromSixteenToAHundredThousand) {
 
 TEST_P(Growth, RepeatedKeysDoNotGrow) {
   tsr_error error = {};
-  tsr_table *table = table_of(GetParam() + " capacity=16 growth=double");
+  tsr_table *table = table_of(GetParam() + " capacity=16");
   std::vector<uint32_t> keys(scaled(50000)), values(keys.size());
   for (size_t i = 0; i < keys.size(); i++) keys[i] = static_cast<uint32_t>(i % 10);
   ASSERT_EQ(tsr_insert(table, keys.size(), keys.data(), values.data(), nullptr, &error), TSR_OK) << error.message;
@@ -69,7 +70,7 @@ TEST_P(Growth, RepeatedKeysDoNotGrow) {
 
 TEST_P(Growth, APromiseOfUniqueKeysGrowsToo) {
   Random random(2);
-  tsr_table *table = table_of(GetParam() + " capacity=16 growth=double duplicates=promise_unique");
+  tsr_table *table = table_of(GetParam() + " capacity=16 duplicates=promise_unique");
   auto pairs = some_pairs(random, 20000);
   fill(table, pairs);
   expect_pairs(table, pairs);
@@ -85,11 +86,10 @@ TEST_P(Growth, RandomOperationsUpToALimit) {
       SCOPED_TRACE(std::string(policy.name) + ", stream " + std::to_string(stream));
       Random random(100 + stream);
       uint64_t limit = 8u << random.below(6);
-      Table table(
-          table_of(GetParam() + " capacity=8 load_factor=0.95 growth=double growth_limit=" + std::to_string(limit) +
-                   " duplicates=" + policy.name + " layout.bucket_slots=" + std::to_string(1u << random.below(4)) +
-                   " seed=" + std::to_string(1 + random.below(1000))),
-          32, 32);
+      Table table(table_of(GetParam() + " capacity=8 load_factor=0.95 growth_limit=" + std::to_string(limit) +
+                           " duplicates=" + policy.name + " layout.bucket_slots=" +
+                           std::to_string(1u << random.below(4)) + " seed=" + std::to_string(1 + random.below(1000))),
+                  32, 32);
       Exercise::Options options;
       options.slots = 128;
       options.operations = 50;
@@ -103,7 +103,7 @@ TEST_P(Growth, RandomOperationsUpToALimit) {
 TEST_P(Growth, WhatCannotGrowIsHandedBack) {
   TSR_TRACE_SEED;
   Random random(3);
-  Table table(table_of(GetParam() + " capacity=100 growth=double growth_limit=1000"), 32, 32);
+  Table table(table_of(GetParam() + " capacity=100 growth_limit=1000"), 32, 32);
   Oracle oracle(TSR_DUPLICATES_FIRST, 32);
   Batch batch;
   for (const auto &pair : some_pairs(random, 5000)) {
@@ -120,9 +120,11 @@ TEST_P(Growth, WhatCannotGrowIsHandedBack) {
   ASSERT_EQ(table.check(), "");
 }
 
+class Doubling : public testing::TestWithParam<std::string> {};
+
 // As large as doublings make it of which each was needed, whatever the number of equal keys and their order: a table is
 // made larger at once for the keys that a call seems to bring.
-TEST_P(Growth, EndsAtTheFirstDoublingThatHoldsTheDistinctKeys) {
+TEST_P(Doubling, EndsAtTheFirstDoublingThatHoldsTheDistinctKeys) {
   Random random(4);
   for (uint64_t distinct : {3u, 900u, 5000u, 30000u, 130000u})
     for (bool in_order : {false, true}) {
@@ -149,7 +151,14 @@ TEST_P(Growth, EndsAtTheFirstDoublingThatHoldsTheDistinctKeys) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Growth, testing::ValuesIn(compositions()));
+std::vector<std::string> growing() {
+  std::vector<std::string> all = {"probing=linear_hashing growth=split"};
+  for (const std::string &composition : compositions()) all.push_back(composition + " growth=double");
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Growth, testing::ValuesIn(growing()));
+INSTANTIATE_TEST_SUITE_P(All, Doubling, testing::ValuesIn(compositions()));
 
 // What growing costs, as work: a growing table that let walks get long before it grew looked at thousands of buckets for a
 // key, and one whose scheme cannot reach its load factor doubled once too often.

@@ -89,6 +89,7 @@ static tsr_status settle_growth(tsr_job *job, tsr_error *error) {
   const bool is_asked = job->on_full != TSR_FULL_AS_SAID;
   const bool grows = job->on_full == TSR_FULL_GROW || !is_asked;
   if (!is_asked && (is_said || job->load)) return TSR_OK;
+  if (grows && is_said && may_grow(job)) return TSR_OK;
   if (!grows && !is_said && !job->load) return TSR_OK; /* it is the default, and a filter takes no such line */
   tsr_spec *settled = NULL;
   tsr_status status = tsr_spec_copy(job->spec, &settled, error);

@@ -357,6 +357,9 @@ static void print_comment(FILE *out, const tuner *t, const stage *st, const tsr_
   else if (st->part > 1)
     fprintf(out, "; Its time was up: this is %s.\n", st->what);
   fputs(t->stages_told, out);
+  if (t->prediction_count)
+    fprintf(out, "; Median error of predictions on other tables: finds %d %%, inserts %d %%, page by page %d %%.\n",
+            TSR_PREDICT_ERROR_FINDS, TSR_PREDICT_ERROR_INSERTS, TSR_PREDICT_ERROR_PAGES);
   const bool are_rates = st != &model;
   fprintf(out, "; %.3f %s an operation, %.2f bytes a pair. In %s%s:\n", scores[0].cost, st->unit,
           (double)best->bytes / (double)best->options.n, are_rates ? "M/s" : "buckets",
