@@ -45,11 +45,15 @@ void expect_refusal(tsr_status status, const tsr_error &error) {
   EXPECT_EQ(sentence.find('\n'), std::string::npos) << sentence;
 }
 
-static void link_step(const tsr_composition *table, const tsr_step *step, Links *links) {
+void link_steps(const tsr_composition *table, const std::vector<const tsr_step *> &steps, Links *links) {
   tsr_error error = {};
-  links->alone.push_back(std::make_unique<Link>());
-  ASSERT_EQ(tsr_cuda_link_step(table, step, keeps_links(), &links->alone.back()->link, &error), TSR_OK)
+  std::vector<tsr_link> made(steps.size());
+  ASSERT_EQ(tsr_cuda_link_steps(table, steps.data(), steps.size(), keeps_links(), made.data(), &error), TSR_OK)
       << error.message;
+  for (const tsr_link &one : made) {
+    links->alone.push_back(std::make_unique<Link>());
+    links->alone.back()->link = one;
+  }
 }
 
 void link_operation(const tsr_spec *spec, uint32_t sm, uint32_t operation, Link *link, bool use_cache) {
@@ -78,6 +82,7 @@ void link_operations(const tsr_spec *spec, uint32_t sm, uint32_t first, uint32_t
   tsr_link &together = links->together.link;
   ASSERT_EQ(tsr_cuda_link(&table, 1, &kernels, sm, keeps_links(), &together, &error), TSR_OK) << error.message;
   ASSERT_EQ(together.kernel_count, count);
+  std::vector<const tsr_step *> alone;
   for (uint32_t op = first; op < first + count; op++) {
     const tsr_step *step = TSR_BULK_STEP(op);
     const tsr_kernel_info *kernel = std::find_if(together.kernels, together.kernels + count, [step](const auto &one) {
@@ -85,10 +90,9 @@ void link_operations(const tsr_spec *spec, uint32_t sm, uint32_t first, uint32_t
     });
     ASSERT_NE(kernel, together.kernels + count) << step->kernel;
     const bool waits_twice = shape.tile_lanes == 1 && step->late_bytes == shape.bucket_bytes;
-    if (kernel->stack_bytes || waits_twice) {
-      ASSERT_NO_FATAL_FAILURE(link_step(table, step, links));
-    }
+    if (kernel->stack_bytes || waits_twice) alone.push_back(step);
   }
+  link_steps(table, alone, links);
 }
 
 void link_steps(const tsr_spec *spec, uint32_t sm, Links *links, uint32_t first, uint32_t stride) {
@@ -96,13 +100,11 @@ void link_steps(const tsr_spec *spec, uint32_t sm, Links *links, uint32_t first,
   tsr_error error = {};
   Composed composed(spec, sm, &status, &error);
   ASSERT_EQ(status, TSR_OK) << error.message;
+  std::vector<const tsr_step *> steps;
   for (uint32_t step = first; step < TSR_PAGES_STEPS; step += stride)
-    if (tsr_plan_has_step(composed.composition, step)) {
-      ASSERT_NO_FATAL_FAILURE(link_step(composed.composition, &tsr_pages_steps.step[step], links));
-    }
-  if (tsr_plan_marks(composed.composition, TSR_BULK_insert)) {
-    ASSERT_NO_FATAL_FAILURE(link_step(composed.composition, TSR_BULK_STEP(TSR_BULK_mark), links));
-  }
+    if (tsr_plan_has_step(composed.composition, step)) steps.push_back(&tsr_pages_steps.step[step]);
+  if (tsr_plan_marks(composed.composition, TSR_BULK_insert)) steps.push_back(TSR_BULK_STEP(TSR_BULK_mark));
+  link_steps(composed.composition, steps, links);
 }
 
 uint32_t registers_allowed(const tsr_spec *spec, uint32_t sm) {

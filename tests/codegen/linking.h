@@ -46,6 +46,9 @@ struct Links {
 // Links `count` bulk operations from `first` on, or those of them that the table has; a failure is a failed test.
 void link_operations(const tsr_spec *spec, uint32_t sm, uint32_t first, uint32_t count, Links *links);
 
+// Links these steps of a table into links->alone, with glue that is compiled once.
+void link_steps(const tsr_composition *table, const std::vector<const tsr_step *> &steps, Links *links);
+
 // Links what else a table has: the steps of batches that are put in order first, and the marks of a filter.
 void link_steps(const tsr_spec *spec, uint32_t sm, Links *links, uint32_t first = 0, uint32_t stride = 1);
 

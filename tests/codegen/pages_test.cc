@@ -42,19 +42,20 @@ std::vector<choices::Choice> tables() {
 
 std::string name_of(const testing::TestParamInfo<choices::Choice> &info) { return info.param.name(); }
 
-void expect_step_links(const tsr_composition *table, const tsr_step *step) {
-  tsr_error error = {};
-  linking::Link made;
-  SCOPED_TRACE(std::string(step->kernel) + " for sm_" + std::to_string(table->shape.sm));
-  ASSERT_EQ(tsr_cuda_link_step(table, step, linking::keeps_links(), &made.link, &error), TSR_OK) << error.message;
-  ASSERT_EQ(made.link.kernel_count, 1u);
-  EXPECT_EQ(made.link.other_functions, 0u);
-  EXPECT_EQ(made.link.kernels[0].stack_bytes, 0u);
+void expect_steps_link(const tsr_composition *table, const std::vector<const tsr_step *> &steps) {
+  linking::Links made;
+  SCOPED_TRACE("for sm_" + std::to_string(table->shape.sm));
+  ASSERT_NO_FATAL_FAILURE(linking::link_steps(table, steps, &made));
+  for (size_t i = 0; i < steps.size(); i++) {
+    SCOPED_TRACE(steps[i]->kernel);
+    const tsr_link &link = made.alone[i]->link;
+    ASSERT_EQ(link.kernel_count, 1u);
+    EXPECT_EQ(link.other_functions, 0u);
+    EXPECT_EQ(link.kernels[0].stack_bytes, 0u);
+  }
 }
 
-void expect_step_links(const tsr_composition *table, uint32_t number) {
-  expect_step_links(table, &tsr_pages_steps.step[number]);
-}
+const tsr_step *step_of_pages(uint32_t number) { return &tsr_pages_steps.step[number]; }
 
 class Pages : public testing::TestWithParam<choices::Choice> {};
 
@@ -64,9 +65,8 @@ TEST_P(Pages, StepsLink) {
   tsr_error error = {};
   linking::Composed composed(spec.get(), GetParam().sm, &status, &error);
   ASSERT_EQ(status, TSR_OK) << error.message;
-  expect_step_links(composed.composition, TSR_PAGES_insert);
-  expect_step_links(composed.composition, TSR_PAGES_rest);
-  expect_step_links(composed.composition, TSR_PAGES_spilled);
+  expect_steps_link(composed.composition,
+                    {step_of_pages(TSR_PAGES_insert), step_of_pages(TSR_PAGES_rest), step_of_pages(TSR_PAGES_spilled)});
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Pages, testing::ValuesIn(tables()), name_of);
@@ -89,8 +89,10 @@ void expect_steps_link(choices::Choice choice, const char *setting, uint32_t fir
       ASSERT_EQ(status, TSR_OK) << error.message;
       EXPECT_TRUE(tsr_plan_has_step(composed.composition, first));
       EXPECT_TRUE(tsr_plan_has_step(composed.composition, last));
+      std::vector<const tsr_step *> steps;
       for (uint32_t step = first; step <= last; step++)
-        if (tsr_plan_has_step(composed.composition, step)) expect_step_links(composed.composition, step);
+        if (tsr_plan_has_step(composed.composition, step)) steps.push_back(step_of_pages(step));
+      expect_steps_link(composed.composition, steps);
     }
 }
 
@@ -135,10 +137,10 @@ TEST(StepsOfOneTable, SpansLinkForAllWidths) {
           linking::Composed composed(spec.get(), sm, &status, &error);
           ASSERT_EQ(status, TSR_OK) << error.message;
           SCOPED_TRACE(choice.name());
-          for (uint32_t step : {TSR_PAGES_spans, TSR_PAGES_spans_list}) {
+          for (uint32_t step : {TSR_PAGES_spans, TSR_PAGES_spans_list})
             ASSERT_TRUE(tsr_plan_has_step(composed.composition, step));
-            expect_step_links(composed.composition, step);
-          }
+          expect_steps_link(composed.composition,
+                            {step_of_pages(TSR_PAGES_spans), step_of_pages(TSR_PAGES_spans_list)});
         }
   }
 }
@@ -160,8 +162,10 @@ TEST(StepsOfOneTable, OfZonesLink) {
     ASSERT_EQ(status, TSR_OK) << error.message;
     ASSERT_TRUE(tsr_plan_has_zones(composed.composition, TSR_BULK_find));
     const bool all = turn <= 4 || tessera_test::tests_all();
+    std::vector<const tsr_step *> steps;
     for (uint32_t step = 0; step < (all ? TSR_ZONE_STEP_COUNT : TSR_ZONE_scatter + 1); step++)
-      expect_step_links(composed.composition, &tsr_zone_steps.step[step]);
+      steps.push_back(&tsr_zone_steps.step[step]);
+    expect_steps_link(composed.composition, steps);
   }
 }
 
