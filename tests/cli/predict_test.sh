@@ -51,4 +51,10 @@ expect_status 0
 expect_line work.tuned.ini '^; Nothing was timed: there is no GPU, and this is by predicted time'
 expect_line work.tuned.ini '^; Median error of predictions on other tables: finds [0-9]+ %, inserts [0-9]+ %, page by page [0-9]+ %\.$'
 
+case_of "without a GPU a table of whole batches does not win, as its rates are not known"
+sed -e 's/double_hashing, linear/perfect, linear/' -e 's/^hasher/duplicates = promise_unique\n&/' work.ini >built.ini
+run tune built.ini --card "$card"
+expect_status 0
+expect_line built.tuned.ini '^probing = linear$'
+
 finish

@@ -601,7 +601,8 @@ static tsr_status pass_model(tuner *t, const tsr_plan *plan, tsr_error *error) {
     scores[i] = (score){.cost = HUGE_VAL};
     if (status == TSR_OK && partner < small.count)
       scores[i] = score_of(t, &small.points[partner], &results, &plan->points[i]);
-    if (scores[i].cost <= 0) scores[i].cost = HUGE_VAL;
+    /* what is not known is measured, and without a GPU is left out */
+    if (scores[i].cost <= 0 || (t->only_predicts && plan->points[i].is_built)) scores[i].cost = HUGE_VAL;
     scores[i].point = i;
   }
   if (status == TSR_OK && t->card.count) status = note_predictions(t, plan, scores, plan->count, error);
