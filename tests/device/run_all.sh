@@ -63,8 +63,8 @@ limit_s=${LIMIT_S:-570}
 end_s=$((SECONDS + limit_s))
 link_s=$((limit_s * ${LINK_SHARE:-50} / 100))
 [[ ! $link_sm ]] || link_s=$limit_s
-suites=${SUITES-endurance endurance_without_guard races races_without_guard repeats histories index fold rows wide_keys numbers built device}
-[[ ! $sanitize ]] || suites=${SUITES-races device built}
+suites=${SUITES-endurance endurance_without_guard races races_without_guard repeats histories index fold rows wide_keys numbers built split device}
+[[ ! $sanitize ]] || suites=${SUITES-races device built split}
 [[ $devices_suites == *" ${suites%% *} "* ]] && processes=${processes:-8}
 processes=${processes:-$((8 * gpus))}
 filter=("$@")

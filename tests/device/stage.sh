@@ -30,7 +30,7 @@ plugin_folders=(layouts probing hashers allocators eviction)
 rm -rf "${target:?}"/{layouts,probing,hashers,allocators,eviction,specs,examples,python,lib,tessera,success_rates,fuzz}
 rm -f "$target"/*_test "$target"/*_program
 
-for program in {arrays,built,device,index,repeats,rows,soak,races,races_without_guard,endurance,endurance_without_guard,histories,numbers,wide_keys}_test; do
+for program in {arrays,built,device,index,repeats,rows,soak,split,races,races_without_guard,endurance,endurance_without_guard,histories,numbers,wide_keys}_test; do
   [[ -f $bin/tests/device/$program ]] || fail "$program is not built: bazel build //tests/device/..."
   cp "$bin/tests/device/$program" "$target/"
 done
