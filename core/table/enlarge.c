@@ -41,8 +41,8 @@ static bool is_too_large(tsr_status status) {
 
 bool tsr_growth_splits(const tsr_table *t) { return t->store.composition->settings.upkeep.growth == TSR_GROWTH_SPLIT; }
 
-/* The next capacity to try. A table whose buckets split becomes as large as is needed, or by a share larger where a pair found no
- * room: that one's buckets have to split. */
+/* The next capacity to try. A table whose buckets split becomes as large as is needed, or by a share larger where a pair found
+ * no room: that one's buckets have to split. */
 static uint64_t next_capacity(const tsr_table *t, uint64_t capacity, uint64_t needed, uint64_t limit) {
   enum { LEAST = 256, SHARE = 8 };
   if (tsr_growth_splits(t)) {
