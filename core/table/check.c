@@ -495,7 +495,8 @@ tsr_status tsr_spec_resolve(const tsr_spec *spec, const tsr_options *options, ts
                          .load_factor = t->settings.load_factor,
                          .reached_load = tsr_reached_load(&t->shape),
                          .page_batch = inserts == UINT64_MAX ? 0 : inserts,
-                         .zone_batch = finds == UINT64_MAX ? 0 : finds};
+                         .zone_batch = finds == UINT64_MAX ? 0 : finds,
+                         .is_built = tsr_is_whole(&t->shape)};
   size_t bytes = 0;
   FILE *out = open_memstream(&ours.text, &bytes);
   tsr_plain_numbers numbers;

@@ -6,7 +6,9 @@
 
 namespace {
 
+// For another library replace these two, and its header above. Rows carry the name.
 using Map = std::unordered_map<uint64_t, uint64_t>;
+const char name[] = "std::unordered_map";
 
 Map &map_of(void *table) { return *static_cast<Map *>(table); }
 
@@ -39,20 +41,8 @@ const char *find(void *table, uint64_t n, const void *keys, void *values, uint64
   return nullptr;
 }
 
-const tsr_rival rival = {"std::unordered_map",
-                         "g++ " __VERSION__,
-                         0,
-                         1,
-                         create,
-                         destroy,
-                         clear,
-                         insert,
-                         find,
-                         nullptr,
-                         nullptr,
-                         count,
-                         nullptr,
-                         nullptr};
+const tsr_rival rival = {
+    name, "g++ " __VERSION__, 0, 1, create, destroy, clear, insert, find, nullptr, nullptr, count, nullptr, nullptr};
 
 } // namespace
 

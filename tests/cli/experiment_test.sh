@@ -36,6 +36,7 @@ done
 
 case_of "of few keys probes and loads are compared, and no rates, which are noise"
 run experiment B6 --small --out csv --set table.backend=cpu
+! grep 'no row of ours' out || fail "its small run leaves a figure of the paper without one"
 expect_out '^  b8_insert +1\.[0-9]+ +1\.23  buckets'
 run experiment B1 --small --out csv --set table.backend=cpu
 grep -qE '^  [a-z0-9_]+ +- +[0-9.e+]+  M/s, which takes all keys: without --small$' out || fail "$(cat out)"

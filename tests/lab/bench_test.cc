@@ -136,12 +136,12 @@ TEST(Bench, RowsOfOneSpec) {
       "composition,not_placed,bytes,registers,link_ms,mops_min,mops_max,limit_mops,"
       "devices,stage,split_ms,exchange_ms,work_ms,answer_ms,pct_link,scaling,scaling_net,model_mops,"
       "version,parts_hash,composition_hash,seed,compiler,threads,code,driver,clock_mhz,memory_mhz,date,repeat,ratio,"
-      "ratio_low,ratio_high,mops_each,warp_probes,hit_rate");
+      "ratio_low,ratio_high,mops_each,warp_probes,hit_rate,options");
   auto rows = outcome.rows();
   ASSERT_EQ(rows.size(), 10u) << outcome.out;
   const std::vector<std::string> ops = {"insert", "find100", "find50", "find0", "erase"};
   for (size_t i = 0; i < rows.size(); i++) {
-    ASSERT_EQ(rows[i].size(), 51u);
+    ASSERT_EQ(rows[i].size(), 52u);
     EXPECT_EQ(rows[i][23] + rows[i][24] + rows[i][32], "---");
     EXPECT_EQ(rows[i][0], path);
     EXPECT_EQ(rows[i][1], "cpu");
@@ -225,7 +225,7 @@ TEST(Bench, RowsSayWhereTheyComeFrom) {
   auto rows = outcome.rows();
   ASSERT_EQ(rows.size(), 2u);
   for (auto &row : rows) {
-    ASSERT_EQ(row.size(), 51u);
+    ASSERT_EQ(row.size(), 52u);
     EXPECT_EQ(row[33].rfind(std::string(tsr_version()), 0), 0u) << row[33];
     EXPECT_EQ(row[34].size(), 16u);
     EXPECT_EQ(row[35], hash_of(row[15]));

@@ -78,9 +78,10 @@ std::map<std::string, double> errors(const tsr_card *card) {
 
 TEST_F(Predict, ErrorsAreThoseStated) {
   auto of = errors(&card);
-  EXPECT_LT(of["held_out find"], 0.13);
-  EXPECT_LT(of["held_out insert by pages"], 0.07);
-  EXPECT_LT(of["held_out insert"], 0.20) << "four rows";
+  const auto percent = [&of](const char *set) { return std::lround(100 * of[set]); };
+  EXPECT_EQ(percent("held_out find"), TSR_PREDICT_ERROR_FINDS);
+  EXPECT_EQ(percent("held_out insert by pages"), TSR_PREDICT_ERROR_PAGES);
+  EXPECT_EQ(percent("held_out insert"), TSR_PREDICT_ERROR_INSERTS) << "four rows";
 }
 
 // What a user learns from it: which way a change goes.

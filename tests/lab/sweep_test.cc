@@ -216,6 +216,30 @@ TEST(Sweep, RowsNeedAFileOfTheirOwn) {
 }
 
 // Rows of other conditions are neither added to nor counted as measured.
+// Also where every row is there, so that nothing would be measured.
+TEST(Sweep, RowsOfOtherOptionsDoNotStandForThoseAskedFor) {
+  const std::string path = write_file("options.ini", std::string(base) + small), csv = fresh_csv("options.csv");
+  const Words asked = {"--ops", "insert,incremental,mixed", "--loads", "0.5",
+                       "--set", "table.probing=linear",     "--set",   "table.concurrency=mixed"};
+  const auto again = [&](Words more) {
+    more.insert(more.begin(), asked.begin(), asked.end());
+    return sweep(path, csv, more);
+  };
+  ASSERT_EQ(again({}).status, 0);
+  EXPECT_EQ(again({}).status, 0) << "the same again";
+  EXPECT_EQ(again({"--mix", "0.2,0.2,0.3,0.3"}).status, 0) << "the default";
+  const auto expect_refused = [&](const Words &words, const std::string &sentence) {
+    const Outcome outcome = again(words);
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_NE(outcome.err.find(sentence), std::string::npos) << outcome.err;
+  };
+  expect_refused({"--mix", "1,0,0,0"}, "has rows whose options is mix=0.2,0.2,0.3,0.3, and here it is mix=1,0,0,0");
+  expect_refused({"--batch", "64"}, "has rows whose options is batch=32768, and here it is batch=64");
+  expect_refused({"--codes", "yes"}, "has rows whose options is -, and here it is codes=yes");
+  expect_refused({"--seed", "7"}, "has rows whose seed is 1, and here it is 7");
+  expect_refused({"--compile", "yes"}, "has rows whose code is function tables");
+}
+
 TEST(Sweep, RowsOfOtherConditionsAreNotMixedIn) {
   const std::string path = write_file("other.ini", std::string(base) + small), csv = fresh_csv("other.csv");
   ASSERT_EQ(sweep(path, csv).status, 0);

@@ -308,7 +308,7 @@ static tsr_exit run_conform(const tsr_arguments *arguments) {
 }
 
 static const tsr_option options[] = {
-    {"--quick", NULL, false, "The laws of the plugin's role, in about 10 seconds. The default."},
+    {"--quick", NULL, false, "The laws of the plugin's role, in about half a minute. The default."},
     {"--full", NULL, false, "Also all compositions, with every hasher, parameter and policy: minutes."},
     {"--stress", "N", false, "Counts and looks up N pairs, 2^22 or more, to find what goes wrong once in a million."},
     {"--tsan", NULL, false, "Under ThreadSanitizer, for a plugin built by plugins/build_plugin.sh --tsan."},

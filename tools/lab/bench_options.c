@@ -4,6 +4,7 @@
  */
 #include "tools/lab/bench_options.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,22 @@ static const char *const op_names[TSR_BENCH_OPS] = {[TSR_BENCH_INSERT] = "insert
                                                     [TSR_BENCH_CHURN] = "churn"};
 
 const char *tsr_bench_op_name(tsr_bench_op op) { return op_names[op]; }
+
+void tsr_bench_options_told(const tsr_bench_options *options, tsr_bench_op op, char *text, size_t bytes) {
+  const double *mix = options->mix;
+  const bool is_pool = op >= TSR_BENCH_TABLE_OPS;
+  int letters = 0;
+  text[0] = 0;
+  if (op == TSR_BENCH_MIXED || op == TSR_BENCH_APPLY)
+    letters = snprintf(text, bytes, "mix=%g,%g,%g,%g", mix[0], mix[1], mix[2], mix[3]);
+  if (op == TSR_BENCH_INCREMENTAL || op == TSR_BENCH_REBUILD || op == TSR_BENCH_HITS)
+    letters = snprintf(text, bytes, "batch=%" PRIu64, options->batch);
+  if (is_pool)
+    letters =
+        snprintf(text, bytes, "units=%" PRIu64 " tile_lanes=%" PRIu64, options->pools.units, options->pools.tile_lanes);
+  if (options->codes && !is_pool && letters >= 0 && (size_t)letters < bytes)
+    snprintf(text + letters, bytes - (size_t)letters, "%scodes=yes", letters ? " " : "");
+}
 
 bool tsr_bench_wants_pools(const tsr_bench_options *o) {
   return o->ops[TSR_BENCH_ALLOCATE] || o->ops[TSR_BENCH_RELEASE] || o->ops[TSR_BENCH_CHURN];

@@ -119,6 +119,8 @@ typedef struct tsr_bench_options {
 /* argv[0] is the command's name and not looked at. TSR_BAD_ARGUMENT with a sentence; then *options holds nothing. The
  * caller frees *options with tsr_bench_options_free. */
 TSR_MUST_CHECK tsr_status tsr_bench_options_read(int argc, char **argv, tsr_bench_options *options, tsr_error *error);
+/* What an operation does, as far as options say so that have no column: "mix=0.2,0.2,0.3,0.3 codes=yes". "": as always. */
+void tsr_bench_options_told(const tsr_bench_options *options, tsr_bench_op op, char *text, size_t bytes);
 /* Operations of pools were asked for; then no others were. */
 bool tsr_bench_wants_pools(const tsr_bench_options *options);
 void tsr_bench_options_free(tsr_bench_options *options);

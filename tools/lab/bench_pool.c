@@ -127,6 +127,7 @@ static void print_row(bench *b, size_t i, const char *load, tsr_bench_op op) {
   tsr_pool_info info = {0};
   tsr_pool_describe(s->pool, &info);
   tsr_origin origin = {.seed = o->seed ? o->seed : 1, .repeat = o->repeat};
+  tsr_bench_options_told(o, op, origin.options, sizeof origin.options);
   tsr_origin_begin(&origin, info.backend);
   tsr_origin_measured(&origin, info.backend, 0);
   tsr_status_line_clear();

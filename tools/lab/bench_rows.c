@@ -28,7 +28,8 @@
                       column(model_mops) column(version) column(parts_hash) column(composition_hash) column(seed)      \
                           column(compiler) column(threads) column(code) column(driver) column(clock_mhz)               \
                               column(memory_mhz) column(date) column(repeat) column(ratio) column(ratio_low)           \
-                                  column(ratio_high) column(mops_each) column(warp_probes) column(hit_rate)
+                                  column(ratio_high) column(mops_each) column(warp_probes) column(hit_rate)            \
+                                      column(options)
 
 enum {
 #define NUMBER(name) COLUMN_##name,
@@ -87,6 +88,7 @@ static void fill_origin(const tsr_origin *origin, field *f) {
   put_real(&f[COLUMN_memory_mhz], 0, origin->memory_mhz);
   put_text(&f[COLUMN_date], origin->date);
   put_real(&f[COLUMN_repeat], 0, (double)origin->repeat);
+  put_text(&f[COLUMN_options], origin->options);
 }
 
 static void fill_fields(const tsr_bench_row *row, field *f) {

@@ -331,6 +331,7 @@ static tsr_status finish_op(tsr_bench_session *s, tsr_bench_op op, size_t which,
   tsr_bench_counts counts;
   tsr_table_info info = info_of(s, l);
   snprintf(l->origin.code, sizeof l->origin.code, "%s", info.code);
+  tsr_bench_options_told(o, op, l->origin.options, sizeof l->origin.options);
   tsr_origin_measured(&l->origin, s->info.backend, device_number(l->entrant->spec));
   tsr_status status = count_probes(s, op, which, &counts, error);
   if (status) return status;

@@ -222,7 +222,7 @@ static tsr_status print_headlines(FILE *out, FILE *csv, const tsr_experiment_opt
               value / h.paper);
     else
       fprintf(out, "  %-28s %12s %12.4g  %s%s\n", h.name, "-", h.paper, unit_of(h.metric),
-              is_noise ? ", which takes all keys: without --small" : "");
+              is_noise ? ", which takes all keys: without --small" : "; no row of ours was measured so");
   }
   return TSR_OK;
 }

@@ -24,6 +24,7 @@ typedef struct tsr_origin {
   char code[TSR_ORIGIN_TEXT_BYTES];        /* tsr_table_info.code */
   char driver[TSR_ORIGIN_TEXT_BYTES];      /* NVIDIA's driver; on the CPU the kernel of the system */
   char date[TSR_ORIGIN_HASH_BYTES + 4];    /* 2026-11-27T14:05:54Z */
+  char options[TSR_ORIGIN_TEXT_BYTES];     /* tsr_bench_options_told */
   uint64_t seed, repeat;
   uint32_t threads; /* of the cpu backend */
   uint32_t clock_mhz, memory_mhz;

@@ -427,6 +427,7 @@ static tsr_status resolve(tsr_point *point, tsr_error *sentence, tsr_error *erro
   point->page_batch = resolution.page_batch;
   point->zone_batch = resolution.zone_batch;
   point->sm = resolution.sm;
+  point->is_built = resolution.is_built;
   size_t bytes = 0;
   FILE *out = open_memstream(&session, &bytes);
   for (size_t i = 0; out && i < sizeof widths / sizeof widths[0]; i++) fprintf(out, "%s ", widths[i] ? widths[i] : "-");

@@ -35,6 +35,7 @@ typedef struct tsr_point {
   uint32_t bucket_slots, bucket_bytes, tile_lanes;
   uint64_t page_batch, zone_batch; /* as of tsr_resolution */
   uint32_t sm;                     /* 0: the cpu backend */
+  bool is_built;                   /* as of tsr_resolution */
   tsr_bench_options options;
   char *session; /* widths and options, as text: points of one text can share keys */
   char *words;   /* what options point into */

@@ -47,6 +47,10 @@ typedef struct tsr_work {
   double probes, warp_probes; /* buckets looked at: per key, and the most for one of 32 keys, on average (bench.h) */
 } tsr_work;
 
+/* Median errors of the model in percent, on tables that it was not fitted to: finds and inserts by random access, and inserts page
+ * by page. core/design/0038 says how they were measured. */
+enum { TSR_PREDICT_ERROR_FINDS = 12, TSR_PREDICT_ERROR_INSERTS = 19, TSR_PREDICT_ERROR_PAGES = 6 };
+
 /* 10^9 keys per second. */
 double tsr_predict(const tsr_card *card, const tsr_work *work);
 

@@ -141,13 +141,40 @@ static tsr_status refuse_other(const sweep *s, const char *what, const char *the
 }
 
 /* Rows of as many keys by code that was compiled, where function tables are used now, or the other way round. */
-static bool is_other_code(const sweep *s, size_t row) {
+static bool is_other_code(const sweep *s, const tsr_bench_options *o, size_t row) {
   const size_t column = tsr_results_column(&s->former, "code");
-  const tsr_bench_options *o = &s->opener->options;
   if (column == s->former.column_count || !is_number(&s->former, row, "n", (double)o->n)) return false;
   const char *code = tsr_results_field(&s->former, row, column);
   return o->code.compile == TSR_BENCH_BY_TABLES ? strncmp(code, "fused", strlen("fused")) == 0
                                                 : strstr(code, "as there was little to do") != NULL;
+}
+
+static tsr_status refuse_code(const sweep *s, const tsr_bench_options *o, size_t row, tsr_error *error) {
+  return refuse_other(s, "code", tsr_results_field(&s->former, row, tsr_results_column(&s->former, "code")),
+                      o->code.compile == TSR_BENCH_BY_TABLES ? "function tables" : "compiled", error);
+}
+
+/* Rows of a point that were measured with other options of bench, which would stand for those asked for now. */
+static tsr_status check_options(const sweep *s, const tsr_point *point, const bool *is_its, tsr_error *error) {
+  const tsr_results *r = &s->former;
+  const tsr_bench_options *o = &point->options;
+  const size_t op = tsr_results_column(r, "op"), options = tsr_results_column(r, "options");
+  for (size_t row = 0; options < r->column_count && row < r->row_count; row++) {
+    char here[TSR_ORIGIN_TEXT_BYTES], seed[24];
+    size_t which = 0;
+    if (!is_its[row] || !says(r, row, "ok", "yes")) continue;
+    while (which < TSR_BENCH_OPS && strcmp(tsr_bench_op_name((tsr_bench_op)which), tsr_results_field(r, row, op)) != 0)
+      which++;
+    if (which == TSR_BENCH_OPS || !o->ops[which]) continue;
+    tsr_bench_options_told(o, (tsr_bench_op)which, here, sizeof here);
+    const char *there = tsr_results_field(r, row, options);
+    if (strcmp(there, here[0] ? here : "-") != 0) return refuse_other(s, "options", there, here[0] ? here : "-", error);
+    snprintf(seed, sizeof seed, "%" PRIu64, o->seed ? o->seed : 1);
+    if (!says(r, row, "seed", seed))
+      return refuse_other(s, "seed", tsr_results_field(r, row, tsr_results_column(r, "seed")), seed, error);
+    if (says(r, row, "backend", "cpu") && is_other_code(s, o, row)) return refuse_code(s, o, row, error);
+  }
+  return TSR_OK;
 }
 
 /* Times of two devices, or of two versions or compilers, in one file would be compared with each other. A plan may have both
@@ -164,10 +191,7 @@ static tsr_status check_conditions(const sweep *s, tsr_error *error) {
                     {"threads", threads},     {"driver", origin->driver},        {"seed", seed}};
   for (size_t row = 0; row < s->former.row_count; row++) {
     if (!says(&s->former, row, "backend", info->backend) || says(&s->former, row, "mops", "-")) continue;
-    if (is_other_code(s, row))
-      return refuse_other(s, "code", tsr_results_field(&s->former, row, tsr_results_column(&s->former, "code")),
-                          s->opener->options.code.compile == TSR_BENCH_BY_TABLES ? "function tables" : "compiled",
-                          error);
+    if (is_other_code(s, &s->opener->options, row)) return refuse_code(s, &s->opener->options, row, error);
     for (size_t i = 0; i < sizeof conditions / sizeof conditions[0]; i++) {
       const size_t column = tsr_results_column(&s->former, conditions[i].column);
       if (column == s->former.column_count || !tsr_results_has(&s->former, row, column)) continue;
@@ -203,6 +227,7 @@ static tsr_status find_wanted(sweep *s, tsr_error *error) {
     const tsr_point *point = &s->plan->points[i];
     for (size_t row = 0; row < s->former.row_count; row++) is_its[row] = tsr_point_has_row(point, &s->former, row);
     status = check_parts(s, point, is_its, error);
+    if (status == TSR_OK) status = check_options(s, point, is_its, error);
     s->wanted[i] = !is_measured(point, &s->former, is_its);
     s->count += s->wanted[i];
   }
