@@ -19,8 +19,11 @@ enum {
   LINEAR_HASHING_MAX_CHAIN /* state word: the bound in force */
 };
 
+/* With pages the leading digit of the first hash names the page, as in tsr_bucket_of. */
 TSR_INLINE uint64_t linear_hashing_bucket(const tsr_ctx *c, tsr_key key, uint32_t i) {
-  const uint64_t mask = TSR_WORD(c, LINEAR_HASHING_MASK), bucket = tsr_reversed(hasher_hash(c, key, i)) & mask;
+  tsr_hash hash = hasher_hash(c, key, i);
+  if (TSR_FACT(c, is_paged) && i == 0) hash = (tsr_hash)(hash * (tsr_hash)c->t->pages);
+  const uint64_t mask = TSR_WORD(c, LINEAR_HASHING_MASK), bucket = tsr_reversed(hash) & mask;
   return bucket < c->t->buckets ? bucket : bucket & mask >> 1;
 }
 

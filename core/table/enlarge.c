@@ -41,13 +41,13 @@ static bool is_too_large(tsr_status status) {
 
 bool tsr_growth_splits(const tsr_table *t) { return t->store.composition->settings.upkeep.growth == TSR_GROWTH_SPLIT; }
 
-/* The next capacity to try. A table whose buckets split becomes as large as is needed, or by a share larger where a pair found no
- * room: that one's buckets have to split. */
+/* The next capacity to try. A table whose buckets split becomes as large as is needed, or by a share larger where a pair found
+ * no room: that one's buckets have to split. */
 static uint64_t next_capacity(const tsr_table *t, uint64_t capacity, uint64_t needed, uint64_t limit) {
   enum { LEAST = 256, SHARE = 8 };
   if (tsr_growth_splits(t)) {
-    const uint64_t least = capacity + (needed ? LEAST : capacity / SHARE + LEAST),
-                   wanted = least > needed ? least : needed;
+    const uint64_t least = capacity + LEAST + (needed > capacity ? 0 : capacity / SHARE);
+    const uint64_t wanted = least > needed ? least : needed;
     return wanted < limit ? wanted : limit;
   }
   do capacity = capacity > limit / 2 ? limit : 2 * capacity;
@@ -55,12 +55,22 @@ static uint64_t next_capacity(const tsr_table *t, uint64_t capacity, uint64_t ne
   return capacity;
 }
 
+/* What to ask for where there is no memory for what is needed: half as many pairs more, or one doubling. */
+static uint64_t less_needed(const tsr_table *t, uint64_t former, uint64_t needed) {
+  enum { LEAST = 1024 };
+  const uint64_t more = needed > former ? (needed - former) / 2 : 0;
+  return tsr_growth_splits(t) && more > LEAST ? former + more : 0;
+}
+
 /* To undo an insert takes a store that the old one can be given up for, so pairs that came back from a scheme that moves pairs
  * make a rebuild. Where the load is as planned, hardly any do. */
 static tsr_status grow_to(tsr_growth *g, uint64_t capacity, const tsr_change *change, tsr_error *error) {
+  tsr_table *t = g->t;
   const bool undoes = change && (change->erased || change->added);
-  if (tsr_growth_splits(g->t) && !undoes) return tsr_store_extend(g->t, &g->t->store, capacity, g->stream, error);
-  return tsr_rebuild(g->t, g->t->spec, capacity, g->t->store.composition->shape.seed, change, g->stream, error);
+  tsr_status status = TSR_UNSUPPORTED;
+  if (tsr_growth_splits(t) && !undoes) status = tsr_store_extend(t, &t->store, capacity, g->stream, error);
+  if (status != TSR_UNSUPPORTED) return status;
+  return tsr_rebuild(t, t->spec, capacity, t->store.composition->shape.seed, change, g->stream, error);
 }
 
 tsr_status tsr_enlarge(tsr_growth *g, uint64_t needed, const tsr_change *change, bool *grown, tsr_error *error) {
@@ -73,7 +83,7 @@ tsr_status tsr_enlarge(tsr_growth *g, uint64_t needed, const tsr_change *change,
     status = grow_to(g, capacity, change, &why);
     if (needed && (status == TSR_NO_MEMORY || status == TSR_INCOMPATIBLE)) { /* not at once: as far as it goes */
       capacity = former;
-      needed = 0;
+      needed = less_needed(g->t, former, needed);
       status = TSR_UNSUPPORTED;
     }
   }

@@ -750,7 +750,7 @@ class Table:
         of 10^6 int64 keys, best_find_64, one Xeon thread, NumPy 1.24: the insert 22 ms, sorting 60 ms,
         comparing ascending ones 0.4 ms, looking up 12 ms.
 
-        Where a table with growth = double cannot grow further, the exception has `unplaced`, (codes, keys, values) of
+        Where a table that grows cannot grow further, the exception has `unplaced`, (codes, keys, values) of
         the same meaning; items with code 0 were not worked on.
         """
         if out is not None and wait:

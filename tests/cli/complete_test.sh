@@ -65,7 +65,7 @@ offers 'S7 S7b' experiment S7
 offers 'S7 S7b' experiment B1 S7
 offers 'table.load_factor=' run x --set table.load
 offers 'layout.bucket_slots=' run x --set layout.bucket_sl
-offers 'table.growth=none table.growth=double' run x --set table.growth=
+offers 'table.growth=none table.growth=double table.growth=split' run x --set table.growth=
 offers '--set=table.probing=cuckoo --set=table.probing=cuckoo_filter' run x --set=table.probing=cuc
 
 # ---- The shells ------------------------------------------------------------------------------------------------------

@@ -41,6 +41,15 @@ expect_status 3
 (($(wc -l <rest.tsv) == 2984 && $(wc -l <all.tsv) == 16)) || fail "$(wc -l rest.tsv all.tsv)"
 sort -n all.tsv rest.tsv | cmp - expected.tsv || fail "placed and listed pairs are not the input"
 
+case_of "growth = split grows by what the pairs need, and --on-full grow leaves it"
+for on_full in '' '--on-full grow'; do
+  # shellcheck disable=SC2086
+  run run "$specs/growing.ini" "${cpu[@]}" --set table.capacity=10 --insert pairs.tsv --export all.tsv --sorted $on_full
+  expect_status 0
+  expect_out 'slots: load factor 0\.[78][0-9]+; grown to capacity 3[0-9][0-9][0-9]$'
+  cmp all.tsv expected.tsv || fail "other pairs"
+done
+
 case_of "growth that ends at its limit reports the rest"
 run "${quickstart[@]}" --set table.capacity=10 --set table.growth=double --set table.growth_limit=1000 --insert pairs.tsv \
   --unplaced rest.csv --export all.tsv

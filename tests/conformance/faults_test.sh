@@ -93,6 +93,17 @@ expect_status 1
 expect_err 'was not tested: --quick has no test for it'
 ! grep -q 'keeps the contract' "$work/out" || fail "and keeps the contract"
 
+case_of "a plugin that was built from other headers is not tested, and the one line says so"
+cp "$work/sdk/plugins/table.h" table.h
+chmod u+w "$work/sdk/plugins/table.h"
+echo '#define TSR_ONE_MORE_CONSTANT 1' >>"$work/sdk/plugins/table.h"
+make_mutant "$linear"
+cp "$work/table.h" "$work/sdk/plugins/table.h"
+run conform "$file"
+expect_status 2
+expect_err 'probing_template.so: P-02: built from other SDK headers .*: build it again with the SDK that came with this library$'
+(($(wc -l <"$work/err") == 1)) || fail "says more: $(cat "$work/err")"
+
 case_of "what was said stays when the kit is ended"
 make_mutant "$linear" cuh 's/^  if \(probe->visited >= TSR_WORD.*$//'
 GTEST_FILTER='*P40_P41_P43_P48_Walks/*:*P23_P42*' run conform "$file" --timeout 5

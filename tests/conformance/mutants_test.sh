@@ -218,7 +218,7 @@ breaks P-54 "it looks for keys in other groups than it has found seeds for" prob
 breaks P-47 "it promises room for many pairs of a key" "$cuckoo" \
   c 's/^  plan->probing.moves_pairs = 1;/&\n  plan->probing.holds_many = 1;/'
 breaks P-55 "with more buckets a key has others" "$splitting" \
-  cuh 's/tsr_reversed\(hasher_hash\(c, key, i\)\) & mask/tsr_reduce(hasher_hash(c, key, i), mask + 1)/'
+  cuh 's/tsr_reversed\(hash\) & mask/tsr_reduce(hash, mask + 1)/'
 breaks P-55 "a key has a bucket of which it says nothing" "$splitting" \
   cuh 's/visited >= TSR_PARAMETER\(c, hash_functions\)/visited > TSR_PARAMETER(c, hash_functions)/'
 breaks P-55 "the numbers of its buckets go round another power of two" "$splitting" \

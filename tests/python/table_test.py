@@ -658,6 +658,16 @@ class OperationsTest(unittest.TestCase):
         with Table(spec(kind="set")) as table, self.assertRaisesRegex(tessera.BadArgument, "out: a set has no values"):
             table.find_or_insert([1], out=keys[:1])
 
+    def test_a_table_whose_buckets_split_grows_by_what_it_needs(self):
+        keys = np.arange(50000, dtype=np.uint32)
+        with Table(spec(probing="linear_hashing", growth="split", capacity=100)) as table:
+            for batch in np.split(keys, 50):
+                table.insert(batch, batch + 1)
+            self.assertEqual(len(table), len(keys))
+            self.assertLess(table.info["capacity"], 53000)
+            values, mask = table.find(keys)
+            self.assertTrue(mask.all() and np.array_equal(values, keys + 1))
+
     def test_no_memory_to_grow_is_told_with_the_pairs(self):
         def inserts(table, keys):
             try:
