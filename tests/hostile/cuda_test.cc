@@ -68,7 +68,7 @@ class EveryCall : public testing::TestWithParam<Words> {};
 // Whether a program need not hear of this failure: of freeing, of a log, of what tells host from device memory (it is
 // then taken for the host's).
 bool may_be_silent(const std::string &call) {
-  for (const char *word : {"Free", "Destroy", "Unload", "Release", "Log", "cuPointer", "cuCtx"})
+  for (const char *word : {"Free", "Unmap", "Destroy", "Unload", "Release", "Log", "cuPointer", "cuCtx"})
     if (call.find(word) != std::string::npos) return true;
   return false;
 }
