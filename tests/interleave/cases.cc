@@ -17,6 +17,8 @@ namespace {
 
 using Operations = std::vector<Operation>;
 
+enum { SCHEME, LAYOUT, POLICY, CONCURRENCY, OTHER, GUARD }; // places in Shape::parts
+
 constexpr uint64_t EMPTY_KEY = 0xFFFFFFFF; // marks an empty slot of 32-bit keys
 
 Operation insert(uint64_t key, uint64_t value) { return {Verb::INSERT, key, value}; }
@@ -287,7 +289,6 @@ const std::vector<Shape> &all_shapes() {
 
 std::vector<Shape> covering_shapes(const std::function<bool(const Shape &)> &is_meant) {
   using Pair = std::vector<int>;
-  enum { SCHEME, LAYOUT, POLICY, CONCURRENCY, OTHER, GUARD };
   const int chosen[][2] = {{SCHEME, GUARD},       {LAYOUT, GUARD},       {POLICY, GUARD},      {OTHER, GUARD},
                            {SCHEME, CONCURRENCY}, {LAYOUT, CONCURRENCY}, {POLICY, CONCURRENCY}};
   const auto pairs_of = [&](const Shape &shape) {
@@ -354,7 +355,9 @@ bool goes_with(const Scenario &s, const Shape &shape) {
   if ((shape.is_filter || shape.asks_filter) && s.at_once.size() > 2) return false; // a key sets six bits
   for (const Operations *all : {&s.before, &s.at_once})
     for (const Operation &o : *all)
-      if (shape.is_filter && o.verb != Verb::INSERT && o.verb != Verb::FIND) return false;
+      if ((shape.is_filter && o.verb != Verb::INSERT && o.verb != Verb::FIND) ||
+          (is_apply(o.verb) && !shape.parts[CONCURRENCY]))
+        return false;
   return s.least <= shape.overlap && is_in(s.where, shape) && (!shape.unique || keeps_promise(s));
 }
 
