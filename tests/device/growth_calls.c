@@ -25,6 +25,7 @@ typedef struct run {
   const tsr_spec *spec;
   uint64_t call_keys, pairs;
   double *ms, *sorted; /* of each call */
+  long *preempted;     /* in each call, how often another thread got its core */
   uint32_t *keys;
 } run;
 
@@ -42,7 +43,6 @@ static double now_ms(void) {
   return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
 }
 
-/* How often another thread got this one's core. */
 static long preemptions(void) {
   struct rusage usage;
   return getrusage(RUSAGE_SELF, &usage) ? 0 : usage.ru_nivcsw;
@@ -61,8 +61,8 @@ static size_t fill(const run *r, tsr_table *table, const uint32_t *keys) {
     const double start = now_ms();
     need(tsr_insert(table, r->call_keys, keys + done, keys + done, NULL, &error));
     need(tsr_table_wait(table, &error));
-    r->ms[calls++] = now_ms() - start;
-    if (preemptions() != before) fprintf(stderr, "call %zu lost its core, %.3f ms\n", calls - 1, r->ms[calls - 1]);
+    r->ms[calls] = now_ms() - start;
+    r->preempted[calls++] = preemptions() - before;
   }
   return calls;
 }
@@ -78,8 +78,10 @@ static void tell(const run *r, const char *made, uint32_t number, size_t calls) 
     all += r->ms[i];
     if (r->ms[i] <= 4 * median) continue;
     above++;
-    fprintf(stderr, "%s table %" PRIu32 ": call %zu, with %" PRIu64 " pairs, %.3f ms, %.1f ms from the first call\n",
-            made, number, i, i * r->call_keys, r->ms[i], all);
+    fprintf(stderr,
+            "%s table %" PRIu32 ": call %zu, with %" PRIu64
+            " pairs, %.3f ms, %.1f ms from the first call, preempted %ld times\n",
+            made, number, i, i * r->call_keys, r->ms[i], all, r->preempted[i]);
   }
   printf("%s,%" PRIu32 ",%" PRIu64 ",%zu,%.3f,%.3f,%zu,%.1f,%zu,%.0f\n", made, number, r->call_keys, calls, median,
          r->ms[worst], worst, r->ms[worst] / median, above, all);
@@ -120,8 +122,9 @@ int main(int argc, char **argv) {
   const size_t calls = (size_t)(r.pairs / r.call_keys);
   r.ms = malloc(calls * sizeof *r.ms);
   r.sorted = malloc(calls * sizeof *r.sorted);
+  r.preempted = malloc(calls * sizeof *r.preempted);
   r.keys = malloc(r.pairs * sizeof *r.keys);
-  if (!r.ms || !r.sorted || !r.keys) return fprintf(stderr, "growth_calls: no memory\n"), 1;
+  if (!r.ms || !r.sorted || !r.preempted || !r.keys) return fprintf(stderr, "growth_calls: no memory\n"), 1;
   for (uint64_t i = 0; i < r.pairs; i++) r.keys[i] = (uint32_t)i * 2654435761u; /* odd, so all differ */
   puts("table,number,keys,calls,median_ms,worst_ms,worst_call,ratio,above_four_medians,all_ms");
   for (uint32_t i = 0; i < tables; i++) {
@@ -130,6 +133,7 @@ int main(int argc, char **argv) {
   }
   free(r.ms);
   free(r.sorted);
+  free(r.preempted);
   free(r.keys);
   tsr_spec_free(spec);
   return 0;
