@@ -39,7 +39,7 @@ TEST(Kernels, OfGroupsLink) {
   ASSERT_EQ(tsr_cuda_link(nullptr, 0, &kernels, 90, linking::keeps_links(), &link.link, &error), TSR_OK)
       << error.message;
   EXPECT_EQ(link.link.kernel_count, set.count);
-  EXPECT_EQ(link.link.other_functions, 0u);
+  EXPECT_LE(link.link.other_functions, 1u); // of ptxas, for shuffles
   for (size_t i = 0; i < link.link.kernel_count; i++)
     EXPECT_LE(link.link.kernels[i].stack_bytes, 96u) << link.link.kernels[i].name;
 }
