@@ -275,24 +275,34 @@ extern "C" __global__ void __launch_bounds__(TSR_LISTS_THREADS, 2)
 }
 
 /* A tile takes as many places of each list as it has items for it. */
-extern "C" __global__ void __launch_bounds__(TSR_LISTS_THREADS, 2)
-    tsr_pages_large_place_kernel(const __grid_constant__ tsr_lists_step a) {
+static __device__ __forceinline__ void lists_place_large(const tsr_lists_step *a) {
   __shared__ page_lists lists;
   tsr_scratch scratch;
-  const tsr_ctx c = batch_context(&a.bulk, &scratch);
+  const tsr_ctx c = batch_context(&a->bulk, &scratch);
   large_tile t = {0, 0, 0, 0};
   uint64_t taken = 0;
-  for (uint64_t at = blockIdx.x; next_large_tile(&a, at, &taken, &t); at += gridDim.x) {
-    uint32_t *all = a.list_counts + (uint64_t)t.large * TSR_PAGE_LISTS;
+  for (uint64_t at = blockIdx.x; next_large_tile(a, at, &taken, &t); at += gridDim.x) {
+    uint32_t *all = a->list_counts + (uint64_t)t.large * TSR_PAGE_LISTS;
     held_items held;
     lists_clear(&lists);
-    lists_hold<true>(&c, &a, t.begin, t.end, &lists, &held);
+    lists_hold<true>(&c, a, t.begin, t.end, &lists, &held);
     for (uint32_t j = threadIdx.x; j < TSR_PAGE_LISTS; j += TSR_LISTS_THREADS)
       if (lists.at[j]) lists.at[j] = atomicAdd(&all[j], lists.at[j]);
     __syncthreads();
-    lists_place_tile(&c, &a, t.begin, a.pages.begins[t.page], &lists, &held);
+    lists_place_tile(&c, a, t.begin, a->pages.begins[t.page], &lists, &held);
     __syncthreads();
   }
+}
+
+/* The linker takes the roomy form, with more registers, if the first one spills: what two blocks leave a thread is all
+ * that a tile's items and places need, and some hashers take two registers more. */
+extern "C" __global__ void __launch_bounds__(TSR_LISTS_THREADS, 2)
+    tsr_pages_large_place_kernel(const __grid_constant__ tsr_lists_step a) {
+  lists_place_large(&a);
+}
+extern "C" __global__ void __launch_bounds__(TSR_LISTS_THREADS, 1)
+    tsr_roomy_pages_large_place_kernel(const __grid_constant__ tsr_lists_step a) {
+  lists_place_large(&a);
 }
 
 /* ---- By random access ------------------------------------------------------------------------ */

@@ -72,7 +72,8 @@
   F(lists, .range = tsr_lists_make, .grid = {.threads = TSR_LISTS_THREADS, .block_items = 1}, .fit = fit_staged)       \
   F(large_count, .grid = {.threads = TSR_LISTS_THREADS, .blocks = TSR_REST_BLOCKS})                                    \
   F(large_sum, .grid = {.threads = TSR_LISTS_THREADS, .block_items = 1})                                               \
-  F(large_place, .grid = {.threads = TSR_LISTS_THREADS, .blocks = TSR_REST_BLOCKS})                                    \
+  F(large_place, .grid = {.threads = TSR_LISTS_THREADS, .blocks = TSR_REST_BLOCKS},                                    \
+    .roomier = {"tsr_roomy_pages_large_place_kernel"})                                                                 \
   F(build, .range = tsr_build_make, .grid = {.threads = TSR_BUILD_THREADS, .block_items = 1}, .fit = fit_build)        \
   F(any_count, .range = tsr_lists_any_count)                                                                           \
   F(any_begin, .range = tsr_lists_any_begin)                                                                           \

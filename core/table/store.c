@@ -154,8 +154,8 @@ tsr_status tsr_store_allocate(const tsr_table *t, uint64_t bytes, void *stream, 
                              : t->backend->allocate(t->device, bytes, memory, error);
 }
 
-/* A table's first memory stays as long as it has room: there is nothing to be kept for. */
-static tsr_status allocate_first(const tsr_table *t, uint64_t bytes, void *stream, void **memory, tsr_error *error) {
+/* The first memory of a table that does not grow stays: there is nothing to be kept for. */
+static tsr_status allocate_to_stay(const tsr_table *t, uint64_t bytes, void *stream, void **memory, tsr_error *error) {
   (void)stream;
   return t->backend->allocate(t->device, bytes, memory, error);
 }
@@ -259,8 +259,11 @@ static tsr_status furnish(const tsr_table *t, tsr_store *store, allocator *alloc
   return status ? status : take_code(t, store, error);
 }
 
+/* Memory that a table which grows gives up later comes from what the device keeps, because otherwise the first call that gives
+ * up some waits for milliseconds until the driver has unmapped it. */
 tsr_status tsr_store_furnish(const tsr_table *t, tsr_store *store, tsr_error *error) {
-  return furnish(t, store, allocate_first, NULL, error);
+  const bool grows = store->composition->settings.upkeep.growth != TSR_GROWTH_NONE;
+  return furnish(t, store, grows ? tsr_store_allocate : allocate_to_stay, NULL, error);
 }
 
 /* ---- Stores ---------------------------------------------------------------------------------- */

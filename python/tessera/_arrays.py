@@ -807,13 +807,21 @@ def no_column(frame: Any, name: str) -> WrongType:
     )
 
 
+def plain_array(numbers: Any, name: str) -> NumPyArray:
+    """What NumPy makes of anything. It makes nothing of lists of different lengths."""
+    try:
+        return np.asarray(numbers)
+    except ValueError as error:
+        raise BadArgument(f"{name}: its rows have different lengths: pass an array of one axis") from error
+
+
 def from_numbers(numbers: Any, name: str, width: int) -> NumPyArray:
     """A NumPy array of whole numbers, from a number, a list or what else NumPy makes an array of (a Series of pandas,
     without a copy where its type is right). Whole numbers in lists may be negative or not, and must fit into the width.
     """
     if hasattr(numbers, "columns"):
         raise no_column(numbers, name)
-    array = np.asarray(numbers)
+    array = plain_array(numbers, name)
     if isinstance(numbers, np.ndarray) or hasattr(numbers, "__array__"):
         return np.ascontiguousarray(array) if not isinstance(numbers, np.generic) else _fitting(array, name, width)
     if hasattr(numbers, "__array_interface__") or isinstance(numbers, (memoryview, bytearray)):

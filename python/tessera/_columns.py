@@ -10,10 +10,11 @@ from typing import Any, Dict, List, Literal, Optional, Protocol, Sequence, Set, 
 import numpy as np
 
 from tessera import _arrow, _texts
-from tessera._arrays import HOST, ByCuda, ByDlpack, NumPyArray, adapter_of, name_of, way_out
+from tessera._arrays import HOST, ByCuda, ByDlpack, NumPyArray, adapter_of, name_of, plain_array, way_out
 from tessera._arrays import Column as SomeColumn
 from tessera._arrow_out import Arrow
 from tessera._library import BadArgument, WrongType
+from tessera._words import need_word
 
 Nulls = Literal["refuse", "drop"]
 
@@ -79,8 +80,7 @@ class Column:
         return len(self.values)
 
     def checked(self, nulls: Nulls) -> "Column":
-        if nulls not in ("refuse", "drop"):
-            raise BadArgument(f'nulls = {nulls!r}: is "refuse" or "drop"')
+        need_word("nulls", nulls, ("refuse", "drop"))
         if self.known is not None and nulls == "refuse":
             raise BadArgument(
                 f'{self.name}: {int((~self.known).sum())} of {len(self)} rows are null: pass nulls="drop", or fill them'
@@ -190,7 +190,7 @@ def _read(source: Any, name: str) -> Tuple[NumPyArray, Optional[NumPyArray]]:
     else:
         adapter = adapter_of(source)
         if adapter is None:
-            values, known = np.asarray(source), None
+            values, known = plain_array(source, name), None
             if values.size == 0 and values.dtype.kind == "f":
                 values = values.astype(np.int64)
         elif adapter.look(source, name, False).device != HOST:

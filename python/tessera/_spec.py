@@ -41,6 +41,8 @@ def _text_of_sections(sections: Mapping[str, Mapping[str, object]]) -> str:
 def flat(settings: Optional[Mapping[str, object]]) -> Dict[str, object]:
     """Settings as "section.key": value, also where sections are dicts of their own."""
     entries: Dict[str, object] = {}
+    if not isinstance(settings, (Mapping, type(None))):
+        raise lib.WrongType(f'settings: is a {type(settings).__name__}: pass a dict, as {{"table.capacity": 1000}}')
     for name, value in (settings or {}).items():
         if isinstance(value, Mapping):
             entries.update({f"{name}.{key}": entry for key, entry in value.items()})

@@ -70,7 +70,7 @@ from tessera._columns import plain
 from tessera._group import Group
 from tessera._library import BadArgument, Busy, Closed, Error, Full, OverflowWarning, WrongType, library
 from tessera._spec import Spec, SpecSource, options
-from tessera._words import no_argument
+from tessera._words import need_word, no_argument
 
 OutT = TypeVar("OutT")  # the caller's own array
 TableT = TypeVar("TableT", bound="Table")
@@ -250,8 +250,7 @@ class Table:
         raise no_argument(kind.__name__, names[0], [name for name in known if name not in ("unknown", "options")])
 
     def _prepare(self, plugins: Any, on_busy: Literal["wait", "raise"]) -> None:
-        if on_busy not in ("wait", "raise"):
-            raise BadArgument(f'on_busy = {on_busy!r}: is "wait" or "raise"')
+        need_word("on_busy", on_busy, ("wait", "raise"))
         self._plugins, self._on_busy = plugins, on_busy
         self._group: Optional[Group] = None
         self._handle: Optional[c_void_p] = None
@@ -1763,9 +1762,7 @@ class Table:
         NumPy, on the host. A sum past 2^64 - 1, or of signed values past 63 bits, is wrong, modulo 2^64, and an
         `OverflowWarning` says how many there are; with saturate = True unsigned ones stop there. like: as of `items`.
         Waits."""
-        if how not in _JOINS:
-            way = "; did you mean outer?" if str(how) in ("full", "full_outer") else ""
-            raise BadArgument(f"how = {how!r}: there are {', '.join(_JOINS)}{way}")
+        need_word("how", how, _JOINS, "; did you mean outer?" if str(how) in ("full", "full_outer") else "")
         if saturate and how != "sum":
             raise BadArgument(f"saturate = True: only sums can overflow, and how = {how!r}: leave it out")
         if not isinstance(other, Table):

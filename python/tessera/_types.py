@@ -28,6 +28,7 @@ from tessera._arrays import (
     OtherAdapter,
     adapter_of,
     name_of,
+    plain_array,
     way_out,
 )
 from tessera._columns import plain
@@ -37,7 +38,7 @@ from tessera._library import BadArgument, WrongType, library
 from tessera._spec import flat
 from tessera._table import Code, Table, _bits, not_one_axis
 from tessera._verbs import group_by
-from tessera._words import no_argument
+from tessera._words import need_word, no_argument
 
 _KEYS = ("int32", "int64", "uint32", "uint64")
 _VALUES = (*_KEYS, "float32", "float64")
@@ -110,12 +111,13 @@ def choose(
     >>> print(tessera.choose("map", "int64", "float32", for_="build"))
     best_build_64, table.key_bits = 64, table.value_bits = 32, table.duplicates = replace, table.growth = double
     """
-    if kind not in _NEEDS:
-        raise BadArgument(f"kind = {kind!r}: there are {', '.join(_NEEDS)}")
+    need_word("kind", kind, _NEEDS)
     needs = _NEEDS[kind]
-    for_ = for_ or next(iter(needs))
-    if for_ not in needs:
-        raise BadArgument(f"for_ = {for_!r}: a {kind} is for {' or '.join(map(repr, needs))}")
+    if for_ is None:
+        for_ = next(iter(needs))
+    if not isinstance(for_, str) or for_ not in needs:
+        shown = repr(for_) if isinstance(for_, str) else type(for_).__name__
+        raise BadArgument(f"for_ = {shown}: a {kind} is for {' or '.join(map(repr, needs))}")
     form = _form_of(key)
     width = _key_type(key).itemsize if form is None else form.width
     recipe = needs[for_][0 if width == 4 else 1]
@@ -220,7 +222,7 @@ def _dtype(given: Any, name: str, names: Tuple[str, ...]) -> "np.dtype[Any]":
     text = str(given)
     try:
         return np.dtype(text[len("torch.") :] if text.startswith("torch.") else given)
-    except TypeError:
+    except (TypeError, ValueError):
         raise WrongType(f"{name} = {given!r}: is no dtype: pass one of {', '.join(names)}") from None
 
 
@@ -244,9 +246,8 @@ class Typed(Table):
     ) -> None:
         choice = choose(self._table_kind, key, value, for_=for_, capacity=capacity)  # type: ignore[arg-type]
         for name, chosen, known in (("duplicates", duplicates, get_args(Duplicates)), ("backend", backend, _BACKENDS)):
-            if chosen is not None and chosen not in known:
-                raise BadArgument(f"{name} = {chosen!r}: there are {', '.join(map(repr, known))}")
             if chosen is not None:
+                need_word(name, chosen, known)
                 choice.settings[f"table.{name}"] = chosen
         choice.settings.update(flat(settings))
         self._learn(key, value)
@@ -472,7 +473,7 @@ class Typed(Table):
 
 def _converted(numbers: Any, name: str, dtype: "np.dtype[Any]") -> Any:
     """An array of this dtype, of a number or a list; numbers that it does not hold are refused."""
-    array = np.asarray(numbers)
+    array = plain_array(numbers, name)
     if array.size and array.dtype.kind not in ("iuf" if dtype.kind == "f" else "iu"):
         array = np.array(numbers, dtype=object)
         if not array.ndim and hasattr(numbers, "__iter__"):

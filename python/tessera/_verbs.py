@@ -35,6 +35,7 @@ from tessera._columns import (
     wrap,
 )
 from tessera._library import BadArgument, KeyColumnArrays, KeyColumnPairs, OverflowWarning, TsrError, WrongType, fail, library, sums_passed
+from tessera._words import need_word
 
 How = Literal["inner", "left", "right", "outer", "semi", "anti"]
 Order = Literal["seen", "any"]
@@ -530,14 +531,7 @@ class GroupBy(Generic[AnswerT]):
 
         A frame of the library of the frame; otherwise a dict of arrays, whose keys are called "key", or "key_0" and so on.
         """
-        wanted: Dict[Any, Tuple[Any, str]] = {}
-        for column, hows in (aggregates or {}).items():
-            for how in [hows] if isinstance(hows, str) else hows:
-                wanted[column if isinstance(hows, str) else f"{column}_{how}"] = column, how
-        for name, given in named.items():
-            wanted[name] = (None, given) if isinstance(given, str) else tuple(given)
-        if not wanted:
-            raise BadArgument(f"agg: says nothing to aggregate: pass name=(column, how), how one of {', '.join(_AGGREGATES)}")
+        wanted = _wanted(aggregates, named)
         answer = self._keys()
         keys = set(answer)
         read: Dict[Any, _Values] = {}
@@ -565,8 +559,6 @@ class GroupBy(Generic[AnswerT]):
         return self.agg(size="size")
 
     def _aggregate(self, name: Any, source: Any, how: str, read: "Dict[Any, _Values]") -> Any:
-        if how not in _AGGREGATES:
-            raise BadArgument(f"{name}: {how!r}: there are {', '.join(_AGGREGATES)}")
         if source is None:
             if how not in ("size", "count"):
                 raise BadArgument(f"{name}: {how!r} of what: pass {name}=(column, {how!r})")
@@ -585,9 +577,32 @@ class GroupBy(Generic[AnswerT]):
         return _with_nulls(values, known, self._library)
 
 
+def _wanted(aggregates: Any, named: Mapping[str, Any]) -> "Dict[Any, Tuple[Any, str]]":
+    """What `agg` is asked for: a column, or None for rows alone, and how, by the name of the answer."""
+    way = f"pass name=(column, how), how one of {', '.join(_AGGREGATES)}"
+    if not isinstance(aggregates, (Mapping, type(None))):
+        raise WrongType(f"agg: {type(aggregates).__name__}: is no dict of columns' names: {way}")
+    wanted: Dict[Any, Tuple[Any, str]] = {}
+    for column, hows in (aggregates or {}).items():
+        if not isinstance(hows, (str, list, tuple)):
+            raise WrongType(f"agg: {column}: {type(hows).__name__}: is no name of an aggregate: {way}")
+        for how in [hows] if isinstance(hows, str) else hows:
+            wanted[column if isinstance(hows, str) else f"{column}_{how}"] = column, how
+    for name, given in named.items():
+        if not isinstance(given, str) and not (isinstance(given, tuple) and len(given) == 2):
+            raise WrongType(f"agg: {name}: is {type(given).__name__}, and not (column, how): {way}")
+        wanted[name] = (None, given) if isinstance(given, str) else given
+    if not wanted:
+        raise BadArgument(f"agg: says nothing to aggregate: {way}")
+    for name, (_, how) in wanted.items():
+        if not isinstance(how, str) or how not in _AGGREGATES:
+            shown = repr(how) if isinstance(how, str) else type(how).__name__
+            raise BadArgument(f"{name}: {shown}: there are {', '.join(_AGGREGATES)}")
+    return wanted
+
+
 def _need_order(order: Any) -> None:
-    if order not in ("seen", "any"):
-        raise BadArgument(f'order = {order!r}: is "seen" or "any"')
+    need_word("order", order, ("seen", "any"))
 
 
 @overload
@@ -797,8 +812,7 @@ def merge(
     >>> tessera.merge(np.array([7, 5, 42]), np.array([42, 7, 7]), how="anti")
     array([1])
     """
-    if how not in ("inner", "left", "right", "outer", "semi", "anti"):
-        raise BadArgument(f"how = {how!r}: there are inner, left, right, outer, semi and anti")
+    need_word("how", how, ("inner", "left", "right", "outer", "semi", "anti"))
     _need_order(order)
     if is_frame(left) or is_frame(right):
         return _merge_frames(left, right, on, how, left_on, right_on, suffixes)

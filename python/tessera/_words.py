@@ -8,9 +8,9 @@ import difflib
 import inspect
 import re
 from functools import wraps
-from typing import Any, Callable, Iterable, TypeVar
+from typing import Any, Callable, Iterable, Mapping, TypeVar
 
-from tessera._library import WrongType
+from tessera._library import BadArgument, WrongType
 
 CallT = TypeVar("CallT", bound=Callable[..., Any])
 
@@ -100,14 +100,33 @@ def no_argument(function: str, name: str, has: Iterable[str]) -> WrongType:
     return WrongType(f"{name}=: is no argument of {function}: {way(function, name, has)}")
 
 
+def need_word(name: str, given: Any, words: Iterable[str], way: str = "") -> None:
+    """Refuses an argument that is none of these words, of which there are two or more."""
+    if not isinstance(given, str) or given not in words:
+        shown = repr(given) if isinstance(given, (str, int, float, type(None))) else type(given).__name__
+        *most, last = map('"{}"'.format, words)
+        raise BadArgument(f"{name} = {shown}: is {', '.join(most)} or {last}{way}")
+
+
+def _need_flags(flags: Iterable[str], named: Mapping[str, Any]) -> None:
+    for name in flags:
+        if name in named and not isinstance(named[name], int) and type(named[name]).__name__ not in ("bool", "bool_"):
+            raise WrongType(f"{name}: is True or False, and not {type(named[name]).__name__}")
+
+
 _UNEXPECTED = re.compile(r"got an unexpected keyword argument '(\w+)'")
 
 
 def explain(function: CallT, called: str) -> CallT:
     """The function with sentences for arguments that it does not have."""
 
+    parameters = inspect.signature(function).parameters
+    flags = [name for name, one in parameters.items() if isinstance(one.default, bool)]
+
     @wraps(function)
     def call(*args: Any, **named: Any) -> Any:
+        if named and flags:
+            _need_flags(flags, named)
         try:
             return function(*args, **named)
         except TypeError as error:
@@ -115,7 +134,7 @@ def explain(function: CallT, called: str) -> CallT:
             if unknown is None or error.__traceback__ is None or error.__traceback__.tb_next is not None:
                 raise
             name = unknown.group(1)
-        raise no_argument(called, name, inspect.signature(function).parameters)
+        raise no_argument(called, name, parameters)
 
     return call  # type: ignore[return-value]
 

@@ -23,6 +23,7 @@ from tessera._arrays import adapter_of
 from tessera._embedding import Embedding as Embedding, normal as normal
 from tessera._library import BadArgument, Unsupported
 from tessera._table import Code, Table
+from tessera._words import need_word
 
 _tables: "weakref.WeakValueDictionary[int, Table]" = weakref.WeakValueDictionary()
 _numbers = itertools.count(1)
@@ -65,8 +66,7 @@ def unique(x: Tensor, *, order: str = "seen") -> Tuple[Tensor, Tensor, Tensor, T
     """(values, inverse, counts, count): the distinct values of x, in order of first appearance or with "any" in any order. values
     and counts (n) are as long as x; the first `count` (a tensor of no axis, int64) of them count, others are 0. values[inverse]
     is x."""
-    if order not in ("seen", "any"):
-        raise BadArgument(f'order = {order!r}: is "seen" or "any"')
+    need_word("order", order, ("seen", "any"))
     return _unique(x, order == "seen")  # type: ignore[no-any-return]
 
 

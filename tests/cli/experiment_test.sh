@@ -7,6 +7,8 @@
 # shellcheck source-path=SCRIPTDIR source=harness.sh
 source "$(dirname "${BASH_SOURCE[0]}")/harness.sh"
 
+rival=$PWD/examples/rivals/std_map.so
+
 case_of "the list names every file that is an experiment"
 run experiment --list
 expect_status 0
@@ -54,6 +56,26 @@ mkdir both && mv both.csv both/S5.csv
 run experiment S5 --small --out both --set table.backend=cpu
 expect_status 0
 cmp -s both/S5.svg csv/S5.svg || fail "the picture shows rows of other sizes"
+
+case_of "beside another library the fastest of each are the rows of the picture"
+run experiment peers --small --out csv --set table.backend=cpu --beside "$rival"
+expect_status 0
+expect_err 'peers: csv/peers.csv has no row of another library .* name another folder by --out'
+mkdir duel
+run experiment peers --small --out duel --set table.backend=cpu --beside "$rival"
+expect_status 0
+expect_line duel/peers.peers.csv '^table,operation,n,load,by,name,variant,rate,unit,panel,picture,card,date$'
+for bar in 'map of 64-bit pairs,insert in pages of new keys' 'map of 64-bit pairs,find .all present.' \
+  'map of 32-bit pairs,insert that looks first' 'set of 32-bit keys,erase'; do
+  for by in 'Tessera,(find|build|pages|set)(_32)?' 'fastest other library,std::unordered_map'; do
+    (($(grep -cE "^$bar,4096,0.8,$by,-,[0-9.e-]+,billion per second," duel/peers.peers.csv) == 1)) || fail "not one row of $bar, $by: $(cat duel/peers.peers.csv)"
+  done
+done
+fastest=$(awk -F, '$1 == "std::unordered_map" && $4 == "erase" && $5 == 32 && $6 == 0 { print $9 / 1000 }' duel/peers.csv | sort -g | tail -n 1)
+grep -q "^set of 32-bit keys,erase,4096,0.8,fastest other library,std::unordered_map,-,$fastest," duel/peers.peers.csv || fail "not the fastest, $fastest"
+run plot duel/peers.peers.csv --out duel/drawn.svg
+cmp -s duel/drawn.svg duel/peers.svg || fail "the picture is not that of its rows"
+expect_line duel/peers.svg 'Tessera compared with the fastest other library'
 
 case_of "without gnuplot there is everything but the picture"
 mkdir nothing bare

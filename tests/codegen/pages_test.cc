@@ -102,6 +102,32 @@ TEST(StepsOfOneTable, OfPagesLink) {
   expect_steps_link(choice, nullptr, TSR_PAGES_count, TSR_PAGES_rest_combine);
 }
 
+// Each hasher with the steps that have no further variant for one that takes more registers.
+TEST(StepsOfOneTable, OfPagesLinkWithEachHasher) {
+  uint32_t turn = 0;
+  for (const std::string &hasher : choices::plugins_of("hasher"))
+    for (uint32_t sm : {80u, 90u})
+      for (uint32_t bits : {32u, 64u}) {
+        const uint32_t each = turn++; // of the four, one for each hasher, and the next one for the next
+        if (each % 4 != each / 4 % 4 && !tessera_test::tests_all()) continue;
+        choices::Choice choice = {"packed", "cuckoo", hasher, "add", "phased", "no", 8, 8, bits, bits, sm, 8};
+        if (sm == 80 && bits == 64) choice.layout = "soa", choice.probing = "linear"; // no atomics of 128 bits
+        choice.page_bytes = kPageBytes;
+        SCOPED_TRACE(choice.name());
+        choices::Spec spec = choice.entries().parse();
+        tsr_status status;
+        tsr_error error = {};
+        linking::Composed composed(spec.get(), sm, &status, &error);
+        ASSERT_EQ(status, TSR_OK) << error.message;
+        std::vector<const tsr_step *> steps;
+        for (uint32_t step : {TSR_PAGES_count, TSR_PAGES_count_pages, TSR_PAGES_scatter, TSR_PAGES_distinct,
+                              TSR_PAGES_merge, TSR_PAGES_rest, TSR_PAGES_spilled, TSR_PAGES_rest_combine})
+          if (tsr_plan_has_step(composed.composition, step)) steps.push_back(step_of_pages(step));
+        ASSERT_GE(steps.size(), 6u);
+        expect_steps_link(composed.composition, steps);
+      }
+}
+
 TEST(StepsOfOneTable, OfAFilterLinks) {
   choices::Choice choice = {"packed", "linear", "murmur3", "first", "phased", "no", 8, 1, 32, 32, 90, 0};
   choice.page_bytes = kPageBytes;
@@ -169,10 +195,16 @@ TEST(StepsOfOneTable, OfZonesLink) {
   }
 }
 
+// Each hasher, and each target: a hasher's registers are what a kernel that holds a tile may not have left.
 TEST(StepsOfOneTable, OfListsLink) {
-  choices::Choice choice = {"packed", "hashgraph", "murmur3", "promise_unique", "phased", "no", 1, 1, 32, 32, 90, 8};
-  expect_steps_link(choice, nullptr, TSR_PAGES_lists, TSR_PAGES_large_place);
-  expect_steps_link(choice, "probing.version=1", TSR_PAGES_any_count, TSR_PAGES_any_place);
+  bool is_first = true;
+  for (const std::string &hasher : choices::plugins_of("hasher")) {
+    choices::Choice choice = {"aos", "hashgraph", hasher, "promise_unique", "phased", "no", 1, 1, 32, 32, 90, 8};
+    expect_steps_link(choice, nullptr, TSR_PAGES_lists, TSR_PAGES_large_place);
+    choice.layout = "packed";
+    if (is_first) expect_steps_link(choice, "probing.version=1", TSR_PAGES_any_count, TSR_PAGES_any_place);
+    is_first = false;
+  }
 }
 
 } // namespace

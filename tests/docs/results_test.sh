@@ -55,6 +55,14 @@ for name in "${experiments[@]}"; do
   [[ $head != spec,* || $columns,set,date,commit,note == "${head%,set,date,commit,note}",* ]] || fail "$name.csv: has other columns than bench: $head"
 done
 
+case_of "peers.csv is of the kind that \`experiment peers\` writes and draws"
+for note in title plot; do
+  asked=$(sed -n "/^\[picture\]/,\$s/^$note = //p" "$root/specs/experiments/peers.ini")
+  [[ $asked && $asked == "$(sed -n "s/^# $note: //p" "$results/peers.csv")" ]] || fail "peers.ini and peers.csv have another $note"
+done
+head=$(grep -m 1 -v '^#' "$results/peers.csv")
+grep -qF "\"$head\\n\"" "$root/tools/lab/duels.c" || fail "tools/lab/duels.c writes other columns than $head"
+
 case_of "every recipe that was measured is there"
 for name in "${experiments[@]}"; do
   while read -r recipe; do

@@ -360,7 +360,7 @@ class DeviceVerbsTest(unittest.TestCase):
                 (lambda: tessera.isin(x, [1.5]), tessera.WrongType, "x: is int64, and values is float64: convert one"),
                 (lambda: tessera.isin(x, np.array([1], np.uint64)), tessera.WrongType, "values is uint64: convert one"),
                 (lambda: tessera.isin(x, ["a"]), tessera.WrongType, "values: is str, and the rest is numbers"),
-                (lambda: tessera.merge(x, x, how="cross"), tessera.BadArgument, "there are inner, left"),
+                (lambda: tessera.merge(x, x, how="cross"), tessera.BadArgument, 'is "inner", "left"'),
                 (lambda: tessera.merge((x, x), x), tessera.BadArgument, "left has 2 columns of keys, and right 1"),
                 (lambda: tessera.group_by(x).agg(a=([1], "sum")), tessera.BadArgument, "has 1 rows, and keys 4"),
                 (lambda: tessera.group_by((x, x[:2])), tessera.BadArgument, "have 2 and 4 rows"),

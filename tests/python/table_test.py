@@ -369,7 +369,7 @@ class OperationsTest(unittest.TestCase):
             alone = [(j, 9, b) for j, b in right_pairs if j not in dict(left_pairs)]
             self.assertEqual(rows(*left.join(right, "right", missing=9)), sorted(inner + alone))
             self.assertEqual(rows(*left.join(right, "outer", missing=9)), sorted(inner + [(1, 10, 9)] + alone))
-            with self.assertRaisesRegex(tessera.BadArgument, "inner, left, semi, anti.*did you mean outer"):
+            with self.assertRaisesRegex(tessera.BadArgument, '"inner", "left", "semi", "anti".*did you mean outer'):
                 left.join(right, "full")
             with self.assertRaisesRegex(tessera.WrongType, "pass a Table"):
                 left.join([1])

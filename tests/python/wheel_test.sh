@@ -35,7 +35,7 @@ site=$("$python" -c 'import tessera; print(tessera.__path__[0])')
   >log 2>&1 || fail "$(cat log)"
 
 # What imports it must not find the sources of the checkout.
-for test in structs table arrays types wide_keys key_columns texts verbs device_verbs torch embedding docstrings; do
+for test in structs table arrays types wide_keys key_columns texts verbs device_verbs torch embedding docstrings nonsense; do
   case_of "${test}_test.py"
   "$python" "$here/tests/python/${test}_test.py" >log 2>&1 || fail "$(tail -n 60 log)"
   grep -qE '^Ran [1-9][0-9]* tests?' log || fail "runs no test"

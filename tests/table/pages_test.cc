@@ -128,6 +128,40 @@ TEST_P(Pages, KeysOfOnePageFillItAndTheStash) {
 
 INSTANTIATE_TEST_SUITE_P(OnCpu, Pages, testing::ValuesIn(recipes()), name_of);
 
+// A page takes as many pairs as a table of its size: its scheme's functions name all buckets of it, each by itself. At this
+// load a page of 2048 slots is ten deviations from full, so pages alone hand nothing back.
+class PagesHaveRoom : public testing::Test, protected Judged {};
+TEST_F(PagesHaveRoom, AsATableWithoutPagesHas) {
+  TSR_TRACE_SEED;
+  const uint64_t capacity = 1 << 15;
+  uint32_t schemes = 0;
+  for (const PagedRecipe &paged : recipes()) {
+    if (paged.recipe.duplicates != TSR_DUPLICATES_FIRST) continue;
+    SCOPED_TRACE(paged.name);
+    Recipe recipe = paged.recipe;
+    recipe.key_bits = recipe.value_bits = 32;
+    recipe.capacity = capacity;
+    recipe.load_factor = "1.0";
+    Batch batch;
+    for (uint64_t i = 0; i < capacity * 8 / 10; i++) {
+      batch.keys.push_back(uint32_t(i * 2654435761u));
+      batch.values.push_back(i);
+    }
+    uint64_t handed_back[2] = {0, 0};
+    for (uint32_t in_pages : {0u, 1u}) {
+      std::vector<std::string> settings = {in_pages ? "table.page_bytes=16Ki" : "table.page_bytes=0"};
+      if (refusal_of(recipe, {"layout.bucket_slots=16"}).empty()) settings.push_back("layout.bucket_slots=16");
+      create(recipe, settings);
+      ASSERT_NE(table_, nullptr);
+      insert(batch);
+      for (uint8_t result : batch.codes) handed_back[in_pages] += result == TSR_NOT_PLACED;
+    }
+    EXPECT_LE(handed_back[1], handed_back[0]);
+    schemes++;
+  }
+  EXPECT_GT(schemes, 0u);
+}
+
 // 262144 pages and more take three passes; their bins have no items mostly.
 class Passes : public testing::TestWithParam<uint64_t>, protected Judged {};
 

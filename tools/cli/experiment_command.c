@@ -10,6 +10,7 @@
 
 #include "core/spec/number.h"
 #include "tools/cli/command.h"
+#include "tools/cli/plot_request.h"
 #include "tools/lab/experiment.h"
 
 static const tsr_option options[] = {
@@ -19,8 +20,9 @@ static const tsr_option options[] = {
      "With few keys, to try them: seconds for all, also on the cpu backend. Probes and loads are compared, and no "
      "rates."},
     {"--out", "FOLDER", false,
-     "Where NAME.csv, NAME.paper.csv and the picture NAME.svg of each go. Otherwise the working directory. An "
-     "experiment continues a NAME.csv that is there."},
+     "Where NAME.csv, NAME.paper.csv and the picture NAME.svg of each go; with rivals NAME.peers.csv as well. "
+     "Otherwise "
+     "the working directory. An experiment continues a NAME.csv that is there."},
     {"--beside", "FILE.so", true, "Tables of other libraries, measured in turns with each table (examples/rivals)."},
     TSR_OPTION_SET,
     TSR_OPTION_PLUGINS,
@@ -103,11 +105,20 @@ static bool read_repeated(const tsr_arguments *arguments, repeated *r) {
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
+/* The picture of ours beside others, which is that of `tessera plot NAME.peers.csv`. What cannot be drawn is said and fails
+ * nothing: the figures are there. */
+static void draw_peers(const char *folder, const char *name) {
+  char csv[PATH_MAX], svg[PATH_MAX];
+  const bool fits = snprintf(csv, sizeof csv, "%s/%s.peers.csv", folder, name) < (int)sizeof csv &&
+                    snprintf(svg, sizeof svg, "%s/%s.svg", folder, name) < (int)sizeof svg;
+  if (!fits || tsr_plot_file(csv, svg)) tsr_say("%s: no picture", name);
+}
+
 static tsr_exit run_one(const char *path, const char *name, const tsr_arguments *arguments, const repeated *r) {
   const char *folder = tsr_arguments_value(arguments, "--out");
   char csv[PATH_MAX];
   tsr_error error;
-  bool all_right = true;
+  bool all_right = true, has_peers = false;
   if (snprintf(csv, sizeof csv, "%s/%s.csv", folder ? folder : ".", name) >= (int)sizeof csv)
     return tsr_say_usage("--out %s: is too long a path", folder);
   const tsr_experiment_options of_one = {.path = path,
@@ -119,9 +130,10 @@ static tsr_exit run_one(const char *path, const char *name, const tsr_arguments 
                                                   .bench = (const char *const *)r->bench,
                                                   .bench_count = r->bench_count},
                                          .is_small = tsr_arguments_has(arguments, "--small")};
-  tsr_status status = tsr_experiment_run(stdout, &of_one, &all_right, &error);
+  tsr_status status = tsr_experiment_run(stdout, &of_one, &all_right, &has_peers, &error);
   fflush(stdout);
   if (status) return tsr_say_error(status, &error);
+  if (has_peers) draw_peers(folder ? folder : ".", name);
   return all_right ? TSR_EXIT_OK : TSR_EXIT_FAILED;
 }
 

@@ -131,27 +131,39 @@ static tsr_status draw(const plot_job *job, const tsr_results *results, const ts
   return status;
 }
 
-static tsr_exit run_plot(const tsr_arguments *arguments) {
-  plot_job job = {.in = arguments->operands[0],
-                  .is_markdown = tsr_arguments_has(arguments, "--markdown"),
-                  .is_quiet = tsr_arguments_has(arguments, "--quiet")};
+static tsr_exit plot_results(const tsr_arguments *arguments, const plot_job *job) {
   tsr_results results;
   tsr_figure_request figure;
   tsr_error error;
-  tsr_exit failed = job.is_markdown ? TSR_EXIT_OK : read_out(arguments, &job);
-  if (failed) return failed;
-  const tsr_named_path out = {"--out", job.out}, in = {"FILE", job.in};
-  tsr_status status = tsr_outputs_check(&out, !job.is_markdown, &in, 1, &error);
-  if (status == TSR_OK) status = tsr_results_read(job.in, &results, &error);
+  tsr_status status = tsr_results_read(job->in, &results, &error);
   if (status) return tsr_say_error(status, &error);
-  failed = tsr_figure_request_read(arguments, &results, &figure);
+  tsr_exit failed = tsr_figure_request_read(arguments, &results, &figure);
   if (!failed) {
-    status = draw(&job, &results, &figure.request, &error);
+    status = draw(job, &results, &figure.request, &error);
     if (status) failed = tsr_say_error(status, &error);
     tsr_figure_request_free(&figure);
   }
   tsr_results_free(&results);
   return failed;
+}
+
+tsr_exit tsr_plot_file(const char *csv, const char *svg) {
+  plot_job job = {.in = csv, .is_quiet = true};
+  if (snprintf(job.out, sizeof job.out, "%s", svg) >= (int)sizeof job.out)
+    return tsr_say_usage("%s: is too long a path", svg);
+  return plot_results(NULL, &job);
+}
+
+static tsr_exit run_plot(const tsr_arguments *arguments) {
+  plot_job job = {.in = arguments->operands[0],
+                  .is_markdown = tsr_arguments_has(arguments, "--markdown"),
+                  .is_quiet = tsr_arguments_has(arguments, "--quiet")};
+  tsr_error error;
+  const tsr_exit failed = job.is_markdown ? TSR_EXIT_OK : read_out(arguments, &job);
+  if (failed) return failed;
+  const tsr_named_path out = {"--out", job.out}, in = {"FILE", job.in};
+  tsr_status status = tsr_outputs_check(&out, !job.is_markdown, &in, 1, &error);
+  return status ? tsr_say_error(status, &error) : plot_results(arguments, &job);
 }
 
 const tsr_command tsr_plot_command = {

@@ -21,6 +21,8 @@ typedef struct tsr_figure_request {
  * tsr_figure_request_free. */
 TSR_MUST_CHECK tsr_exit tsr_figure_request_read(const tsr_arguments *arguments, tsr_results *results,
                                                 tsr_figure_request *figure);
+/* Draws a file of results as `tessera plot FILE --out SVG --quiet` does. A failure is said. */
+TSR_MUST_CHECK tsr_exit tsr_plot_file(const char *csv, const char *svg);
 void tsr_figure_request_free(tsr_figure_request *figure);
 
 #endif

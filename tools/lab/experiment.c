@@ -11,6 +11,7 @@
 #include "core/spec/file.h"
 #include "core/spec/number.h"
 #include "tools/lab/bench_rows.h"
+#include "tools/lab/duels.h"
 #include "tools/lab/plot_gnuplot.h"
 #include "tools/lab/sweep_run.h"
 
@@ -279,7 +280,34 @@ static tsr_status draw_rows(const tsr_experiment_options *options, const measure
   return status;
 }
 
-static tsr_status compare(FILE *out, const tsr_experiment_options *options, const tsr_plan *plan, tsr_error *error) {
+/* NAME.peers.csv, where the file asks for it and rivals were measured. */
+static tsr_status write_peers(const tsr_experiment_options *options, const tsr_plan *plan, const measured *m,
+                              bool *has_peers, tsr_error *error) {
+  tsr_results its;
+  char *text = NULL;
+  size_t bytes = 0;
+  *has_peers = false;
+  if (!tsr_duels_are_asked(plan->file)) return TSR_OK;
+  FILE *csv = open_memstream(&text, &bytes);
+  if (!csv) return tsr_fail(error, TSR_NO_MEMORY, "no memory for the rows of %s", options->csv);
+  const bool is_chosen = only_its(m, &its);
+  if (is_chosen) *has_peers = tsr_duels_write(csv, plan->file, &its) > 0;
+  if (is_chosen) free(its.fields);
+  const bool is_written = fclose(csv) == 0 && is_chosen;
+  tsr_status status =
+      is_written ? TSR_OK : tsr_fail(error, TSR_NO_MEMORY, "no memory for the rows of %s", options->csv);
+  if (status == TSR_OK && *has_peers) status = write_beside(options->csv, ".peers.csv", text, bytes, error);
+  if (status == TSR_OK && !*has_peers && options->plan.bench_count)
+    fprintf(stderr,
+            "tessera: %s: %s has no row of another library that did what a table did. If a run without --beside wrote "
+            "it, name another folder by --out: what was measured is not measured again\n",
+            options->name, options->csv);
+  free(text);
+  return status;
+}
+
+static tsr_status compare(FILE *out, const tsr_experiment_options *options, const tsr_plan *plan, bool *has_peers,
+                          tsr_error *error) {
   tsr_results results = {0};
   tsr_status status = tsr_results_read(options->csv, &results, error);
   if (status) return status;
@@ -296,7 +324,8 @@ static tsr_status compare(FILE *out, const tsr_experiment_options *options, cons
   if (csv && fclose(csv) && status == TSR_OK)
     status = tsr_fail(error, TSR_NO_MEMORY, "no memory for %s", options->name);
   if (status == TSR_OK) status = write_beside(options->csv, ".paper.csv", text, bytes, error);
-  if (status == TSR_OK) status = draw_rows(options, &m, error);
+  if (status == TSR_OK) status = write_peers(options, plan, &m, has_peers, error);
+  if (status == TSR_OK && !*has_peers) status = draw_rows(options, &m, error);
   free(text);
   free(m.is_its);
   tsr_results_free(&results);
@@ -376,7 +405,8 @@ static tsr_status add_words(const char *const *more, size_t more_count, char ***
   return longer ? TSR_OK : tsr_fail(error, TSR_NO_MEMORY, "no memory for an experiment");
 }
 
-tsr_status tsr_experiment_run(FILE *out, const tsr_experiment_options *options, bool *all_right, tsr_error *error) {
+tsr_status tsr_experiment_run(FILE *out, const tsr_experiment_options *options, bool *all_right, bool *has_peers,
+                              tsr_error *error) {
   tsr_plan_options of_plan = options->plan;
   tsr_plan plan = {0};
   char **words = NULL;
@@ -392,7 +422,7 @@ tsr_status tsr_experiment_run(FILE *out, const tsr_experiment_options *options, 
                       plan.refusals[0].sentence);
   if (status == TSR_OK && plan.refusal_count) tsr_plan_tell(&plan);
   if (status == TSR_OK) status = tsr_plan_measure(&plan, options->csv, NULL, all_right, error);
-  if (status == TSR_OK) status = compare(out, options, &plan, error);
+  if (status == TSR_OK) status = compare(out, options, &plan, has_peers, error);
   tsr_plan_free(&plan);
   free_words(words, count);
   return status;

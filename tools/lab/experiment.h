@@ -16,6 +16,7 @@
  * a number: a column's (mops, probes, pct_limit, utilization), of which ours is the mean over the rows, or with pick=max the
  * largest; full_load, the highest load at which every pair found its place; or ratio, of the mops of the rows to those of
  * the rows that the words over.NAME=VALUE choose in the place of the same ones.
+ * What a section [picture] says: duels.h.
  */
 #ifndef TSR_EXPERIMENT_H
 #define TSR_EXPERIMENT_H
@@ -41,10 +42,11 @@ TSR_MUST_CHECK tsr_status tsr_experiment_list(FILE *out, const char *path, const
 
 /* Measures what its CSV does not have, and prints ours beside the paper's. The same goes to NAME.paper.csv beside NAME.csv,
  * anew each time: name,set,metric,value,ratio,device, with a row of set `ours` and one of `paper` for each line of [paper];
- * ratio is ours over the paper's. The rows are drawn as NAME.svg, as `tessera plot` does it, where there is gnuplot.
- * *all_right becomes false when an answer was wrong. */
+ * ratio is ours over the paper's. With a section [picture] and rivals, the fastest of each go to NAME.peers.csv, whose picture
+ * is the caller's to draw: *has_peers. Otherwise the rows are drawn as NAME.svg, as `tessera plot` does it, where there is
+ * gnuplot. *all_right becomes false when an answer was wrong. */
 TSR_MUST_CHECK tsr_status tsr_experiment_run(FILE *out, const tsr_experiment_options *options, bool *all_right,
-                                             tsr_error *error);
+                                             bool *has_peers, tsr_error *error);
 
 #ifdef __cplusplus
 }

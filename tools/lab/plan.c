@@ -24,10 +24,10 @@ enum {
 };
 
 /* The sections that are the laboratory's come first, then the table's, and of these the roles last. */
-static const char *const sections[] = {"sweep",  "variants", "bench",   "small",   "experiment",
-                                       "paper",  "workload", "table",   "devices", "values",
-                                       "filter", "layout",   "probing", "hasher",  "allocator"};
-enum { SECTIONS = sizeof sections / sizeof sections[0], OWN = 7, ROLES = 4 };
+static const char *const sections[] = {"sweep",   "variants", "bench",  "small",    "experiment", "paper",
+                                       "picture", "workload", "table",  "devices",  "values",     "filter",
+                                       "layout",  "probing",  "hasher", "allocator"};
+enum { SECTIONS = sizeof sections / sizeof sections[0], OWN = 8, ROLES = 4 };
 static const char *const *const roles = sections + SECTIONS - ROLES;
 
 static bool is_one_of(const char *name, const char *const *names, size_t count) {
