@@ -62,6 +62,7 @@ const std::vector<Scenario> &scenarios() {
       {"OneKeyWhereAListEnds", PHASED, keys(1, 15), {insert(107, 1), insert(107, 2)}, LISTS},
       {"OneKeyWhereAShortListEnds", PHASED, keys(1, 14), {insert(107, 1), insert(107, 2)}, LISTS},
       {"TwoKeysWhereAListEnds", PHASED, keys(1, 15), {insert(107, 1), insert(108, 2)}, LISTS},
+      {"OneKeyWhereAListOfWidePairsEnds", PHASED, keys(1, 7), {insert(107, 1), insert(107, 2)}, LISTS},
       {"TheLastSlotsOfErasedKeys", PHASED, full_but(5), {insert(107, 1), insert(108, 2)}},
       {"OneKeyBesideAnother", PHASED, {insert(5, 16)}, {insert(7, 1), insert(7, 2), insert(9, 4)}},
       // The key's first bucket has one of the other's choices in it, so that may fill its second slot.
@@ -96,6 +97,7 @@ const std::vector<Scenario> &scenarios() {
        {insert(1, 1), insert(2, 2), insert(3, 3), insert(4, 4), insert(5, 5)},
        {insert(7, 1), insert(1, 2)}},
       {"TheKeyOfEmptySlotsTwice", PHASED, {}, {insert(EMPTY_KEY, 1), insert(EMPTY_KEY, 2)}},
+      {"TheKeyOfEmptySlotsBesideAnother", PHASED, {}, {insert(EMPTY_KEY, 1), insert(7, 2)}},
       {"AKeyOfManyPairsErasedTwice", PHASED, repeated(7, 3), {erase(7), erase(7)}, MANY_PAIRS},
       {"AKeyOfManyPairsErasedBesideAnother",
        PHASED,
@@ -160,6 +162,7 @@ const std::vector<Scenario> &scenarios() {
        ONE_PAIR},
       {"ABatchReplacesTwice", TURNS, {insert(7, 8)}, {apply_replace(7, 1), apply_replace(7, 2)}, ONE_PAIR},
       {"ABatchReplacesAndErases", TURNS, {insert(7, 8)}, {apply_replace(7, 1), apply_erase(7)}, ONE_PAIR},
+      {"TwoKeysWhereEachMovesOthers", PHASED, keys(1, 24), {insert(107, 1), insert(108, 2)}, WHERE_PAIRS_MOVE},
       {"ABatchMeetsAFind", TURNS, {insert(7, 8)}, {apply_insert(7, 1), apply_erase(7), find(7)}, ONE_PAIR},
   };
   return all;
@@ -182,7 +185,8 @@ const Word schemes[] = {{"Linear", "probing=linear"},
                         {"TwoChoice", "probing=two_choice"},
                         {"Iceberg", "probing=iceberg"},
                         {"SlabList", "probing=slab_list allocator=free_list"},
-                        {"Perfect", "probing=perfect"}};
+                        {"Perfect", "probing=perfect"},
+                        {"LinearHashing", "probing=linear_hashing probing.max_chain=3"}};
 
 // Buckets of two slots, few enough of them that keys meet; two layouts have larger ones.
 #define TWO "capacity=4 layout.bucket_slots=2"
@@ -237,7 +241,8 @@ std::vector<Shape> find_shapes() {
           for (int other = 0; other < (int)std::size(others); other++) {
             const bool shares = is(others[other], "SharedLocks"), lists = is(schemes[scheme], "SlabList");
             const bool locks = is(schemes[scheme], "Cuckoo") || is(schemes[scheme], "RobinHood") ||
-                               is(schemes[scheme], "TwoChoice") || is(schemes[scheme], "Iceberg");
+                               is(schemes[scheme], "TwoChoice") || is(schemes[scheme], "Iceberg") ||
+                               is(schemes[scheme], "LinearHashing");
             const bool in_kernel = is(others[other], "Kernel"),
                        caches = std::string(policies[policy].name).find("Cache") == 0;
             if ((shares && !locks) || (in_kernel && (!mixed || locks || lists || caches))) continue;
@@ -344,6 +349,13 @@ bool keeps_promise(const Scenario &s) {
 }
 
 } // namespace
+
+bool is_cache(const Shape &shape) { return std::string(shape.policy).find("Cache") == 0; }
+
+bool moves_pairs(const Shape &shape) {
+  const std::string scheme = shape.scheme;
+  return !is_cache(shape) && (scheme == "Cuckoo" || scheme == "RobinHood" || scheme == "LinearHashing");
+}
 
 bool is_in(Where where, const Shape &shape) {
   return where == ANYWHERE || (where == ONE_PAIR && shape.once) || (where == MANY_PAIRS && !shape.once) ||

@@ -16,8 +16,8 @@ namespace interleave {
 enum Overlap { PHASED, TURNS, MIXED };
 
 // In which tables: those where a key has one pair; where it may have many; where buckets are lists; where inserts need locks;
-// caches.
-enum Where { ANYWHERE, ONE_PAIR, MANY_PAIRS, LISTS, LOCKS, IN_CACHES };
+// caches; tables that move pairs.
+enum Where { ANYWHERE, ONE_PAIR, MANY_PAIRS, LISTS, LOCKS, IN_CACHES, WHERE_PAIRS_MOVE };
 
 struct Scenario {
   const char *name;
@@ -53,6 +53,9 @@ std::vector<Shape> covering_shapes(const std::function<bool(const Shape &)> &is_
 
 // By its name; it must be there.
 const Shape &shape_of(const std::string &name);
+
+bool is_cache(const Shape &shape);
+bool moves_pairs(const Shape &shape);
 
 bool goes_with(const Scenario &s, const Shape &shape);
 

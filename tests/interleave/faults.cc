@@ -28,8 +28,7 @@ bool plant(const Planted &planted, std::string *text) {
 }
 
 bool concerns(const Planted &planted, const Shape &shape) {
-  const std::string scheme = shape.scheme, policy = shape.policy;
-  const bool is_cache = policy.find("Cache") == 0;
+  const std::string policy = shape.policy;
   switch (planted.concerns) {
   case LOCKED:
     return shape.guard == TSR_GUARD_LOCK;
@@ -40,9 +39,9 @@ bool concerns(const Planted &planted, const Shape &shape) {
   case RUNS:
     return policy == "Lists";
   case CACHES:
-    return is_cache;
+    return is_cache(shape);
   case MOVING:
-    return !is_cache && (scheme == "Cuckoo" || scheme == "RobinHood");
+    return moves_pairs(shape);
   case VALUES:
     return policy != "Set" && policy != "Multiset" && policy != "Lists";
   case FILTERS:
@@ -52,6 +51,33 @@ bool concerns(const Planted &planted, const Shape &shape) {
   default:
     return true;
   }
+}
+
+const char *why_not_found(const Planted &planted, const Shape &shape) {
+  const std::string fault = planted.name, policy = shape.policy, other = shape.other;
+  if (fault == "TheSecondLookIsLeftOut" && other == "OneSlot")
+    return "a bucket of one slot that holds the key has no vacant slot, so the write fails and everything is looked at "
+           "again";
+  if (fault == "TheSecondLookIsLeftOut" && shape.has_links && shape.overlap == MIXED)
+    return "an insert takes the lock only where its list has no empty slot, so none without the lock can claim one";
+  if (fault == "ALostSlotGetsItsScoreBack" && policy != "CacheExpires")
+    return "a new pair that seems old is given up too early, and only where pairs expire it is missing";
+  if (fault == "TheFirstSlotsAreCounted" && std::string(shape.scheme) != "Iceberg")
+    return "all slots of a bucket are first ones, so any empty one is one of them";
+  if (fault == "NoGuard" && shape.unique) return "the caller promises that nobody else inserts the key";
+  if (fault == "ALesserValueIsWrittenWithoutComparing" &&
+      (shape.unique || policy == "Replace" || policy == "CacheReplace"))
+    return "the value does not depend on the one before";
+  if (fault == "AMixedTableLooksThroughL1" && !shape.once)
+    return "what overlaps is judged only where a key has one pair";
+  if (fault == "ASumIsWrittenWithoutAdding" && !shape.once) return "no value is combined where a key has many pairs";
+  // Not understood, or reached by no case.
+  if (policy == "Lists" &&
+      (fault == "TheSecondLookIsLeftOut" || fault == "AnErasedSlotIsTakenAtOnce" || fault == "ErasedSlotsAreNotFound"))
+    return "open: no case erases keys of value lists so that it shows";
+  if (planted.concerns == MOVING && std::string(shape.layout) == "Quotient" && std::string(shape.other) != "OneSlot")
+    return "open: no case fills a page of this layout with two slots per bucket";
+  return nullptr;
 }
 
 const std::vector<Planted> &all_planted() {

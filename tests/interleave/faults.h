@@ -26,10 +26,14 @@ struct Planted {
   std::vector<std::pair<const char *, const char *>> changes; // of the text: from, to
   Needs needs;
   Concerns concerns;
-  std::vector<const char *> shapes; // tables in which it must be found, by their names
+  std::vector<const char *> shapes; // tables in which it is found, by their names; of the default job the first
 };
 
 bool concerns(const Planted &planted, const Shape &shape);
+
+// Why the fault changes the code of this table and yet is not found: nothing that an operation could see comes of it, or nothing
+// that is judged. NULL: it is found.
+const char *why_not_found(const Planted &planted, const Shape &shape);
 
 std::ostream &operator<<(std::ostream &out, const Planted &planted);
 
