@@ -385,6 +385,31 @@ TEST_P(OnProbing, P55_Splits) {
   }
 }
 
+// In pages, buckets of one slot and of several. What builds or lists its walks has the laws of that.
+TEST_P(OnProbing, P56_UsesWholePages) {
+  TSR_TRACE_SEED;
+  const tsr_plugin *plugin = loaded(GetParam());
+  ASSERT_NE(plugin, nullptr);
+  for (Recipe recipe : variants(GetParam(), plugin))
+    for (uint64_t slots : {0u, 1u, 4u}) {
+      tsr_error error = {};
+      recipe.page_bytes = 1024;
+      recipe.stash = 50;
+      recipe.capacity = 600;
+      if (slots) recipe.set(TSR_ROLE_LAYOUT, "bucket_slots", slots);
+      if (!compose(recipe, 1, &error)) continue;
+      Instance instance(recipe);
+      const tsr_shape &shape = instance.composition->shape;
+      if (!shape.is_paged || shape.pages < 2 || shape.build_pages || shape.has_lists) continue;
+      SCOPED_TRACE(text_of(recipe));
+      tsr_ctx c = instance.context();
+      Findings findings;
+      laws_of(recipe)->pages(&c, &findings);
+      expect_none(findings.text());
+      if (HasFailure()) return;
+    }
+}
+
 // Tables filled to half, nearly full and overfull, then thinned out and filled again: every stored key is on its walk.
 TEST_P(OnProbing, P23_P42_P43_P44_P46_P49_Placement) {
   TSR_TRACE_SEED;

@@ -223,6 +223,8 @@ breaks P-55 "a key has a bucket of which it says nothing" "$splitting" \
   cuh 's/visited >= TSR_PARAMETER\(c, hash_functions\)/visited > TSR_PARAMETER(c, hash_functions)/'
 breaks P-55 "the numbers of its buckets go round another power of two" "$splitting" \
   c 's/= 2 \* tsr_highest_bit\(plan->probing.buckets\) - 1/= 2 * tsr_highest_bit(plan->probing.buckets + 7) - 1/'
+breaks P-56 "the digit that names a key's page names its first bucket as well" "$splitting" \
+  cuh '/^  if \(TSR_FACT\(c, is_paged\) && i == 0\) hash = /d'
 
 # ---- Hashers ---------------------------------------------------------------------------------------------------------
 

@@ -65,19 +65,20 @@ choices::Options options() {
   return all;
 }
 
-// Each step alone, as it is linked when it is first used: this process keeps one core busy.
+// A process keeps one core busy (OMP_NUM_THREADS=1, run_all.sh). The glue of a table is compiled once for all its links.
 static void link_operations(const tsr_spec *spec, const tsr_options &options, uint32_t calls) {
   static bool has_sets;
   tsr_composition *composition = nullptr;
   tsr_error error = {};
   tsr_step_list list = {};
+  std::vector<tsr_link> all(TSR_LINKS_MAX);
   EXPECT_EQ(tsr_compose(spec, &options, sm(), 1, &composition, &error), TSR_OK) << error.message;
   if (composition) tsr_steps_of_calls(composition, calls, &list);
-  for (uint32_t i = 0; i < list.count; i++) {
-    tsr_link made = {};
-    EXPECT_EQ(tsr_cuda_link_step(composition, list.step[i], true, &made, &error), TSR_OK) << error.message;
-    tsr_link_free(&made);
+  if (composition) {
+    EXPECT_EQ(tsr_cuda_link_steps(composition, list.step, list.count, true, all.data(), &error), TSR_OK)
+        << error.message;
   }
+  for (uint32_t i = 0; i < list.count; i++) tsr_link_free(&all[i]);
   tsr_composition_free(composition);
   for (size_t i = 0; !has_sets && tsr_sets_of_no_table[i]; i++) {
     tsr_link made = {};
@@ -270,6 +271,43 @@ uint64_t key_of(uint64_t i, uint32_t bits) {
   i = (i ^ i >> 33) * 0xFF51AFD7ED558CCDu;
   i = (i ^ i >> 33) * 0xC4CEB9FE1A85EC53u;
   return i ^ i >> 33;
+}
+
+void erase(tsr_table *table, uint32_t key_bits, const std::vector<uint64_t> &keys,
+           std::map<uint64_t, uint64_t> *there) {
+  Array key_array(table, key_bits, keys);
+  tsr_error error = {};
+  ASSERT_EQ(tsr_erase(table, keys.size(), key_array.data(), nullptr, &error), TSR_OK) << error.message;
+  for (uint64_t key : keys) there->erase(key);
+}
+
+void expect_pairs(tsr_table *table, uint32_t key_bits, uint32_t value_bits, const std::map<uint64_t, uint64_t> &there,
+                  const std::vector<uint64_t> &keys) {
+  const std::vector<std::pair<uint64_t, uint64_t>> expected(there.begin(), there.end()), held = pairs_of(table);
+  ASSERT_EQ(held.size(), expected.size());
+  EXPECT_TRUE(held == expected);
+  const size_t n = keys.size();
+  Array key_array(table, key_bits, keys), values(table, value_bits, n), codes(table, 8, n);
+  tsr_call call = {};
+  call.size = sizeof call;
+  tsr_error error = {};
+  if (value_bits) {
+    call.results = static_cast<uint8_t *>(codes.data());
+    call.missing = 5;
+    ASSERT_EQ(tsr_find(table, n, key_array.data(), values.data(), &call, &error), TSR_OK) << error.message;
+  } else {
+    ASSERT_EQ(tsr_contains(table, n, key_array.data(), static_cast<uint8_t *>(codes.data()), &call, &error), TSR_OK)
+        << error.message;
+  }
+  const std::vector<uint64_t> told = codes.numbers(), found = values.numbers();
+  uint64_t wrong = 0;
+  for (size_t i = 0; i < n; i++) {
+    const auto own = there.find(keys[i]);
+    const bool is_there = own != there.end();
+    wrong += told[i] != (value_bits ? uint64_t{is_there ? TSR_FOUND : TSR_MISSING} : uint64_t{is_there});
+    wrong += value_bits && found[i] != (is_there ? own->second : 5);
+  }
+  EXPECT_EQ(wrong, 0u);
 }
 
 } // namespace device

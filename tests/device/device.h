@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -92,6 +93,14 @@ private:
 
 // All pairs of a table, sorted.
 std::vector<std::pair<uint64_t, uint64_t>> pairs_of(tsr_table *table);
+
+// Erases keys, from the table and from what it should hold.
+void erase(tsr_table *table, uint32_t key_bits, const std::vector<uint64_t> &keys, std::map<uint64_t, uint64_t> *there);
+
+// The pairs of the table must be these, and a find of each of these keys, present or not, must be right. Of a table without
+// values (value_bits = 0), whether it contains them.
+void expect_pairs(tsr_table *table, uint32_t key_bits, uint32_t value_bits, const std::map<uint64_t, uint64_t> &there,
+                  const std::vector<uint64_t> &keys);
 
 // A bijection of the numbers of that many bits, so that different i give different keys in no order.
 uint64_t key_of(uint64_t i, uint32_t bits);

@@ -72,10 +72,12 @@ filter=("$@")
 export backend sm gpus devices_suites
 export FILTER="${filter[*]}"
 
-# Environments of a suite: one in which it links and runs on the CPU at most, one in which it runs. A process sees one of the
-# GPUs, or begins with one of them: two shards should not always be on the first two.
+# Environments of a suite: one in which it links and runs on the CPU at most, one in which it runs. All cores have a process that
+# links, so none of these starts threads: with many threads each link makes a second form of the code beside the first, which
+# every other link throws away. A process sees one of the GPUs, or begins with one of them: two shards should not always be on
+# the first two.
 as_linked() {
-  TESSERA_CC=/nonexistent TSR_TEST_BACKEND=cpu TSR_TEST_LINK_SM=$sm TSR_BACKEND=cpu "$@"
+  OMP_NUM_THREADS=1 TESSERA_CC=/nonexistent TSR_TEST_BACKEND=cpu TSR_TEST_LINK_SM=$sm TSR_BACKEND=cpu "$@"
 }
 as_run() {
   local suite=$1 first=$((SLOT % gpus)) numbers

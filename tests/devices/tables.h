@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/compose/compose.h"
 #include "core/cuda/link.h"
 #include "core/table/steps.h"
 #include "core/tessera_tools.h"
@@ -89,7 +90,7 @@ inline std::vector<Made> kinds() {
 }
 
 // TSR_TEST_LINK_SM=90: beside the tests, on the cpu backend, a machine without a GPU fills the cubin cache of one with
-// GPUs. Calls that a table does not have are refused, which does not matter.
+// GPUs. What a table cannot be, or cannot be linked as, does not matter.
 inline void link_ahead(const tsr_spec *spec) {
   static bool has_sets;
   const char *sm = getenv("TSR_TEST_LINK_SM");
@@ -97,8 +98,15 @@ inline void link_ahead(const tsr_spec *spec) {
   options.plugins = "layouts:probing:hashers:allocators:eviction";
   options.capacity = 1000;
   tsr_error error = {};
-  for (uint32_t call = TSR_PREPARE_INSERT; sm && call <= TSR_PREPARE_EXPORT; call *= 2)
-    if (tsr_spec_prepare(spec, &options, static_cast<uint32_t>(atoi(sm)), call, nullptr, &error)) continue;
+  tsr_composition *composition = nullptr;
+  if (sm && tsr_compose(spec, &options, static_cast<uint32_t>(atoi(sm)), 1, &composition, &error) == TSR_OK) {
+    tsr_step_list list = {};
+    std::vector<tsr_link> all(TSR_LINKS_MAX);
+    tsr_steps_of_calls(composition, 2 * TSR_PREPARE_EXPORT - 1, &list);
+    if (tsr_cuda_link_steps(composition, list.step, list.count, true, all.data(), &error) == TSR_OK)
+      for (uint32_t i = 0; i < list.count; i++) tsr_link_free(&all[i]);
+    tsr_composition_free(composition);
+  }
   for (size_t i = 0; sm && !has_sets && tsr_sets_of_no_table[i]; i++) {
     tsr_link made = {};
     if (tsr_cuda_link_set(tsr_sets_of_no_table[i], static_cast<uint32_t>(atoi(sm)), true, &made, &error)) continue;

@@ -17,6 +17,8 @@ namespace {
 
 using Operations = std::vector<Operation>;
 
+enum { SCHEME, LAYOUT, POLICY, CONCURRENCY, OTHER, GUARD }; // places in Shape::parts
+
 constexpr uint64_t EMPTY_KEY = 0xFFFFFFFF; // marks an empty slot of 32-bit keys
 
 Operation insert(uint64_t key, uint64_t value) { return {Verb::INSERT, key, value}; }
@@ -88,6 +90,7 @@ const std::vector<Scenario> &scenarios() {
        PHASED,
        {insert(1, 1), insert(2, 2), insert(3, 3), insert(4, 4), insert(5, 5)},
        {insert(7, 1), insert(8, 2)}},
+      {"OneKeyInAFullCache", PHASED, keys(1, 24), {insert(107, 1), insert(107, 2)}, IN_CACHES},
       {"AnEvictedKeyAgain",
        PHASED,
        {insert(1, 1), insert(2, 2), insert(3, 3), insert(4, 4), insert(5, 5)},
@@ -284,9 +287,8 @@ const std::vector<Shape> &all_shapes() {
   return all;
 }
 
-std::vector<Shape> covering_shapes() {
+std::vector<Shape> covering_shapes(const std::function<bool(const Shape &)> &is_meant) {
   using Pair = std::vector<int>;
-  enum { SCHEME, LAYOUT, POLICY, CONCURRENCY, OTHER, GUARD };
   const int chosen[][2] = {{SCHEME, GUARD},       {LAYOUT, GUARD},       {POLICY, GUARD},      {OTHER, GUARD},
                            {SCHEME, CONCURRENCY}, {LAYOUT, CONCURRENCY}, {POLICY, CONCURRENCY}};
   const auto pairs_of = [&](const Shape &shape) {
@@ -294,16 +296,19 @@ std::vector<Shape> covering_shapes() {
     for (const auto &[one, other] : chosen) pairs.insert({one, other, shape.parts[one], shape.parts[other]});
     return pairs;
   };
+  std::vector<const Shape *> meant;
+  for (const Shape &shape : all_shapes())
+    if (!is_meant || is_meant(shape)) meant.push_back(&shape);
   std::set<Pair> left;
-  for (const Shape &shape : all_shapes()) left.merge(pairs_of(shape));
+  for (const Shape *shape : meant) left.merge(pairs_of(*shape));
   std::vector<Shape> drawn;
   while (!left.empty()) {
     const Shape *best = nullptr;
     size_t most = 0;
-    for (const Shape &shape : all_shapes()) {
+    for (const Shape *shape : meant) {
       size_t count = 0;
-      for (const Pair &pair : pairs_of(shape)) count += left.count(pair);
-      if (count > most) most = count, best = &shape;
+      for (const Pair &pair : pairs_of(*shape)) count += left.count(pair);
+      if (count > most) most = count, best = shape;
     }
     for (const Pair &pair : pairs_of(*best)) left.erase(pair);
     drawn.push_back(*best);
@@ -342,14 +347,17 @@ bool keeps_promise(const Scenario &s) {
 
 bool is_in(Where where, const Shape &shape) {
   return where == ANYWHERE || (where == ONE_PAIR && shape.once) || (where == MANY_PAIRS && !shape.once) ||
-         (where == LISTS && shape.has_links) || (where == LOCKS && shape.guard == TSR_GUARD_LOCK && !shape.in_kernel);
+         (where == LISTS && shape.has_links) || (where == IN_CACHES && std::string(shape.policy).find("Cache") == 0) ||
+         (where == LOCKS && shape.guard == TSR_GUARD_LOCK && !shape.in_kernel);
 }
 
 bool goes_with(const Scenario &s, const Shape &shape) {
   if ((shape.is_filter || shape.asks_filter) && s.at_once.size() > 2) return false; // a key sets six bits
   for (const Operations *all : {&s.before, &s.at_once})
     for (const Operation &o : *all)
-      if (shape.is_filter && o.verb != Verb::INSERT && o.verb != Verb::FIND) return false;
+      if ((shape.is_filter && o.verb != Verb::INSERT && o.verb != Verb::FIND) ||
+          (is_apply(o.verb) && !shape.parts[CONCURRENCY]))
+        return false;
   return s.least <= shape.overlap && is_in(s.where, shape) && (!shape.unique || keeps_promise(s));
 }
 

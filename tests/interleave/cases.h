@@ -4,6 +4,7 @@
 #ifndef TSR_INTERLEAVE_CASES_H
 #define TSR_INTERLEAVE_CASES_H
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -14,8 +15,9 @@ namespace interleave {
 // Who may overlap: inserts each other and erases each other (PHASED), finds both as well (TURNS), all (MIXED).
 enum Overlap { PHASED, TURNS, MIXED };
 
-// In which tables: those where a key has one pair; where it may have many; where buckets are lists; where inserts need locks.
-enum Where { ANYWHERE, ONE_PAIR, MANY_PAIRS, LISTS, LOCKS };
+// In which tables: those where a key has one pair; where it may have many; where buckets are lists; where inserts need locks;
+// caches.
+enum Where { ANYWHERE, ONE_PAIR, MANY_PAIRS, LISTS, LOCKS, IN_CACHES };
 
 struct Scenario {
   const char *name;
@@ -46,8 +48,8 @@ std::ostream &operator<<(std::ostream &out, const Shape &shape);
 const std::vector<Shape> &all_shapes();
 
 // As many of these that each scheme, layout, policy and further setting is there with each guard, and each of the first three
-// with each concurrency.
-std::vector<Shape> covering_shapes();
+// with each concurrency. is_meant: only of those that it names; NULL: of all.
+std::vector<Shape> covering_shapes(const std::function<bool(const Shape &)> &is_meant = nullptr);
 
 // By its name; it must be there.
 const Shape &shape_of(const std::string &name);

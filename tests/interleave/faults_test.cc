@@ -16,17 +16,19 @@ namespace {
 
 using namespace interleave;
 
-// The first scenario that fails, among those of at most `most` operations; empty: none.
+// The first scenario that fails, among those of at most `most` operations; empty: none. Those of few operations come first,
+// since they have fewer orders.
 std::string first_failure(const Shape &shape, const Planted &planted, Model model, size_t most) {
-  for (const Scenario &s : scenarios())
-    for (uint64_t more : all_keys) {
-      if (!goes_with(s, shape) || s.at_once.size() > most) continue;
-      const Verdict v = explore_case(case_of(s, shape, more), Way::GPU, model,
-                                     [&](std::string *text) { return plant(planted, text); });
-      EXPECT_EQ(v.refusal, "") << shape;
-      if (!v.refusal.empty()) return "";
-      if (!v.outcome.failure.empty()) return s.name;
-    }
+  for (size_t count = 2; count <= most; count++)
+    for (const Scenario &s : scenarios())
+      for (uint64_t more : all_keys) {
+        if (!goes_with(s, shape) || s.at_once.size() != count) continue;
+        const Verdict v = explore_case(case_of(s, shape, more), Way::GPU, model,
+                                       [&](std::string *text) { return plant(planted, text); });
+        EXPECT_EQ(v.refusal, "") << shape;
+        if (!v.refusal.empty()) return "";
+        if (!v.outcome.failure.empty()) return s.name;
+      }
   return "";
 }
 
@@ -50,8 +52,10 @@ std::vector<Plan> plans() {
       known.insert(table);
     }
     if (!runs_all()) continue;
-    for (const Shape &shape : covering_shapes())
-      if (concerns(p, shape) && known.insert(shape.name).second) all.push_back({&p, shape.name, false, false});
+    const auto is_concerned = [&](const Shape &shape) { return concerns(p, shape); };
+    for (const auto &drawn : {covering_shapes(), covering_shapes(is_concerned)})
+      for (const Shape &shape : drawn)
+        if (concerns(p, shape) && known.insert(shape.name).second) all.push_back({&p, shape.name, false, false});
   }
   return all;
 }
@@ -62,7 +66,9 @@ TEST_P(Faults, AreFound) {
   const Plan &plan = GetParam();
   const Planted &p = *plan.planted;
   const Shape &shape = shape_of(plan.table);
-  const std::string found = first_failure(shape, p, Model::L1, 3);
+  const Case any = case_of(scenarios().front(), shape, 0);
+  const bool changes = plan.must || changes_code(any, Way::GPU, [&](std::string *text) { return plant(p, text); });
+  const std::string found = changes ? first_failure(shape, p, Model::L1, 3) : "same";
   if (prints()) printf("fault,%s,%s,%s\n", p.name, plan.table.c_str(), found.c_str()), fflush(stdout);
   if (plan.must) {
     EXPECT_NE(found, "") << plan.table;

@@ -126,6 +126,25 @@ void put_facts(std::string *text) {
   *text = defined + *text;
 }
 
+// Compiles a text in a folder of its own, and hands what came out to `use`. Returns the compiler's words where it failed.
+std::string compile(const std::string &text, const char *options, const std::function<void(const std::string &)> &use) {
+  char folder[] = "/tmp/tessera-interleave.XXXXXX";
+  if (!mkdtemp(folder)) return "no folder in /tmp";
+  const std::string in = folder, source = in + "/unit.c", made = in + "/unit.so", told = in + "/words";
+  std::ofstream(source) << text;
+  const std::string command = "cc -std=gnu11 -w -fPIC -fvisibility=hidden -fno-strict-aliasing -mcx16 "
+                              "-include tests/interleave/atomics.h -I. " +
+                              std::string(options) + " -o " + made + " " + source + " 2>" + told;
+  std::stringstream words;
+  if (system(command.c_str()) == 0)
+    use(made);
+  else
+    words << "the text does not compile: " << std::ifstream(told).rdbuf();
+  for (const std::string &file : {source, made, told}) unlink(file.c_str());
+  rmdir(folder);
+  return words.str().substr(0, 2000);
+}
+
 // Libraries are kept until the program ends: many cases are of one text.
 struct Code {
   tsr_cpu_range *const *ranges = nullptr;
@@ -138,32 +157,30 @@ const Code &code_of(const std::string &text) {
   auto [at, is_new] = known.try_emplace(text);
   Code *code = &at->second;
   if (!is_new) return *code;
-  char folder[] = "/tmp/tessera-interleave.XXXXXX";
-  if (!mkdtemp(folder)) {
-    code->failure = "no folder in /tmp";
-    return *code;
-  }
-  const std::string source = std::string(folder) + "/unit.c", library = std::string(folder) + "/unit.so";
-  std::ofstream(source) << text;
-  const std::string command = "cc -std=gnu11 -O0 -w -shared -fPIC -fvisibility=hidden -fno-strict-aliasing -mcx16 "
-                              "-include tests/interleave/atomics.h -I. -o " +
-                              library + " " + source + " 2>" + folder + "/words";
-  if (system(command.c_str()) == 0) {
+  code->failure = compile(text, "-O0 -shared", [code](const std::string &library) {
     void *handle = dlopen(library.c_str(), RTLD_LAZY | RTLD_LOCAL);
-    if (handle) {
-      code->ranges = (tsr_cpu_range *const *)dlsym(handle, "interleave_ranges");
-      code->put = (void (*)(const tsr_cache_run *))dlsym(handle, "interleave_put");
-      code->find = (void (*)(const tsr_cache_run *))dlsym(handle, "interleave_find");
-      *(void (**)(interleave_access *))dlsym(handle, "interleave_step") = step;
-    }
-  }
-  if (!code->ranges) {
-    std::stringstream words;
-    words << std::ifstream(std::string(folder) + "/words").rdbuf();
-    code->failure = "the text does not compile: " + words.str().substr(0, 2000);
-  }
-  for (const char *file : {"/unit.c", "/unit.so", "/words"}) unlink((std::string(folder) + file).c_str());
-  rmdir(folder);
+    if (!handle) return;
+    code->ranges = (tsr_cpu_range *const *)dlsym(handle, "interleave_ranges");
+    code->put = (void (*)(const tsr_cache_run *))dlsym(handle, "interleave_put");
+    code->find = (void (*)(const tsr_cache_run *))dlsym(handle, "interleave_find");
+    *(void (**)(interleave_access *))dlsym(handle, "interleave_step") = step;
+  });
+  if (!code->ranges && code->failure.empty()) code->failure = "the code cannot be loaded";
+  return *code;
+}
+
+// What an optimising compiler makes of a text, all of it inlined: of code that the facts of a table leave out, nothing.
+const std::string &machine_code_of(const std::string &text) {
+  static std::map<std::string, std::string> known;
+  auto [at, is_new] = known.try_emplace(text);
+  std::string *code = &at->second;
+  if (!is_new) return *code;
+  const std::string failure = compile(text, "-O1 -c", [code](const std::string &object) {
+    std::stringstream bytes;
+    bytes << std::ifstream(object, std::ios::binary).rdbuf();
+    *code = bytes.str();
+  });
+  EXPECT_EQ(failure, "");
   return *code;
 }
 
@@ -452,43 +469,69 @@ std::string refusal_of(const std::string &spec, uint32_t *guard) {
   return status ? error.message : "";
 }
 
-Verdict explore_case(const Case &c, Way way, Model model, const Fault &fault, const Limits &limits) {
-  using namespace tessera_test;
-  Verdict verdict;
-  tsr_error error = {};
-  omp_set_num_threads(1); // tables of a few slots
-  tsr_options options = {};
-  options.plugins = plugins;
-  const bool is_filter = c.spec.find("kind=filter") != std::string::npos; // it has nothing to clean
-  tsr_spec *spec = spec_of((is_filter ? "" : "clean=no ") + c.spec);
-  tsr_table *table = nullptr;
-  const tsr_status status = tsr_table_create(spec, &options, &table, &error);
-  tsr_spec_free(spec);
-  if (status) {
-    verdict.refusal = error.message;
-    return verdict;
-  }
-  for (const Operation &o : c.before) do_before(table, o);
-  const tsr_composition *composition = table->store.composition;
-  const tsr_composition in_kernel = tsr_composition_of_kernel(composition, true);
-  if (c.in_kernel) composition = &in_kernel;
-  char *unit = tsr_glue_unit_of(composition, body_of(composition, way).c_str());
-  std::string text = unit ? unit : "";
-  free(unit);
-  replace_all(&text, "__attribute__((always_inline, unused))", "__attribute__((unused))"); // compiles twice as fast
-  verdict.guard = composition->shape.guard;
-  if (way == Way::GPU && !put_gpu_modes(&text, composition->shape.is_mixed)) {
-    verdict.refusal = "the text has no place for a GPU's modes of loads";
-  } else if (fault && !fault(&text)) {
-    verdict.refusal = "the text has no place for the fault";
-  } else {
+namespace {
+
+// The table of a case, with what was done before, and its text.
+class Prepared {
+public:
+  Prepared(const Case &c, Way way, const Fault &fault) {
+    using namespace tessera_test;
+    tsr_error error = {};
+    omp_set_num_threads(1); // tables of a few slots
+    tsr_options options = {};
+    options.plugins = plugins;
+    const bool is_filter = c.spec.find("kind=filter") != std::string::npos; // it has nothing to clean
+    tsr_spec *spec = spec_of((is_filter ? "" : "clean=no ") + c.spec);
+    const tsr_status status = tsr_table_create(spec, &options, &table, &error);
+    tsr_spec_free(spec);
+    if (status) {
+      refusal = error.message;
+      return;
+    }
+    for (const Operation &o : c.before) do_before(table, o);
+    composition = table->store.composition;
+    if (c.in_kernel) in_kernel_ = tsr_composition_of_kernel(composition, true), composition = &in_kernel_;
+    char *unit = tsr_glue_unit_of(composition, body_of(composition, way).c_str());
+    text = unit ? unit : "";
+    free(unit);
+    if (way == Way::GPU && !put_gpu_modes(&text, composition->shape.is_mixed))
+      refusal = "the text has no place for a GPU's modes of loads";
+    else if (fault && !fault(&text))
+      refusal = "the text has no place for the fault";
     put_facts(&text);
-    const Code &code = code_of(text);
-    verdict.outcome.failure = code.failure;
-    if (code.ranges) verdict.outcome = Table(table, composition, c, code).explore(model, limits);
   }
-  tsr_table_destroy(table);
+  ~Prepared() { tsr_table_destroy(table); }
+  Prepared(const Prepared &) = delete;
+  Prepared &operator=(const Prepared &) = delete;
+
+  tsr_table *table = nullptr;
+  const tsr_composition *composition = nullptr;
+  std::string text, refusal;
+
+private:
+  tsr_composition in_kernel_ = {};
+};
+
+} // namespace
+
+Verdict explore_case(const Case &c, Way way, Model model, const Fault &fault, const Limits &limits) {
+  const Prepared prepared(c, way, fault);
+  Verdict verdict;
+  verdict.refusal = prepared.refusal;
+  if (!prepared.refusal.empty()) return verdict;
+  verdict.guard = prepared.composition->shape.guard;
+  std::string text = prepared.text;
+  replace_all(&text, "__attribute__((always_inline, unused))", "__attribute__((unused))"); // compiles twice as fast
+  const Code &code = code_of(text);
+  verdict.outcome.failure = code.failure;
+  if (code.ranges) verdict.outcome = Table(prepared.table, prepared.composition, c, code).explore(model, limits);
   return verdict;
+}
+
+bool changes_code(const Case &c, Way way, const Fault &fault) {
+  const Prepared right(c, way, nullptr), wrong(c, way, fault);
+  EXPECT_EQ(right.refusal + wrong.refusal, "") << c.spec;
+  return machine_code_of(right.text) != machine_code_of(wrong.text);
 }
 
 } // namespace interleave

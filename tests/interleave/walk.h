@@ -45,6 +45,10 @@ std::string refusal_of(const std::string &spec, uint32_t *guard);
 
 Verdict explore_case(const Case &c, Way way, Model model, const Fault &fault = nullptr, const Limits &limits = {});
 
+// Whether the compiler makes other code of the table's text because of the fault. If not, the fault is where this table executes
+// nothing, so it cannot matter there.
+bool changes_code(const Case &c, Way way, const Fault &fault);
+
 } // namespace interleave
 
 #endif

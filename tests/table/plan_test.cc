@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -88,6 +89,20 @@ TEST(Plan, FewPagesAreNotOrderedForResults) {
   EXPECT_EQ(tsr_plan_batch(c.get(), &batch).order, TSR_ORDER_PAGES);
   batch.has_answers = true;
   EXPECT_EQ(tsr_plan_batch(c.get(), &batch).order, TSR_ORDER_NONE);
+}
+
+TEST(Plan, SetsWhoseKeysMayRepeatAreNotOrderedForResults) {
+  for (bool is_promised : {false, true})
+    for (const char *page_batch : {"auto", "1Mi"}) {
+      Recipe recipe = recipe_of("packed", "cuckoo", is_promised ? TSR_DUPLICATES_PROMISE_UNIQUE : TSR_DUPLICATES_FIRST);
+      recipe.value_bits = 0;
+      const auto c = composed(recipe, {"table.page_bytes=auto", std::string("table.page_batch=") + page_batch});
+      tsr_batch batch = insert_of(kLarge);
+      EXPECT_EQ(tsr_plan_batch(c.get(), &batch).order, TSR_ORDER_PAGES);
+      batch.has_answers = true;
+      const bool stays = !is_promised && strcmp(page_batch, "auto") == 0;
+      EXPECT_EQ(tsr_plan_batch(c.get(), &batch).order, stays ? TSR_ORDER_NONE : TSR_ORDER_PAGES);
+    }
 }
 
 TEST(Plan, NeighboursAreGroupedBeforeRandomAccess) {
