@@ -389,6 +389,25 @@ typedef struct tsr_key_column_pairs {
 TSR_API tsr_status tsr_key_column_pair(tsr_key_column *column, const tsr_key_column_pairs *pairs, uint64_t *count,
                                        tsr_error *error);
 
+/* The values of rows, and what becomes of those that have one number: aggregates of groups, in one pass over the rows. Arrays in
+ * host memory. */
+typedef struct tsr_numbered_values {
+  size_t size;
+  uint64_t n;             /* rows, */
+  const int64_t *numbers; /* ... the number of each, as tsr_key_column_tell writes them, */
+  const void *values;     /* ... and its value; NULL, where only rows are counted */
+  uint32_t type;          /* of values: TSR_VALUES_ */
+  uint64_t distinct;      /* numbers are below this, and the arrays below have one word each; NULL = not wanted */
+  uint64_t *counts;       /* rows */
+  void *sums;             /* int64_t, uint64_t or double. Whole numbers wrap modulo 2^64. */
+  double *near;           /* the sums as doubles, near them also where they wrap */
+  void *least,
+      *largest; /* of the type of values. A NaN is both. Without a row: the largest and the least number there is. */
+} tsr_numbered_values;
+/* By all threads; sums of floating point depend on their number by rounding. Writes to *passed how many sums wrapped, unless it is
+ * NULL. Takes up to 10 bytes per row. TSR_BAD_ARGUMENT for a number that is too large or negative. */
+TSR_API tsr_status tsr_combine_by_number(const tsr_numbered_values *values, uint64_t *passed, tsr_error *error);
+
 /* ---- Checking and linking without a device --------------------------------------------------- */
 
 /* Resolves a spec and writes a text of several lines: parts, parameters with their defaults, buckets, bytes, regions,

@@ -10,38 +10,79 @@
 #include "core/sized.h"
 
 enum {
-  RANGE = 1 << 14, /* left rows that a thread takes at once */
-  AHEAD = 16,      /* rows between asking for memory and looking at it */
+  RANGE = 1 << 14,  /* left rows that a thread takes at once */
+  LISTED_SHARE = 4, /* rows per key, at least, of each thread that lists rows */
+  AHEAD = 16,       /* rows between asking for memory and looking at it */
   AT_ONCE = 2 /* pairs that are written for each row, though it may have fewer: those of the next row replace them */
 };
 
-/* The rows of each key, ascending: begins[number + 1] .. begins[number + 2], so that -1 has none. Of distinct keys the number is
- * the row. */
-static bool list_rows(tsr_key_column *c) {
-  if (c->begins || c->size == c->n) return true;
-  uint32_t *numbers = tsr_key_column_memory(c->n * sizeof *numbers);
-  uint32_t *begins = tsr_key_column_memory((c->size + 3) * sizeof *begins);
-  c->rows = tsr_key_column_memory((c->n + AT_ONCE) * sizeof *c->rows); /* more are read than a key has */
-  if (numbers && c->rows && begins) {
-    memset(begins, 0, (c->size + 3) * sizeof *begins);
-    tsr_key_column_write(c, NULL, numbers);
-    uint32_t *places = begins + 2; /* one further: the places move on */
-    for (uint64_t i = 0; i < c->n; i++) places[numbers[i]]++;
-    uint32_t sum = 0;
-    for (uint64_t k = 0; k < c->size; k++) {
-      const uint32_t count = places[k];
-      places[k] = sum;
+/* The rows of each key, ascending: begins[number + 1] .. begins[number + 2], so that -1 has none. Each range of rows is counted
+ * and placed by a thread. */
+typedef struct listing {
+  tsr_key_column *column;
+  uint32_t *numbers; /* of rows */
+  uint32_t *places;  /* of each range: for each key, how many rows it has there, then where the next one goes */
+  uint64_t ranges;
+} listing;
+
+static uint64_t listed_from(const listing *l, uint64_t range) { return l->column->n * range / l->ranges; }
+
+static void count_listed(void *argument, uint64_t first, uint64_t last) {
+  const listing *l = argument;
+  for (uint64_t range = first; range < last; range++) {
+    uint32_t *counts = l->places + range * l->column->size;
+    for (uint64_t i = listed_from(l, range); i < listed_from(l, range + 1); i++) counts[l->numbers[i]]++;
+  }
+}
+
+static void place_listed(void *argument, uint64_t first, uint64_t last) {
+  const listing *l = argument;
+  for (uint64_t range = first; range < last; range++) {
+    uint32_t *places = l->places + range * l->column->size;
+    for (uint64_t i = listed_from(l, range); i < listed_from(l, range + 1); i++)
+      l->column->rows[places[l->numbers[i]]++] = (uint32_t)i;
+  }
+}
+
+static void list_in(listing *l, uint32_t *begins) {
+  tsr_key_column *c = l->column;
+  tsr_key_column_write(c, NULL, l->numbers);
+  tsr_parallel_each(l->ranges, count_listed, l);
+  uint32_t sum = 0;
+  begins[0] = 0;
+  for (uint64_t k = 0; k < c->size; k++) {
+    begins[k + 1] = sum;
+    for (uint64_t range = 0; range < l->ranges; range++) {
+      uint32_t *place = &l->places[range * c->size + k];
+      const uint32_t count = *place;
+      *place = sum;
       sum += count;
     }
-    for (uint64_t i = 0; i < c->n; i++) c->rows[places[numbers[i]]++] = (uint32_t)i;
-    memset(c->rows + c->n, 0, AT_ONCE * sizeof *c->rows);
+  }
+  begins[c->size + 1] = begins[c->size + 2] = sum;
+  tsr_parallel_each(l->ranges, place_listed, l);
+  memset(c->rows + c->n, 0, AT_ONCE * sizeof *c->rows);
+}
+
+/* Of distinct keys the number is the row. */
+static bool list_rows(tsr_key_column *c) {
+  if (c->begins || c->size == c->n) return true;
+  const uint64_t most = c->n / LISTED_SHARE / c->size, threads = tsr_parallel_threads();
+  listing l = {.column = c, .ranges = most < 1 ? 1 : most < threads ? most : threads};
+  l.numbers = tsr_key_column_memory(c->n * sizeof *l.numbers);
+  l.places = calloc(l.ranges * c->size, sizeof *l.places);
+  uint32_t *begins = tsr_key_column_memory((c->size + 3) * sizeof *begins);
+  c->rows = tsr_key_column_memory((c->n + AT_ONCE) * sizeof *c->rows); /* more are read than a key has */
+  if (l.numbers && l.places && c->rows && begins) {
+    list_in(&l, begins);
     c->begins = begins;
   } else {
     free(begins);
     free(c->rows);
     c->rows = NULL;
   }
-  free(numbers);
+  free(l.places);
+  free(l.numbers);
   return c->begins != NULL;
 }
 

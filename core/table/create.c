@@ -83,6 +83,7 @@ tsr_status tsr_single_furnish(tsr_table *t, tsr_error *error) {
   if (status) return status;
   t->tallies = tallies;
   status = tsr_order_open(t, error);
+  if (status == TSR_OK) status = tsr_single_prepare_splits(t, error);
   if (status == TSR_OK) status = t->values->reserve(t, 0, error);
   if (status == TSR_OK) status = tsr_clear(t, NULL, error);
   if (status == TSR_OK)

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "core/batch/match.h"
 #include "core/batch/plan.h"
 #include "core/compose/compose.h"
 #include "core/cpu/compiler.h"
@@ -68,6 +69,14 @@ tsr_status tsr_single_prepare(tsr_table *t, uint32_t wanted, tsr_error *error) {
   for (uint32_t i = 0; status == TSR_OK && i < TSR_CALL_ROWS; i++)
     if (wanted & tsr_call_rows[i].bit) status = prepare_sets(t, &tsr_call_rows[i], error);
   return status;
+}
+
+tsr_status tsr_single_prepare_splits(tsr_table *t, tsr_error *error) {
+  const tsr_step *sketches[] = {&tsr_match_steps.step[TSR_MATCH_sketch]};
+  const bool splits = t->store.composition->settings.upkeep.growth == TSR_GROWTH_SPLIT;
+  if (!splits || !t->device->info.sm) return TSR_OK; /* the CPU has function tables until a compiler has made code */
+  tsr_status status = tsr_single_prepare(t, TSR_PREPARE_INSERT | TSR_PREPARE_CONTAINS, error);
+  return status ? status : t->backend->prepare(t->device, NULL, sketches, 1, error);
 }
 
 /* ---- Without a device ------------------------------------------------------------------------ */

@@ -28,6 +28,8 @@ tsr_status tsr_single_build(tsr_table *table, uint64_t n, const void *keys, cons
                             uint32_t tries, tsr_error *error) TSR_MUST_CHECK;
 /* prepare.c */
 tsr_status tsr_single_prepare(tsr_table *table, uint32_t calls, tsr_error *error) TSR_MUST_CHECK;
+/* Loads what the inserts of a table that grows by splitting run, so that its first calls take as long as later ones. */
+tsr_status tsr_single_prepare_splits(tsr_table *table, tsr_error *error) TSR_MUST_CHECK;
 /* operate.c */
 tsr_status tsr_single_operate(tsr_table *table, const tsr_request *request, tsr_error *error) TSR_MUST_CHECK;
 /* The same as a call of its own, whose status says where growing ended (tsr_growth_tell). */

@@ -259,8 +259,8 @@ static tsr_status furnish(const tsr_table *t, tsr_store *store, allocator *alloc
   return status ? status : take_code(t, store, error);
 }
 
-/* Memory that a table which grows gives up later comes from what the device keeps, because otherwise the first call that gives
- * up some waits for milliseconds until the driver has unmapped it. */
+/* A table that grows takes its memory from what the device keeps, as its later stores do. The first memory of that takes
+ * milliseconds in a process, which no insert then waits for. */
 tsr_status tsr_store_furnish(const tsr_table *t, tsr_store *store, tsr_error *error) {
   const bool grows = store->composition->settings.upkeep.growth != TSR_GROWTH_NONE;
   return furnish(t, store, grows ? tsr_store_allocate : allocate_to_stay, NULL, error);

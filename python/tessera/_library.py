@@ -335,6 +335,22 @@ class KeyColumnPairs(Structure):
     ]
 
 
+class NumberedValues(Structure):
+    _fields_ = [
+        ("size", c_size_t),
+        ("n", c_uint64),
+        ("numbers", c_void_p),
+        ("values", c_void_p),
+        ("type", c_uint32),
+        ("distinct", c_uint64),
+        ("counts", c_void_p),
+        ("sums", c_void_p),
+        ("near", c_void_p),
+        ("least", c_void_p),
+        ("largest", c_void_p),
+    ]
+
+
 class UniqueColumn(Structure):
     _fields_ = [("values", c_void_p), ("combined", c_void_p), ("type", c_uint32), ("how", c_uint32)]
 
@@ -429,6 +445,7 @@ _DECLARATIONS: Dict[str, List[Any]] = {  # those that return a tsr_status
     "tsr_key_column_tell": [_P, _P, _P],
     "tsr_key_column_find": [_P, _U64, _P, _P, _P, _P],
     "tsr_key_column_pair": [_P, _P, _P, _P],
+    "tsr_combine_by_number": [_P, _P, _P],
     "tsr_filter_describe": [_P, _P, _P],
     "tsr_filter_merge": [_P, _P, _P],
     "tsr_plugins_list": [_TEXT, _P, _P, _P],

@@ -8,7 +8,7 @@ tessera_tools.h). All answers follow from these numbers. Read next: _columns.py.
 import ctypes
 import warnings
 from ctypes import byref, sizeof
-from typing import Any, Dict, Generic, List, Literal, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union, overload
+from typing import Any, Dict, Generic, List, Literal, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, TypeVar, Union, overload
 
 import numpy as np
 
@@ -34,14 +34,24 @@ from tessera._columns import (
     module,
     wrap,
 )
-from tessera._library import BadArgument, KeyColumnArrays, KeyColumnPairs, OverflowWarning, TsrError, WrongType, fail, library, sums_passed
+from tessera._library import (
+    BadArgument,
+    KeyColumnArrays,
+    KeyColumnPairs,
+    NumberedValues,
+    OverflowWarning,
+    TsrError,
+    WrongType,
+    fail,
+    library,
+    sums_passed,
+)
 from tessera._words import need_word
 
 How = Literal["inner", "left", "right", "outer", "semi", "anti"]
 Order = Literal["seen", "any"]
 
 _KEYS, _COUNTS, _NUMBERS = range(3)  # TSR_KEY_COLUMN_KEYS and so on
-_ADDS_FLOATS_FASTER = np.lib.NumpyVersion(np.__version__) < "1.25.0"  # since then `add.at` is fast
 
 
 def _room(n: int) -> NumPyArray:
@@ -56,6 +66,12 @@ def _room(n: int) -> NumPyArray:
     return memory[first : first + 8 * n].view(np.int64)
 
 
+def _call(name: str, *arguments: Any) -> None:
+    error = TsrError()
+    if getattr(library, name)(*arguments, byref(error)):
+        fail(error)
+
+
 class _Numbered:
     """The keys of a column, numbered in order of first appearance, by the library (tsr_key_column_create). It reads the keys until
     it is closed. detail: what can be asked of it. codes: the numbers of the rows, with _NUMBERS."""
@@ -65,14 +81,8 @@ class _Numbered:
         self.codes = _room(len(keys) if detail == _NUMBERS else 0)
         numbers = self.codes.ctypes.data if detail == _NUMBERS else None
         given = 8 * keys.dtype.itemsize, detail, len(keys), keys.ctypes.data, numbers
-        self._call("tsr_key_column_create", *given, byref(self._handle), byref(distinct))
+        _call("tsr_key_column_create", *given, byref(self._handle), byref(distinct))
         self.number = distinct.value
-
-    @staticmethod
-    def _call(name: str, *arguments: Any) -> None:
-        error = TsrError()
-        if getattr(library, name)(*arguments, byref(error)):
-            fail(error)
 
     def __enter__(self) -> "_Numbered":
         return self
@@ -86,7 +96,7 @@ class _Numbered:
 
     def tell(self, **wanted: NumPyArray) -> None:
         arrays = KeyColumnArrays(size=sizeof(KeyColumnArrays), **{name: array.ctypes.data for name, array in wanted.items()})
-        self._call("tsr_key_column_tell", self._handle, byref(arrays))
+        _call("tsr_key_column_tell", self._handle, byref(arrays))
 
     def firsts(self) -> NumPyArray:
         """The first row of each distinct key."""
@@ -105,12 +115,12 @@ class _Numbered:
     def find(self, keys: NumPyArray) -> NumPyArray:
         """The number of each of these keys, or -1."""
         numbers = _room(len(keys))
-        self._call("tsr_key_column_find", self._handle, len(keys), keys.ctypes.data, numbers.ctypes.data, None)
+        _call("tsr_key_column_find", self._handle, len(keys), keys.ctypes.data, numbers.ctypes.data, None)
         return numbers
 
     def contains(self, keys: NumPyArray) -> NumPyArray:
         present = np.empty(len(keys), bool)
-        self._call("tsr_key_column_find", self._handle, len(keys), keys.ctypes.data, None, present.ctypes.data)
+        _call("tsr_key_column_find", self._handle, len(keys), keys.ctypes.data, None, present.ctypes.data)
         return present
 
     def pairs(self, numbers: NumPyArray, keeps_all: bool, keeps_others: bool) -> Tuple[NumPyArray, NumPyArray]:
@@ -118,10 +128,10 @@ class _Numbered:
         count = ctypes.c_uint64()
         asked = KeyColumnPairs(size=sizeof(KeyColumnPairs), n=len(numbers), numbers=numbers.ctypes.data)
         asked.keeps_all, asked.keeps_others = int(keeps_all), int(keeps_others)
-        self._call("tsr_key_column_pair", self._handle, byref(asked), byref(count))
+        _call("tsr_key_column_pair", self._handle, byref(asked), byref(count))
         own, others = _room(count.value), _room(count.value)
         asked.room, asked.left_rows, asked.right_rows = len(own), own.ctypes.data, others.ctypes.data
-        self._call("tsr_key_column_pair", self._handle, byref(asked), byref(count))
+        _call("tsr_key_column_pair", self._handle, byref(asked), byref(count))
         return own, others
 
 
@@ -533,12 +543,18 @@ class GroupBy(Generic[AnswerT]):
         """
         wanted = _wanted(aggregates, named)
         answer = self._keys()
-        keys = set(answer)
-        read: Dict[Any, _Values] = {}
-        for name, (source, how) in wanted.items():
-            if name in keys:
+        for name in wanted:
+            if name in answer:
                 raise BadArgument(f"{name}: is a key already: call the aggregate another name")
-            answer[name] = self._aggregate(name, source, how, read)
+        if self._on_device is not None:
+            for name, (source, how) in wanted.items():
+                self._need_source(name, source, how)
+                answer[name] = self._on_device.aggregate(name, from_gpu(source, str(name)), how)
+        else:
+            columns: Dict[Any, _Values] = {}  # each is gone through once, for all that is asked of it
+            asked = {name: self._values(name, source, how, columns) for name, (source, how) in wanted.items()}
+            for name, (_, how) in wanted.items():
+                answer[name] = _with_nulls(*asked[name].aggregate(how), self._library)
         made: Any = answer if self._frame is None else make_frame(self._library, answer)
         return made  # type: ignore[no-any-return]
 
@@ -558,23 +574,24 @@ class GroupBy(Generic[AnswerT]):
         """How many rows each group has, as agg(size="size")."""
         return self.agg(size="size")
 
-    def _aggregate(self, name: Any, source: Any, how: str, read: "Dict[Any, _Values]") -> Any:
-        if source is None:
-            if how not in ("size", "count"):
-                raise BadArgument(f"{name}: {how!r} of what: pass {name}=(column, {how!r})")
+    def _need_source(self, name: Any, source: Any, how: str) -> None:
+        if source is None and how not in ("size", "count"):
+            raise BadArgument(f"{name}: {how!r} of what: pass {name}=(column, {how!r})")
         if isinstance(source, str) and self._frame is None:
             raise BadArgument(f"{name}: {source!r}: the keys are arrays: pass an array of values")
-        if self._on_device is not None:
-            return self._on_device.aggregate(name, from_gpu(source, str(name)), how)
-        if source is None:
-            return wrap(np.bincount(self._groups.codes, minlength=len(self._groups.firsts)), self._library)
-        key = source if isinstance(source, (str, int)) else id(source)
-        if key not in read:
+
+    def _values(self, name: Any, source: Any, how: str, columns: "Dict[Any, _Values]") -> "_Values":
+        """The values of `source`, which are to tell `how`; None: rows alone."""
+        self._need_source(name, source, how)
+        key = source if isinstance(source, (str, int, type(None))) else id(source)
+        if key not in columns:
             by_name = self._frame is not None and not hasattr(source, "__len__") or isinstance(source, str)
-            column = self._frame.column(source) if self._frame is not None and by_name else Column(source, str(name))
-            read[key] = _Values(self._groups, self._rows, column, len(next(iter(self._columns.values()))))
-        values, known = read[key].aggregate(how)
-        return _with_nulls(values, known, self._library)
+            column = None
+            if source is not None:
+                column = self._frame.column(source) if self._frame is not None and by_name else Column(source, str(name))
+            columns[key] = _Values(self._groups, self._rows, column, len(next(iter(self._columns.values()))))
+        columns[key].asked.add(how)
+        return columns[key]
 
 
 def _wanted(aggregates: Any, named: Mapping[str, Any]) -> "Dict[Any, Tuple[Any, str]]":
@@ -650,90 +667,83 @@ def group_by(keys: Any, by: Any = None, *, order: Order = "seen", nulls: Nulls =
     return GroupBy(None, {name: Column(column, called) for name, (column, called) in given.items()}, nulls)
 
 
-class _Values:
-    """A column of values, to be aggregated by group. Sums and counts are made once, as a mean needs both."""
+_TYPES = {"u4": 0, "i4": 1, "f4": 2, "u8": 3, "i8": 4, "f8": 5}  # TSR_VALUES_U32 and so on
+_WIDER = {"b": "u4", "u": "u4", "i": "i4", "f": "f4"}  # of values of one and two bytes
 
-    def __init__(self, groups: Groups, rows: Optional[NumPyArray], column: Column, size: int) -> None:
+
+class _Values:
+    """A column of values, aggregated by group in one pass for all that is asked for; without a column, rows are counted."""
+
+    def __init__(self, groups: Groups, rows: Optional[NumPyArray], column: Optional[Column], size: int) -> None:
+        self.asked: Set[str] = set()
+        self._number, self._codes, self._has_nulls = len(groups.firsts), groups.codes, False
+        self._values: NumPyArray = np.zeros(0, np.uint64)
+        self._made: Dict[str, NumPyArray] = {}
+        self._passed = 0  # sums that had no room
+        if column is None:
+            return
+        self._name = column.name
         if len(column) != size:
             raise BadArgument(f"{column.name}: has {len(column)} rows, and keys {size}: pass one value for each")
-        values, codes = column.values, groups.codes
-        self.number, self.name = len(groups.firsts), column.name
+        values, known = column.values, column.known
         if values.dtype.kind not in "iufbmM" or values.dtype.itemsize > 8:
             raise WrongType(f"{column.name}: is {values.dtype}: numbers, dates and times can be aggregated")
-        known = column.known
         if rows is not None:
             values, known = values[rows], None if known is None else known[rows]
         if known is not None:
-            values, codes = values[known], codes[known]
-        self.values, self.codes, self.has_nulls = values, codes, known is not None
-        self._counts: Optional[NumPyArray] = None
-        self._sums: Optional[NumPyArray] = None
-        self._near: Optional[NumPyArray] = None  # the sums as floats, where whole numbers might not have room
-        self._passed = 0  # sums that had none
+            values, self._codes = values[known], groups.codes[known]
+        self._values, self._has_nulls = values, known is not None
 
     def aggregate(self, how: str) -> Tuple[NumPyArray, Optional[NumPyArray]]:
         """An aggregate for each group, and which groups have one; None: all."""
+        dtype = self._values.dtype
+        if dtype.kind in "mM" and how in ("sum", "mean"):
+            raise WrongType(f"{self._name}: is {dtype}, which has no {how}: take min or max")
+        if not self._made:
+            self._combine()
         if how in ("count", "size"):
-            return self.counts(), None
-        known = self.counts() > 0 if self.has_nulls else None
+            return self._made["counts"], None
+        known = self._made["counts"] > 0 if self._has_nulls else None
         if how in ("min", "max"):
-            return self._extremes(how), known
-        if self.values.dtype.kind in "mM":
-            raise WrongType(f"{self.name}: is {self.values.dtype}, which has no {how}: take min or max")
+            extremes = self._made["least" if how == "min" else "largest"]
+            return extremes.view(dtype) if dtype.kind in "mM" else extremes.astype(dtype, copy=False), known
         if how == "sum":
-            sums, limit = self.sums().astype(self._sum_type()), 64 if self.values.dtype.kind == "u" else 63
             if self._passed:
-                warnings.warn(f"{self.name}: {sums_passed(self._passed, limit)}", OverflowWarning, stacklevel=5)
-            return sums, None
-        sums = self.sums()
-        if self._near is not None:
-            sums = self._near
+                limit = 64 if dtype.kind == "u" else 63
+                warnings.warn(f"{self._name}: {sums_passed(self._passed, limit)}", OverflowWarning, stacklevel=4)
+            kind = dtype.kind
+            return self._made["sums"].astype(dtype if kind == "f" else np.uint64 if kind == "u" else np.int64, copy=False), None
         with np.errstate(invalid="ignore", divide="ignore"):
-            means = sums / self.counts()
-        return means.astype(np.float32) if self.values.dtype == np.float32 else means, known
+            means = self._made["near"] / self._made["counts"]
+        return means.astype(np.float32) if dtype == np.float32 else means, known
 
-    def counts(self) -> NumPyArray:
-        if self._counts is None:
-            self._counts = np.bincount(self.codes, minlength=self.number)
-        return self._counts
-
-    def _sum_type(self) -> "np.dtype[Any]":
-        kind = self.values.dtype.kind
-        return self.values.dtype if kind == "f" else np.dtype(np.uint64 if kind == "u" else np.int64)
-
-    def sums(self) -> NumPyArray:
-        if self._sums is None:
-            self._sums = self._add()
-        return self._sums
-
-    def _add(self) -> NumPyArray:
-        values = self.values
-        if values.dtype.kind == "f" or not len(values):
-            return np.bincount(self.codes, weights=values, minlength=self.number)
-        largest = max(abs(int(values.min())), abs(int(values.max())))
-        if _ADDS_FLOATS_FASTER and largest * len(values) < 1 << 53:  # every partial sum is exact
-            return np.bincount(self.codes, weights=values, minlength=self.number)
-        wide = values.astype(self._sum_type(), copy=False)
-        sums: NumPyArray = np.zeros(self.number, wide.dtype)
-        np.add.at(sums, self.codes, wide)
-        limit = 64 if wide.dtype.kind == "u" else 63
-        if largest * len(values) >= 1 << limit:
-            self._near = np.bincount(self.codes, weights=values, minlength=self.number)
-            self._passed = int((np.abs(self._near - sums.astype(np.float64)) > 2.0 ** (limit - 2)).sum())
-        return sums
-
-    def _extremes(self, how: str) -> NumPyArray:
-        values = self.values.view(np.int64) if self.values.dtype.kind in "mM" else self.values
+    def _combine(self) -> None:
+        values = self._values.view(np.int64) if self._values.dtype.kind in "mM" else self._values
         kind = values.dtype.kind
-        if kind == "b":
-            values = values.view(np.uint8)
-        if kind == "f":
-            start: Any = np.inf if how == "min" else -np.inf
-        else:
-            start = np.iinfo(values.dtype).max if how == "min" else np.iinfo(values.dtype).min
-        best = np.full(self.number, start, values.dtype)
-        (np.minimum if how == "min" else np.maximum).at(best, self.codes, values)
-        return best.view(self.values.dtype)
+        own = values.dtype.newbyteorder("=") if values.dtype.itemsize > 2 else np.dtype(_WIDER[kind])
+        values = np.ascontiguousarray(values, own)
+        kind = values.dtype.kind
+        made = self._made = {"counts": np.empty(self._number, np.uint64)}
+        if "sum" in self.asked:
+            made["sums"] = np.empty(self._number, np.float64 if kind == "f" else np.uint64 if kind == "u" else np.int64)
+        if "mean" in self.asked:
+            made["near"] = np.empty(self._number)
+        for how, name in (("min", "least"), ("max", "largest")):
+            if how in self.asked:
+                made[name] = np.empty(self._number, values.dtype)
+        codes, passed = np.ascontiguousarray(self._codes), ctypes.c_uint64()
+        asked = NumberedValues(
+            size=sizeof(NumberedValues),
+            n=len(codes),
+            numbers=codes.ctypes.data,
+            values=values.ctypes.data,
+            type=_TYPES[f"{kind}{values.dtype.itemsize}"],
+            distinct=self._number,
+            **{name: array.ctypes.data for name, array in made.items()},
+        )
+        _call("tsr_combine_by_number", byref(asked), byref(passed))
+        self._passed = passed.value
+        made["counts"] = made["counts"].view(np.int64)
 
 
 def _with_nulls(values: NumPyArray, known: Optional[NumPyArray], library: str) -> Any:

@@ -30,7 +30,7 @@ expect_rate find0 0.9 17 27
 case_of "fuller tables are slower, and pages faster"
 awk '$1 == "find0" { if (before && $6 > before) exit 1; before = $6 }' out || fail "find0 rises: $(cat out)"
 run check best_bulk --predict "$card"
-expect_rate insert 0.8 30 50 # page by page
+expect_rate insert 0.8 25 50 # page by page
 [[ $(rate insert 0.95) == - ]] || fail "pages that are too full are predicted"
 
 case_of "what the model does not know is refused"

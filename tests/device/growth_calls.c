@@ -87,6 +87,23 @@ static void tell(const run *r, const char *made, uint32_t number, size_t calls) 
          r->ms[worst], worst, r->ms[worst] / median, above, all);
 }
 
+/* Every pair is found, with its value. */
+static void check(const run *r, tsr_table *table, const uint32_t *keys, uint64_t n) {
+  uint32_t *found = malloc(n * sizeof *found);
+  void *values;
+  need(tsr_memory_allocate(table, n * sizeof *found, &values, &error));
+  need(tsr_find(table, n, keys, values, NULL, &error));
+  need(tsr_table_wait(table, &error));
+  need(found ? tsr_memory_copy(table, found, values, n * sizeof *found, &error) : TSR_NO_MEMORY);
+  for (uint64_t i = 0; i < n; i++)
+    if (found[i] != r->keys[i]) {
+      fprintf(stderr, "growth_calls: key %" PRIu32 " has value %" PRIu32 "\n", r->keys[i], found[i]);
+      exit(1);
+    }
+  tsr_memory_free(table, values);
+  free(found);
+}
+
 static void measure(const run *r, const char *made, uint32_t number, uint64_t capacity) {
   const tsr_options options = {.capacity = capacity};
   const uint64_t bytes = r->pairs * sizeof *r->keys;
@@ -102,6 +119,7 @@ static void measure(const run *r, const char *made, uint32_t number, uint64_t ca
     fprintf(stderr, "growth_calls: %" PRIu64 " pairs of %" PRIu64 "\n", size, calls * r->call_keys);
     exit(1);
   }
+  check(r, table, keys, size);
   tell(r, made, number, calls);
   tsr_memory_free(table, keys);
   tsr_table_destroy(table);

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tsr_key_column: numbers, counts, finds and pairs compared with the standard library.
+// tsr_key_column: numbers, counts, finds and pairs, and tsr_combine_by_number, compared with the standard library.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <map>
 #include <random>
+#include <string>
+#include <type_traits>
 #include <vector>
 
 #include "core/tessera_tools.h"
@@ -209,6 +213,146 @@ TEST(KeyColumn, PairsOfManyRowsKeepThoseOfBothSides) {
       }
     EXPECT_EQ(pairs_of(c, left, true, true), want);
   }
+}
+
+// ---- Values by number ----------------------------------------------------------------------------
+
+template <typename Value>
+struct TypeOf;
+template <>
+struct TypeOf<uint32_t> {
+  static constexpr uint32_t value = TSR_VALUES_U32;
+};
+template <>
+struct TypeOf<int32_t> {
+  static constexpr uint32_t value = TSR_VALUES_I32;
+};
+template <>
+struct TypeOf<float> {
+  static constexpr uint32_t value = TSR_VALUES_F32;
+};
+template <>
+struct TypeOf<uint64_t> {
+  static constexpr uint32_t value = TSR_VALUES_U64;
+};
+template <>
+struct TypeOf<int64_t> {
+  static constexpr uint32_t value = TSR_VALUES_I64;
+};
+template <>
+struct TypeOf<double> {
+  static constexpr uint32_t value = TSR_VALUES_F64;
+};
+
+// Sums of whole numbers are compared modulo 2^64, and with 128 bits; those of floating point are of whole numbers here, so exact.
+template <typename Value>
+void combine_and_compare(uint64_t n, uint64_t distinct, bool is_large, uint64_t seed) {
+  using Sum = std::conditional_t<std::is_floating_point_v<Value>, double, uint64_t>;
+  SCOPED_TRACE(testing::Message() << n << " rows, " << distinct << " numbers, seed " << seed);
+  std::mt19937_64 random(seed);
+  std::vector<int64_t> numbers(n);
+  std::vector<Value> values(n);
+  std::vector<uint64_t> counts(distinct, 7), want_counts(distinct);
+  std::vector<Sum> sums(distinct, 7), want_sums(distinct);
+  std::vector<__int128> whole(distinct);
+  std::vector<double> near(distinct, 7);
+  const Value most =
+      std::is_floating_point_v<Value> ? std::numeric_limits<Value>::infinity() : std::numeric_limits<Value>::max();
+  const Value last = std::is_floating_point_v<Value> ? -most : std::numeric_limits<Value>::lowest();
+  std::vector<Value> least(distinct, 7), want_least(distinct, most), largest(distinct, 7), want_largest(distinct, last);
+  for (uint64_t i = 0; i < n; i++) {
+    const size_t k = random() % distinct / (i % 3 ? 1 : 2);
+    numbers[i] = static_cast<int64_t>(k);
+    const uint64_t drawn = random();
+    values[i] = static_cast<Value>(is_large ? drawn >> 1 : drawn % 2001);
+    if (!is_large && std::is_signed_v<Value>) values[i] -= 1000;
+    if (is_large && std::is_signed_v<Value> && drawn % 2) values[i] = static_cast<Value>(-values[i]);
+    want_counts[k]++;
+    want_sums[k] += static_cast<Sum>(values[i]);
+    whole[k] += static_cast<__int128>(values[i]);
+    want_least[k] = std::min(want_least[k], values[i]);
+    want_largest[k] = std::max(want_largest[k], values[i]);
+  }
+  const __int128 top = std::is_signed_v<Value> ? __int128(INT64_MAX) : __int128(UINT64_MAX);
+  uint64_t want_passed = 0, passed = 99;
+  for (__int128 sum : whole)
+    want_passed += !std::is_floating_point_v<Value> && (sum > top || sum < (std::is_signed_v<Value> ? -top - 1 : 0));
+  tsr_numbered_values asked = {};
+  asked.size = sizeof asked;
+  asked.n = n;
+  asked.numbers = numbers.data();
+  asked.values = values.data();
+  asked.type = TypeOf<Value>::value;
+  asked.distinct = distinct;
+  asked.counts = counts.data();
+  asked.sums = sums.data();
+  asked.near = near.data();
+  asked.least = least.data();
+  asked.largest = largest.data();
+  tsr_error error;
+  ASSERT_EQ(tsr_combine_by_number(&asked, &passed, &error), TSR_OK) << error.message;
+  EXPECT_EQ(counts, want_counts);
+  EXPECT_EQ(least, want_least);
+  EXPECT_EQ(largest, want_largest);
+  EXPECT_EQ(passed, want_passed);
+  const bool is_wide = sizeof(Value) == 8 && !std::is_floating_point_v<Value>;
+  if (!is_large || n > 50 * distinct) {
+    EXPECT_EQ(want_passed > 0, is_large && is_wide);
+  }
+  for (size_t k = 0; k < distinct; k++) {
+    const double wanted = static_cast<double>(whole[k]);
+    if (std::is_floating_point_v<Value>)
+      EXPECT_NEAR(static_cast<double>(sums[k]), static_cast<double>(want_sums[k]),
+                  std::abs(static_cast<double>(want_sums[k])) * 1e-9 + 1e6);
+    else
+      EXPECT_EQ(sums[k], want_sums[k]);
+    EXPECT_NEAR(near[k], wanted, std::abs(wanted) * 1e-9 + static_cast<double>(want_counts[k]) * 2048);
+  }
+}
+
+TEST(CombineByNumber, AgreesWithTheStandardLibrary) {
+  const uint64_t seed = 20250801;
+  const std::pair<uint64_t, uint64_t> sizes[] = {{0, 1},       {1, 1},        {5000, 3},
+                                                 {3000, 3000}, {400000, 100}, {300000, 30000}};
+  for (auto [n, distinct] : sizes) {
+    for (bool is_large : {false, true}) {
+      combine_and_compare<uint64_t>(n, distinct, is_large, seed);
+      combine_and_compare<int64_t>(n, distinct, is_large, seed);
+    }
+    combine_and_compare<uint32_t>(n, distinct, true, seed);
+    combine_and_compare<int32_t>(n, distinct, false, seed);
+    combine_and_compare<float>(n, distinct, false, seed);
+    combine_and_compare<double>(n, distinct, false, seed);
+  }
+}
+
+TEST(CombineByNumber, KeepsNaNAndRefusesOtherNumbers) {
+  const double nan = std::nan("");
+  std::vector<int64_t> numbers = {0, 0, 1, 1};
+  const std::vector<double> values = {nan, 1, 2, nan};
+  std::vector<double> least(2), largest(2);
+  tsr_numbered_values asked = {};
+  asked.size = sizeof asked;
+  asked.n = 4;
+  asked.numbers = numbers.data();
+  asked.values = values.data();
+  asked.type = TSR_VALUES_F64;
+  asked.distinct = 2;
+  asked.least = least.data();
+  asked.largest = largest.data();
+  tsr_error error;
+  ASSERT_EQ(tsr_combine_by_number(&asked, nullptr, &error), TSR_OK);
+  for (double each : {least[0], least[1], largest[0], largest[1]}) EXPECT_TRUE(std::isnan(each));
+  for (int64_t wrong : {int64_t{2}, int64_t{-1}}) {
+    numbers[3] = wrong;
+    EXPECT_EQ(tsr_combine_by_number(&asked, nullptr, &error), TSR_BAD_ARGUMENT);
+    EXPECT_NE(std::string(error.message).find("numbers[3] = "), std::string::npos) << error.message;
+  }
+  asked.type = TSR_VALUES_F64 + 1;
+  EXPECT_EQ(tsr_combine_by_number(&asked, nullptr, &error), TSR_BAD_ARGUMENT);
+  asked.type = TSR_VALUES_F64;
+  asked.values = nullptr;
+  EXPECT_EQ(tsr_combine_by_number(&asked, nullptr, &error), TSR_BAD_ARGUMENT);
 }
 
 TEST(KeyColumn, RefusesWhatItCannotDo) {

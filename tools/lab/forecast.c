@@ -58,7 +58,6 @@ bool tsr_forecast_work(const tsr_spec *spec, const tsr_resolution *r, tsr_bench_
                      .n = n,
                      .key_bytes = bits_of(spec, "key_bits") / 8,
                      .value_bytes = bits_of(spec, "value_bits") / 8,
-                     .slot_bytes = is_apart || !r->bucket_slots ? pair_bits / 8 : r->bucket_bytes / r->bucket_slots,
                      .bucket_bytes = r->bucket_bytes,
                      .lanes = r->tile_lanes ? r->tile_lanes : 1,
                      .table_bytes = (double)r->bytes,

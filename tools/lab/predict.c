@@ -16,49 +16,59 @@ enum { WARP = 32, SECTOR_BYTES = 32, LOAD_BYTES = 16 };
 
 /* Factors of what the card's limits say, then nanoseconds. */
 typedef struct model {
-  double memory, copied; /* of random accesses; of bytes that are read or written in order */
-  double key;            /* per key */
-  double step, load;     /* per step of a warp, and per load of 16 bytes in it */
-  double call, walk;     /* per call, and per bucket of its longest walk */
+  double memory, copied,
+      apart;               /* of random accesses; of bytes read or written in order; of the write of a value apart */
+  double key, call;        /* per key; per call */
+  double step, load, wide; /* per step of a warp; per load of 16 bytes in it; per square of their number */
+  double spread;           /* of what the busiest tile of a warp does more than the mean one */
+  double norm;             /* how memory and steps overlap: 1 is their sum, infinity the slower of both */
 } model;
 
-static const model finds = {0.462, 1.79, 0.0086, 0.0307, 0.0269, 8840, 123};
-static const model inserts = {0.277, 2.42, 0.0241, 0.206, 0.0456, 21200, 445};
-/* An insert in the order of pages: how often each byte of a pair is as if copied, how much more if its key is looked for, and
- * the call. */
-static const struct { double copied, looked, call; } pages = {10.2, 1.68, 49400};
+static const model finds = {0.716, 1.64, 0, 0.00648, 20400, 0.118, 0.0125, 0.00389, 0.907, 4.46};
+static const model inserts = {0.658, 0.195, 1.7, 0.000909, 162000, 0.0668, 0.0336, 0.00276, 1.07, 0.937};
+/* An insert in the order of pages: a page is in the memory of its block, so there are no random accesses. bytes: per byte of a pair;
+ * looked: per step, if its key is looked for. */
+static const struct {
+  double copied, bytes, call, step, looked, load, spread;
+} pages = {2.04, 0.00173, 83500, 0.0172, 0.0829, 0.0376, 0.792};
 
 /* How many steps a warp takes for its 32 keys: as many as the busiest of its 32 / lanes tiles, which work on `lanes` keys each.
  * warp_probes is that of tiles of one lane. A sum of more keys deviates from its mean by the root of their number, and the
  * most of fewer tiles by less. */
-static double steps_of(const tsr_work *w) {
+static double steps_of(const tsr_work *w, double spread) {
   const double lanes = w->lanes, beyond = fmax(w->warp_probes - w->probes, 0);
-  return lanes * w->probes + beyond * sqrt(lanes * log(WARP / lanes) / log(WARP));
+  return lanes * w->probes + spread * beyond * sqrt(lanes * log(WARP / lanes) / log(WARP));
 }
 
-/* Of n keys: walks are about geometric, so the most grows with the logarithm of their number. */
-static double longest_walk(const tsr_work *w) {
-  return w->warp_probes > 1 ? w->warp_probes * log(fmax((double)w->n, WARP)) / log(WARP) : 1;
-}
+/* Loads of 16 bytes that a lane does for a bucket. */
+static double loads_of(const tsr_work *w) { return fmax((double)w->bucket_bytes / w->lanes / LOAD_BYTES, 1); }
 
 /* Nanoseconds of memory per key, if its limit were all. */
-static double accesses(const tsr_card *card, const tsr_work *w) {
+static double accesses(const tsr_card *card, const model *m, const tsr_work *w) {
   const double read = 1 / tsr_card_rate(card, "read", w->bucket_bytes, w->lanes, w->table_bytes);
   const double sector = 1 / tsr_card_rate(card, "read", SECTOR_BYTES, 1, w->table_bytes);
   if (w->kind != TSR_WORK_INSERT) return w->probes * read + (w->is_apart && w->kind == TSR_WORK_FIND ? sector : 0);
   const double claim = 1 / tsr_card_rate(card, "read+cas", SECTOR_BYTES, 1, w->table_bytes);
-  const double value = 1 / tsr_card_rate(card, "cas", 8, 1, w->table_bytes) / 2;
-  return fmax(w->probes - 1, 0) * read + fmax(claim, read) + (w->is_apart ? value : 0);
+  const double value = 1 / tsr_card_rate(card, "cas", 8, 1, w->table_bytes);
+  return fmax(w->probes - 1, 0) * read + fmax(claim, read) + (w->is_apart ? m->apart * value : 0);
+}
+
+/* Nanoseconds per key of an insert in the order of pages; copied: of its pair. */
+static double in_pages(const tsr_work *w, double copied) {
+  const double step = pages.step + (w->looks ? pages.looked : 0) + pages.load * loads_of(w);
+  return pages.copied * copied + pages.bytes * (w->key_bytes + w->value_bytes) +
+         steps_of(w, pages.spread) / WARP * step + pages.call / (double)w->n;
 }
 
 double tsr_predict(const tsr_card *card, const tsr_work *w) {
-  const double n = (double)w->n, copy = tsr_card_rate(card, "copy", SECTOR_BYTES, 1, HUGE_VAL);
-  if (w->by_pages) return 1 / ((pages.copied + pages.looked * w->looks) * w->slot_bytes / copy + pages.call / n);
+  const double copy = tsr_card_rate(card, "copy", SECTOR_BYTES, 1, HUGE_VAL), loads = loads_of(w);
+  const double copied = (w->key_bytes + w->value_bytes) / copy; /* nanoseconds for a pair */
+  if (w->by_pages) return 1 / in_pages(w, copied);
   const model *m = w->kind == TSR_WORK_INSERT ? &inserts : &finds;
-  const double loads = fmax((double)w->bucket_bytes / w->lanes / LOAD_BYTES, 0);
-  const double memory = m->memory * accesses(card, w) + m->copied * (w->key_bytes + w->value_bytes) / copy;
-  const double warp = steps_of(w) / WARP * (m->step + m->load * loads);
-  return 1 / (memory + warp + m->key + (m->call + m->walk * longest_walk(w)) / n);
+  const double memory = m->memory * accesses(card, m, w) + m->copied * copied;
+  const double warp = steps_of(w, m->spread) / WARP * (m->step + m->load * loads + m->wide * loads * loads);
+  const double both = pow(pow(memory, m->norm) + pow(warp, m->norm), 1 / m->norm);
+  return 1 / (both + m->key + m->call / (double)w->n);
 }
 
 /* ---- Limits ---------------------------------------------------------------------------------- */

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The distinct keys of a batch, their values and the passes of joins, by the kernels of a GPU on the CPU (block.h), beside an oracle.
+// Larger batches, and more of them, on a GPU: ../device/index_test.cc. Read next: ../../core/batch/groups.h.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+extern "C" {
+#include "core/batch/groups.h"
+#include "core/batch/mix.h"
+}
+#include "tests/emulated/block.h"
+#include "tests/emulated/groups_kernels.h"
+#include "tests/oracle/random.h"
+
+namespace {
+
+// Steps of groups are emulated; others are those of the cpu backend.
+tsr_status run_step(tsr_device *device, tsr_program *program, const tsr_step *step, const void *argument, uint64_t n,
+                    void *stream, tsr_error *error) {
+  if (step->set != &tsr_group_steps) return tsr_cpu_backend.step(device, program, step, argument, n, stream, error);
+  void (*kernel)(const void *) = group_kernel(step->kernel);
+  EXPECT_NE(kernel, nullptr) << step->kernel;
+  tsr_grid grid = step->grid;
+  if (step->fit) step->fit(nullptr, argument, &grid);
+  if (!grid.threads) grid.threads = TSR_BLOCK_THREADS;
+  if (!grid.block_items) grid.block_items = grid.threads;
+  const uint64_t needed = (n + grid.block_items - 1) / grid.block_items;
+  // Of the blocks that share large pages, some are enough.
+  const unsigned blocks = grid.blocks ? std::min(grid.blocks, 3u) : static_cast<unsigned>(needed);
+  if (kernel) emulated::launch(kernel, argument, blocks, grid.threads, grid.shared_bytes);
+  return TSR_OK;
+}
+
+class Groups : public testing::Test {
+protected:
+  void SetUp() override {
+    static tsr_backend backend = tsr_cpu_backend;
+    backend.step = run_step;
+    ASSERT_EQ(tsr_cpu_backend.open(0, &device_, &error_), TSR_OK) << error_.message;
+    device_->backend = &backend;
+  }
+  void TearDown() override {
+    if (device_) tsr_cpu_backend.close(device_);
+  }
+  template <class Key, class Value>
+  void expect_groups(uint64_t n, uint64_t distinct, bool inverse);
+  template <class Key, class Value>
+  void expect_brought(uint64_t n, uint64_t distinct, uint32_t bins_log2);
+
+  tsr_device *device_ = nullptr;
+  tsr_error error_ = {};
+  tessera_test::Random random_{7};
+};
+
+// Keys that repeat, with those that look like a free place and like none.
+template <class Key>
+std::vector<Key> keys_of(uint64_t n, uint64_t distinct, tessera_test::Random *random) {
+  std::vector<Key> keys(n);
+  for (Key &key : keys) key = static_cast<Key>((random->below(distinct) + 1) * 0x9E3779B97F4A7C15ull);
+  if (n > 40) keys[7] = keys[39] = static_cast<Key>(~Key{0}), keys[8] = 0;
+  return keys;
+}
+
+template <class Value>
+struct Column {
+  uint32_t type, how;
+  std::vector<Value> values;
+  std::vector<uint64_t> combined; // in each key's first bytes
+
+  Value wanted(Value one, Value other) const {
+    return how == TSR_COMBINE_SUM ? one + other : how == TSR_COMBINE_MIN ? std::min(one, other) : std::max(one, other);
+  }
+};
+
+// Sum, least and largest of one array.
+template <class Value>
+std::vector<Column<Value>> columns_of(uint64_t n, uint32_t type, tessera_test::Random *random) {
+  std::vector<Value> values(n);
+  for (Value &value : values) value = static_cast<Value>(static_cast<int64_t>(random->below(2001)) - 1000);
+  std::vector<Column<Value>> columns;
+  for (uint32_t how : {TSR_COMBINE_SUM, TSR_COMBINE_MIN, TSR_COMBINE_MAX})
+    columns.push_back({type, how, values, std::vector<uint64_t>(n)});
+  return columns;
+}
+
+template <class Value>
+void expect_column(const Column<Value> &column, const std::map<uint64_t, std::vector<uint64_t>> &items,
+                   const std::vector<uint64_t> &distinct) {
+  const bool is_narrow = sizeof(Value) == 4 && column.how != TSR_COMBINE_SUM;
+  for (size_t k = 0; k < distinct.size(); k++) {
+    const std::vector<uint64_t> &own = items.at(distinct[k]);
+    Value expected = column.values[own[0]];
+    int64_t sum = 0;
+    for (size_t i = 0; i < own.size(); i++) {
+      if (i) expected = column.wanted(expected, column.values[own[i]]);
+      sum += static_cast<int64_t>(column.values[own[i]]);
+    }
+    if (column.how == TSR_COMBINE_SUM && std::is_floating_point_v<Value>) {
+      ASSERT_EQ(emulated::value_of<double>(column.combined[k]), static_cast<double>(sum)) << distinct[k];
+    } else if (column.how == TSR_COMBINE_SUM) {
+      ASSERT_EQ(column.combined[k], static_cast<uint64_t>(sum)) << distinct[k];
+    } else {
+      Value got;
+      const char *from = reinterpret_cast<const char *>(column.combined.data()) + k * (is_narrow ? 4 : 8);
+      std::memcpy(&got, from, sizeof got);
+      ASSERT_EQ(got, expected) << distinct[k];
+    }
+  }
+}
+
+template <class Value>
+constexpr uint32_t type_of() {
+  if (std::is_same_v<Value, int32_t>) return TSR_VALUES_I32;
+  if (std::is_same_v<Value, int64_t>) return TSR_VALUES_I64;
+  return std::is_same_v<Value, float> ? TSR_VALUES_F32 : TSR_VALUES_F64;
+}
+
+template <class Key, class Value>
+void Groups::expect_groups(uint64_t n, uint64_t distinct, bool inverse) {
+  SCOPED_TRACE(testing::Message() << sizeof(Key) << " bytes, n " << n << " of " << distinct << ", values of type "
+                                  << type_of<Value>());
+  const std::vector<Key> keys = keys_of<Key>(n, distinct, &random_);
+  std::map<uint64_t, std::vector<uint64_t>> items;
+  for (uint64_t i = 0; i < n; i++) items[keys[i]].push_back(i);
+  std::vector<Column<Value>> columns = columns_of<Value>(n, type_of<Value>(), &random_);
+  std::vector<tsr_unique_column> wanted;
+  for (Column<Value> &column : columns)
+    wanted.push_back({column.values.data(), column.combined.data(), column.type, column.how});
+  std::vector<Key> found(n);
+  std::vector<uint64_t> counts(n);
+  std::vector<uint32_t> numbers(n);
+  tsr_groups groups = {};
+  groups.n = n, groups.keys = keys.data(), groups.key_bytes = sizeof(Key), groups.seed = random_.below(1u << 30);
+  groups.distinct = found.data(), groups.counts = counts.data(), groups.room = n;
+  if (inverse) groups.numbers = numbers.data();
+  groups.columns = wanted.data(), groups.column_count = static_cast<uint32_t>(wanted.size());
+  uint64_t count = 0;
+  ASSERT_EQ(tsr_groups_make(device_, &groups, nullptr, &count, &error_), TSR_OK) << error_.message;
+  ASSERT_EQ(count, items.size());
+  const std::vector<uint64_t> these(found.begin(), found.begin() + static_cast<int64_t>(count));
+  ASSERT_EQ(std::set<uint64_t>(these.begin(), these.end()).size(), count);
+  for (uint64_t k = 0; k < count; k++) {
+    ASSERT_EQ(items.count(these[k]), 1u) << these[k];
+    ASSERT_EQ(counts[k], items[these[k]].size()) << these[k];
+  }
+  for (uint64_t i = 0; inverse && i < n; i++) ASSERT_EQ(found.at(numbers[i]), keys[i]) << i;
+  for (const Column<Value> &column : columns) expect_column(column, items, these);
+}
+
+// Sizes about those of a page, and of a batch whose tiles are smaller.
+TEST_F(Groups, AgreeWithTheOracle) {
+  for (uint64_t n : {1, 4000, 4097, 5500})
+    for (uint64_t distinct : {n / 300 + 1, n * 2}) {
+      ASSERT_NO_FATAL_FAILURE((expect_groups<uint32_t, int32_t>(n, distinct, true)));
+      ASSERT_NO_FATAL_FAILURE((expect_groups<uint64_t, int64_t>(n, distinct, n > 5000)));
+      if (n > 4500) continue;
+      ASSERT_NO_FATAL_FAILURE((expect_groups<uint32_t, double>(n, distinct, false)));
+      ASSERT_NO_FATAL_FAILURE((expect_groups<uint64_t, float>(n, distinct, false)));
+    }
+}
+
+uint32_t mixed_of(uint32_t key, uint64_t seed) { return tsr_mix_32(key, seed); }
+uint64_t mixed_of(uint64_t key, uint64_t seed) { return tsr_mix_64(key, seed); }
+
+template <class Key, class Value>
+void Groups::expect_brought(uint64_t n, uint64_t distinct, uint32_t bins_log2) {
+  SCOPED_TRACE(testing::Message() << sizeof(Key) << " and " << sizeof(Value) << " bytes, n " << n << " of "
+                                  << distinct);
+  const std::vector<Key> keys = keys_of<Key>(n, distinct, &random_);
+  std::vector<Value> values(n);
+  for (Value &value : values) value = static_cast<Value>(random_.below(1u << 30));
+  tsr_groups_order order = {};
+  order.n = n, order.keys = keys.data(), order.values = values.data(), order.key_bytes = sizeof(Key);
+  order.value_bytes = sizeof(Value), order.seed = 5, order.bins_log2 = bins_log2;
+  void *memory = nullptr;
+  ASSERT_EQ(tsr_groups_bring(device_, &order, nullptr, &memory, &error_), TSR_OK) << error_.message;
+  std::vector<std::pair<Key, Value>> expected, brought;
+  for (uint64_t i = 0; i < n; i++) expected.emplace_back(mixed_of(keys[i], order.seed), values[i]);
+  for (uint64_t bin = 0; bin < 1u << bins_log2; bin++)
+    for (uint64_t i = order.begins[bin]; i < order.ends[bin]; i++) {
+      const Key key = static_cast<const Key *>(order.mixed)[i];
+      EXPECT_EQ(key >> (8 * sizeof(Key) - bins_log2), bin);
+      brought.emplace_back(key, static_cast<const Value *>(order.brought)[i]);
+    }
+  std::sort(expected.begin(), expected.end());
+  std::sort(brought.begin(), brought.end());
+  EXPECT_EQ(brought, expected);
+  EXPECT_EQ(device_->backend->free_in(device_, memory, nullptr, &error_), TSR_OK);
+}
+
+TEST_F(Groups, AreBroughtIntoBins) {
+  for (uint64_t distinct : {1u, 300u, 40000u})
+    for (uint32_t bins_log2 : {1u, 9u}) {
+      ASSERT_NO_FATAL_FAILURE((expect_brought<uint32_t, uint64_t>(6000, distinct, bins_log2)));
+      ASSERT_NO_FATAL_FAILURE((expect_brought<uint64_t, uint32_t>(6000, distinct, bins_log2)));
+    }
+}
+
+} // namespace

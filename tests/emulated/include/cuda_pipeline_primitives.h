@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// In place of CUDA's: ../block.h has what it declares.
