@@ -2,11 +2,13 @@
 # shellcheck shell=bash
 #
 # Cases of a test in bash, and the result file that the test runner counts. The harnesses of cli/ and structure/ source it:
-# a test opens each case by `case_of NAME`, reports by `fail SENTENCE` or `skip REASON`, and ends with `finish`.
+# a test opens each case by `case_of NAME`, reports by `fail SENTENCE` or `skip REASON`, and ends with `finish`. The harnesses' traps
+# call `need_finish`, since a test that ends otherwise would pass whatever it found.
 
 names=()
 failures=() # one text for each case, empty if it passed
 reasons=()  # why it was skipped, or empty
+is_finished=''
 
 open_case() {
   names+=("$1")
@@ -40,6 +42,10 @@ write_results() {
   echo '</testsuite></testsuites>'
 }
 
+need_finish() {
+  [[ $is_finished ]] || { echo "FAILED: the test ended without finish" && exit 1; }
+}
+
 # finish [SUITE]
 finish() {
   local failure failed=0
@@ -48,5 +54,6 @@ finish() {
   done
   [[ -z ${XML_OUTPUT_FILE:-} ]] || write_results "${1:-cli}" >"$XML_OUTPUT_FILE"
   echo "${#names[@]} cases, $failed failed"
+  is_finished=1
   exit $((failed > 0))
 }

@@ -10,7 +10,7 @@ tessera=$PWD/tools/cli/tessera
 specs=$PWD/specs
 plugin_folders=$PWD/layouts:$PWD/probing:$PWD/hashers:$PWD/allocators:$PWD/eviction
 work=$(mktemp -d /tmp/tessera-test.XXXXXX) # below no checkout, unlike TEST_TMPDIR
-trap 'rm -rf "$work"' EXIT
+trap 'rm -rf "$work" && need_finish' EXIT
 export TESSERA_PLUGINS=$plugin_folders TESSERA_SPECS=$specs TESSERA_SDK=$PWD XDG_CACHE_HOME=$work/cache
 unset TESSERA_COMMAND TESSERA_DEMO_GENOME TESSERA_DEMO_PHAGE
 
@@ -47,11 +47,14 @@ expect_rows() {
 }
 
 # refuses PATTERN ARGUMENTS...: status 2, nothing but sentences on standard error, the last one matching.
-refuses() {
-  local pattern=$1
-  shift
+# fails PATTERN ARGUMENTS...: the same with status 1, of what the input holds.
+refuses() { stops 2 "$@"; }
+fails() { stops 1 "$@"; }
+stops() {
+  local wanted=$1 pattern=$2
+  shift 2
   run "$@"
-  expect_status 2
+  expect_status "$wanted"
   [[ ! -s $work/out ]] || fail "tessera $command_line: wrote to standard output: $(cat "$work/out")"
   ! grep -v '^tessera: ' "$work/err" || fail "tessera $command_line: says more than sentences"
   tail -n 1 "$work/err" | grep -Eq -- "$pattern" || fail "tessera $command_line: said: $(cat "$work/err")"

@@ -95,10 +95,11 @@ expect_rows out 1 2 3 4
 
 case_of "what is wrong is refused"
 printf 'a,1\n,2\n' >null.csv
-refuses 'has no key: leave such rows out by --null skip' run sums.ini --insert null.csv --key-text
+fails 'has no key: leave such rows out by --null skip' run sums.ini --insert null.csv --key-text
 run run sums.ini --insert null.csv --null skip "${cpu[@]}"
 expect_status 0
 printf '' >empty.npy
 refuses 'has no texts: --key-text is about rows of text' run sums.ini --insert empty.npy --key-text
 refuses 'the key is one column of text' run sums.ini --insert rows.tsv --set table.key_columns=u32,u32 --key-text
 refuses 'it stores keys of 128 bits without values' run quickstart --insert rows.tsv --key-text
+finish

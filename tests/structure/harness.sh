@@ -12,7 +12,7 @@ root=$(dirname "$(readlink -f LICENSE)")
   exit 1
 }
 work=$(mktemp -d "${TEST_TMPDIR:-/tmp}/structure.XXXXXX")
-trap 'rm -rf "$work"' EXIT
+trap 'rm -rf "$work" && need_finish' EXIT
 
 # shellcheck source-path=SCRIPTDIR source=../cases.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../cases.sh"
