@@ -70,7 +70,7 @@ struct Laws {
   void (*build)(const tsr_ctx *c, Findings *findings);
   // The buckets of a key's walk, in order; of the first `limit` + 1 where it is longer.
   std::vector<uint64_t> (*walk)(const tsr_ctx *c, uint64_t key, uint64_t limit);
-  // In pages the walks of a page's keys begin in all of its buckets.
+  // In every page walks begin in the same buckets.
   void (*pages)(const tsr_ctx *c, Findings *findings);
   // Every key of a table is found on its walk, behind buckets without an empty slot if ends_at_empty.
   void (*placement)(const tsr_ctx *c, const std::vector<uint64_t> &keys, Findings *findings);
