@@ -231,8 +231,11 @@ static bool number_all(job *j) {
 }
 
 bool tsr_key_column_number(tsr_key_column *c) {
-  enum { LEAST = 1 << 15 }; /* rows that are worth a thread */
-  const uint64_t threads = tsr_parallel_threads(), most = (c->n + LEAST - 1) / LEAST;
+  enum {
+    LEAST = 1 << 15, /* rows that are worth a thread */
+    FEW = 2 /* threads that take longer than one: their sets are larger, and have to be united (specs/results/cpu.md) */
+  };
+  const uint64_t team = tsr_parallel_threads(), threads = team <= FEW ? 1 : team, most = (c->n + LEAST - 1) / LEAST;
   const uint64_t ranges = threads < most ? threads : most;
   c->likely = likely_distinct(c);
   c->range = (c->n + ranges - 1) / ranges;
