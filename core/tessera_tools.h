@@ -405,7 +405,8 @@ typedef struct tsr_numbered_values {
       *largest; /* of the type of values. A NaN is both. Without a row: the largest and the least number there is. */
 } tsr_numbered_values;
 /* By all threads; sums of floating point depend on their number by rounding. Writes to *passed how many sums wrapped, unless it is
- * NULL. Takes up to 10 bytes per row. TSR_BAD_ARGUMENT for a number that is too large or negative. */
+ * NULL. Takes up to 12 bytes per row, and 24 per number where
+ * sums of 64-bit values may wrap. TSR_BAD_ARGUMENT for a number that is too large or negative. */
 TSR_API tsr_status tsr_combine_by_number(const tsr_numbered_values *values, uint64_t *passed, tsr_error *error);
 
 /* ---- Checking and linking without a device --------------------------------------------------- */

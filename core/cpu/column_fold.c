@@ -167,7 +167,7 @@ static void fill(const folding *f, uint32_t which, void *words) {
     for (uint64_t k = 0; k < n; k++) ((uint64_t *)words)[k] = start;
 }
 
-/* Whether all numbers of a block are known. Relaxed: it is read after the team has returned. */
+/* Whether all numbers of a block are below `distinct`. Relaxed: it is read after the team has returned. */
 static bool knows_all(folding *f, uint64_t at, uint64_t n) {
   const int64_t *numbers = f->wanted->numbers + at;
   uint64_t most = 0;
@@ -246,20 +246,23 @@ static uint64_t threads_for(const tsr_numbered_values *w) {
   return least < 1 ? 1 : least < all ? least : all;
 }
 
-/* The memory of the other threads, and of what the caller has no array for. NULL: none. */
-static void *share_memory(folding *f) {
-  uint64_t bytes = sizeof *f->made * PARTS * f->threads;
-  const uint64_t pointers = bytes;
-  for (uint32_t which = 0; which < PARTS; which++)
-    bytes += f->is_wanted[which] ? f->threads * f->wanted->distinct * word_bytes(f, which) : 0;
+/* The caller's arrays, for the first thread, and memory for all others and for what the caller has no array for. NULL: none. */
+static void *share_memory(folding *f, void *const *callers) {
+  const uint64_t pointers = sizeof *f->made * PARTS * f->threads;
+  uint64_t bytes = pointers, words[PARTS];
+  for (uint32_t which = 0; which < PARTS; which++) {
+    words[which] = f->is_wanted[which] ? (f->wanted->distinct * word_bytes(f, which) + 7) / 8 * 8 : 0;
+    bytes += words[which] * (f->threads - (callers[which] ? 1 : 0));
+  }
   char *memory = malloc(bytes);
   if (!memory) return NULL;
-  f->made = (void **)memory;
   char *at = memory + pointers;
+  f->made = (void **)memory;
   for (uint64_t t = 0; t < f->threads; t++)
     for (uint32_t which = 0; which < PARTS; which++) {
-      f->made[t * PARTS + which] = f->is_wanted[which] ? at : NULL;
-      at += f->is_wanted[which] ? f->wanted->distinct * word_bytes(f, which) : 0;
+      const bool is_callers = t == 0 && callers[which];
+      f->made[t * PARTS + which] = !f->is_wanted[which] ? NULL : is_callers ? callers[which] : at;
+      at += is_callers ? 0 : words[which];
     }
   return memory;
 }
@@ -303,12 +306,10 @@ tsr_status tsr_combine_by_number(const tsr_numbered_values *values, uint64_t *pa
   f.is_wanted[SUM] |= f.is_wanted[NEAR];
   f.is_wanted[CARRY] = carries;
   f.is_wanted[NEAR] = carries;
-  void *memory = share_memory(&f);
+  void *memory = share_memory(&f, callers);
   if (!memory)
     return tsr_fail(error, TSR_NO_MEMORY, "tsr_combine_by_number: no memory for %llu numbers",
                     (unsigned long long)w.distinct);
-  for (uint32_t which = 0; which < PARTS; which++)
-    if (callers[which] && f.is_wanted[which]) f.made[which] = callers[which];
   tsr_parallel_each(f.threads, fold_rows, &f);
   if (f.wrong) {
     status =

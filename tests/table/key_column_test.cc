@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <random>
 #include <string>
 #include <type_traits>
@@ -324,6 +325,32 @@ TEST(CombineByNumber, AgreesWithTheStandardLibrary) {
     combine_and_compare<float>(n, distinct, false, seed);
     combine_and_compare<double>(n, distinct, false, seed);
   }
+}
+
+TEST(CombineByNumber, MakesNarrowExtremesAlone) { // an odd number of 32-bit words, by several threads
+  const uint64_t n = 1 << 19, distinct = 33;
+  std::vector<int64_t> numbers(n);
+  std::vector<int32_t> values(n), least(distinct), want(distinct, INT32_MAX);
+  std::vector<uint64_t> counts(distinct);
+  std::mt19937_64 random(20250801);
+  for (uint64_t i = 0; i < n; i++) {
+    numbers[i] = static_cast<int64_t>(random() % distinct);
+    values[i] = static_cast<int32_t>(random());
+    want[static_cast<size_t>(numbers[i])] = std::min(want[static_cast<size_t>(numbers[i])], values[i]);
+  }
+  tsr_numbered_values asked = {};
+  asked.size = sizeof asked;
+  asked.n = n;
+  asked.numbers = numbers.data();
+  asked.values = values.data();
+  asked.type = TSR_VALUES_I32;
+  asked.distinct = distinct;
+  asked.counts = counts.data();
+  asked.least = least.data();
+  tsr_error error;
+  ASSERT_EQ(tsr_combine_by_number(&asked, nullptr, &error), TSR_OK) << error.message;
+  EXPECT_EQ(least, want);
+  EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), uint64_t{0}), n);
 }
 
 TEST(CombineByNumber, KeepsNaNAndRefusesOtherNumbers) {
