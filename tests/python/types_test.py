@@ -604,6 +604,8 @@ class OthersTest(unittest.TestCase):
         with Map(settings={"table": {"load_factor": 0.5, "backend": "cpu"}}, capacity=100) as table:
             self.assertEqual(table.recipe.settings["table.load_factor"], 0.5)
             self.assertNotIn("table.growth", table.recipe.settings)
+        with Map(settings={"table": {"load_factor": "auto", "backend": "cpu"}}, capacity=1000) as table:
+            self.assertGreaterEqual(table.info["slots"], 2000)
 
 
 class TorchTest(unittest.TestCase):
