@@ -6,6 +6,7 @@
 #include "command.h"
 #include "faulty.h"
 #include "tools/lab/bench.h"
+#include "tools/lab/bench_session.h"
 #include "tools/lab/roofline.h"
 
 namespace {
@@ -351,6 +352,36 @@ TEST_F(Check, LimitsAreThoseOfABucketAtTheTablesSize) {
   EXPECT_EQ(outcome.status, 0);
   EXPECT_EQ(outcome.rows()[1][10], "-");
   EXPECT_NE(outcome.err.find("no room to measure"), std::string::npos);
+}
+
+// What is not linked ahead is linked while the GPU waits.
+TEST_F(Check, AllThatASessionCallsIsLinkedAhead) {
+  const char *const loads[] = {".5"};
+  const std::pair<tsr_bench_op, Words> cases[] = {{TSR_BENCH_INSERT, {}},
+                                                  {TSR_BENCH_INCREMENTAL, {"--batch", "3000"}},
+                                                  {TSR_BENCH_REBUILD, {"--batch", "3000"}},
+                                                  {TSR_BENCH_FIND100, {}},
+                                                  {TSR_BENCH_FIND0, {}},
+                                                  {TSR_BENCH_FIND_ALL, multimap},
+                                                  {TSR_BENCH_ERASE, {}},
+                                                  {TSR_BENCH_COUNT_ALL, {}},
+                                                  {TSR_BENCH_APPLY, {}},
+                                                  {TSR_BENCH_MIXED, {}}};
+  for (const auto &[op, more] : cases) {
+    tsr_bench_options options = {};
+    tsr_bench_cost cost;
+    tsr_error error;
+    tsr_spec *one = nullptr;
+    faulty.called = faulty.prepared = 0;
+    const Outcome outcome = bench(Fault::NONE, tsr_bench_op_name(op), more);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_EQ(faulty.prepared, 0u) << "on the CPU";
+    ASSERT_EQ(tsr_spec_read(spec("a").c_str(), &one, &error), TSR_OK) << error.message;
+    EXPECT_EQ(tsr_bench_link(&options, one, loads[0], op, 90, &cost, &error), TSR_OK) << error.message;
+    EXPECT_NE(faulty.called, 0u);
+    EXPECT_EQ(faulty.called & ~faulty.prepared, 0u) << tsr_bench_op_name(op);
+    tsr_spec_free(one);
+  }
 }
 
 TEST_F(Check, RooflineWithoutADevice) {

@@ -87,9 +87,10 @@ void tsr_plugins_free(const tsr_plugin_info *, size_t) {}
 
 void tsr_resolution_free(tsr_resolution *resolution) { free(resolution->text); }
 
-tsr_status tsr_spec_prepare(const tsr_spec *, const tsr_options *, uint32_t, uint32_t, tsr_code_cost *,
-                            tsr_error *error) {
-  return tsr_fail(error, TSR_NO_DEVICE, "there is no linker");
+tsr_status tsr_spec_prepare(const tsr_spec *, const tsr_options *, uint32_t, uint32_t calls, tsr_code_cost *,
+                            tsr_error *) {
+  faulty.prepared |= calls;
+  return TSR_OK;
 }
 
 static bool has_wrong_code(uint64_t i) { return i == 5 && faulty.fault == Fault::WRONG_CODE; }
@@ -103,6 +104,7 @@ static void put(tsr_table *table, uint32_t key, uint64_t value) {
 tsr_status tsr_insert(tsr_table *table, uint64_t n, const void *keys, const void *values, const tsr_call *call,
                       tsr_error *error) {
   note(table, "insert");
+  faulty.called |= TSR_PREPARE_INSERT;
   if (faulty.fault == Fault::INSERT_FAILS) return tsr_fail(error, TSR_DEVICE_FAILED, "the insert failed");
   for (uint64_t i = 0; i < n; i++) {
     uint32_t key = static_cast<const uint32_t *>(keys)[i];
@@ -147,6 +149,7 @@ static tsr_status begin_find(tsr_table *table, uint64_t n, tsr_error *error) {
 
 tsr_status tsr_find(tsr_table *table, uint64_t n, const void *keys, void *values, const tsr_call *call,
                     tsr_error *error) {
+  faulty.called |= TSR_PREPARE_FIND;
   tsr_status status = begin_find(table, n, error);
   bool is_wrong = faulty.fault == Fault::WRONG_VALUE || (faulty.fault == Fault::ONLY_ONCE && faulty.finds == 2);
   for (uint64_t i = 0; status == TSR_OK && i < n; i++) {
@@ -177,6 +180,7 @@ tsr_status tsr_find_or_insert(tsr_table *table, uint64_t n, const void *keys, co
 
 tsr_status tsr_contains(tsr_table *table, uint64_t n, const void *keys, uint8_t *present, const tsr_call *,
                         tsr_error *error) {
+  faulty.called |= TSR_PREPARE_CONTAINS;
   tsr_status status = begin_find(table, n, error);
   for (uint64_t i = 0; status == TSR_OK && i < n; i++) {
     uint64_t value;
@@ -199,6 +203,7 @@ static std::vector<uint64_t> list(tsr_table *table, const void *keys, uint64_t i
 
 tsr_status tsr_count_all(tsr_table *table, uint64_t n, const void *keys, uint64_t *counts, const tsr_call *,
                          tsr_error *error) {
+  faulty.called |= TSR_PREPARE_COUNT_ALL;
   tsr_status status = begin_find(table, n, error);
   for (uint64_t i = 0; status == TSR_OK && i < n; i++) {
     uint64_t count = list(table, keys, i).size();
@@ -209,6 +214,7 @@ tsr_status tsr_count_all(tsr_table *table, uint64_t n, const void *keys, uint64_
 
 tsr_status tsr_find_all(tsr_table *table, uint64_t n, const void *keys, uint64_t *offsets, uint64_t room, void *values,
                         const tsr_call *, tsr_error *error) {
+  faulty.called |= TSR_PREPARE_FIND_ALL;
   tsr_status status = begin_find(table, n, error);
   uint64_t at = faulty.fault == Fault::SHIFTS_LISTS;
   if (status || faulty.fault == Fault::FINDS_NOTHING_NEW) return status;
@@ -251,6 +257,7 @@ tsr_status tsr_unique(tsr_table *, uint64_t, const void *, const tsr_unique_arra
 
 tsr_status tsr_erase(tsr_table *table, uint64_t n, const void *keys, const tsr_call *call, tsr_error *error) {
   note(table, "erase");
+  faulty.called |= TSR_PREPARE_ERASE;
   if (faulty.fault == Fault::ERASE_FAILS) return tsr_fail(error, TSR_DEVICE_FAILED, "the erase failed");
   const uint64_t before = size_of(table);
   for (uint64_t i = faulty.fault == Fault::KEEPS_A_KEY; i < n; i++) {
@@ -267,6 +274,7 @@ tsr_status tsr_erase(tsr_table *table, uint64_t n, const void *keys, const tsr_c
 tsr_status tsr_apply(tsr_table *table, uint64_t n, const uint8_t *operations, const void *keys, const void *values,
                      void *values_out, const tsr_call *call, tsr_error *error) {
   note(table, "apply");
+  faulty.called |= TSR_PREPARE_APPLY;
   if (faulty.fault == Fault::APPLY_FAILS) return tsr_fail(error, TSR_DEVICE_FAILED, "the batch failed");
   uint64_t seen[4] = {}; // of finds: those of present keys
   for (uint64_t i = 0; i < n; i++) {
@@ -318,6 +326,7 @@ tsr_status tsr_rehash(tsr_table *table, const tsr_rehash_options *options, tsr_e
 const tsr_spec *tsr_table_spec(const tsr_table *table) { return table->spec; }
 
 tsr_status tsr_size(tsr_table *table, uint64_t *size, tsr_error *) {
+  faulty.called |= TSR_PREPARE_SIZE;
   *size = size_of(table);
   return TSR_OK;
 }

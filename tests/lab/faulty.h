@@ -50,6 +50,7 @@ struct Faulty {
   std::vector<std::string> operations;     // timed ones: "a insert"
   std::vector<double> milliseconds;        // of the next timed operations, in reverse; then 1 of a table a, 2 of others
   std::vector<uint64_t> footprints;        // asked of tsr_roofline
+  uint32_t called = 0, prepared = 0;       // TSR_PREPARE_ of all calls; of those asked of tsr_spec_prepare
 };
 
 extern Faulty faulty;

@@ -101,9 +101,14 @@ TEST(Plan, DrawsASample) {
   EXPECT_EQ(more.size(), 20u);
   EXPECT_TRUE(std::includes(more.begin(), more.end(), few.begin(), few.end()));
   EXPECT_EQ(draw("20"), more) << "each call draws the same";
+  EXPECT_NE(draw("20:7"), more) << "another seed draws others";
+  EXPECT_EQ(draw("20:7"), draw("20:7"));
+  EXPECT_EQ(draw("20:0"), more);
   EXPECT_EQ(draw("1000").size(), 5u * 4 * (1 + 1 + 3)) << "there are no more";
   Outcome none = sweep(write_file("sample.ini", text), fresh_csv("plan.csv"), {"--sample", "0"});
   EXPECT_NE(none.err.find("sweep: --sample 0: must be a number of tables, 1 or more"), std::string::npos) << none.err;
+  none = sweep(write_file("sample.ini", text), fresh_csv("plan.csv"), {"--sample", "5:x"});
+  EXPECT_NE(none.err.find("sweep: --sample 5:x: must be"), std::string::npos) << none.err;
 }
 
 TEST(Plan, VariantsSetSeveralEntries) {

@@ -58,6 +58,13 @@ uint32_t tsr_bench_calls(tsr_bench_op op, bool has_values) {
   return calls == TSR_PREPARE_FIND && !has_values ? TSR_PREPARE_CONTAINS : calls;
 }
 
+uint32_t tsr_bench_other_calls(tsr_bench_op op, bool is_filter) {
+  const uint32_t before = operations[op]->before;
+  const bool fills = before == TSR_BENCH_ON_FULL || before == TSR_BENCH_ON_FILLED;
+  if (operations[op]->of_index || operations[op]->of_cache) return 0;
+  return (fills ? TSR_PREPARE_INSERT : 0) | (is_filter ? 0 : TSR_PREPARE_SIZE);
+}
+
 tsr_status tsr_bench_prepare(tsr_bench_arrays *a, tsr_bench_op op, tsr_error *error) {
   return operations[op]->prepare ? operations[op]->prepare(a, error) : TSR_OK;
 }

@@ -49,6 +49,8 @@ TSR_MUST_CHECK tsr_status tsr_bench_count(const tsr_bench_arrays *arrays, tsr_ta
 
 /* The sum of those TSR_PREPARE_ whose code it is that an operation times. */
 uint32_t tsr_bench_calls(tsr_bench_op op, bool has_values);
+/* ... and of those that are not timed, by which its table is filled and checked. */
+uint32_t tsr_bench_other_calls(tsr_bench_op op, bool is_filter);
 
 /* The name of the tsr_roofline_row that bounds it if it touches one bucket a key; NULL = none does. */
 const char *tsr_bench_limit(tsr_bench_op op);

@@ -223,13 +223,14 @@ tsr_status tsr_bench_link(const tsr_bench_options *o, const tsr_spec *spec, cons
   const tsr_options options = options_of(o, o->n);
   const char *kind = tsr_spec_get(spec, "table", "kind");
   const bool has_values = !kind || (strcmp(kind, "set") != 0 && strcmp(kind, "multiset") != 0);
-  const uint32_t calls = tsr_bench_calls(op, has_values);
+  const uint32_t calls = tsr_bench_calls(op, has_values), others = tsr_bench_other_calls(op, is_kind(spec, "filter"));
   tsr_code_cost timed = {0};
   tsr_status status = TSR_OK;
   for (int counts = 0; status == TSR_OK && counts <= (o->code.probes ? 1 : 0); counts++) {
     tsr_spec *made = NULL;
     status = make_spec(spec, load, counts, &made, error);
     if (status == TSR_OK) status = tsr_spec_prepare(made, &options, sm, calls, counts ? NULL : &timed, error);
+    if (status == TSR_OK) status = tsr_spec_prepare(made, &options, sm, others, NULL, error);
     tsr_spec_free(made);
   }
   if (status == TSR_OK) *cost = (tsr_bench_cost){timed.registers, timed.link_ms};
@@ -266,15 +267,27 @@ static double limit_of(const tsr_bench_session *s, const tsr_table_info *info, t
   return 1e3 * rate * (double)keys / ((double)info->host_bytes * times);
 }
 
+static void prepare(const lane *l, uint32_t calls) {
+  tsr_error error; /* that it cannot be made will be said when it is used */
+  const tsr_status status = calls ? tsr_table_prepare(l->subject.on.table, calls, &error) : TSR_OK;
+  (void)status;
+}
+
+/* The code that fills a table for an operation, and checks it. On a GPU all of it is linked at once, or else one step after the
+ * other when it is used. */
+static void make_other_code(const lane *l, tsr_bench_op op) {
+  if (!l->subject.on.foreign && l->resolution.sm)
+    prepare(l, tsr_bench_other_calls(op, is_kind(l->entrant->spec, "filter")));
+}
+
 /* Code is made before it is timed, also where the cpu backend would find that so few items do not pay a compiler: or half
- * of the turns would be of one code, half of another. That it cannot be made will be said when it is used. */
+ * of the turns would be of one code, half of another. */
 static void make_code(const tsr_bench_session *s, const lane *l, tsr_bench_op op) {
   tsr_table_info info = {0};
-  tsr_error error;
   if (l->subject.on.foreign || s->options->code.compile == TSR_BENCH_BY_TABLES) return;
   tsr_table_describe(l->subject.on.table, &info);
-  const tsr_status status = tsr_table_prepare(l->subject.on.table, tsr_bench_calls(op, info.value_bits > 0), &error);
-  (void)status;
+  prepare(l, tsr_bench_calls(op, info.value_bits > 0));
+  make_other_code(l, op);
 }
 
 static bool takes_part(const lane *l) { return tsr_contender_is(&l->subject.on) && !l->is_refused; }
@@ -414,6 +427,7 @@ static tsr_status fill_tables(tsr_bench_session *s, tsr_error *error) {
     tsr_bench_result result;
     if (!tsr_contender_is(&l->subject.on)) continue;
     l->is_right = true;
+    make_other_code(l, TSR_BENCH_FIND100);
     status = tsr_bench_fill(&s->arrays, &l->subject, &result, error);
     l->is_filled = status == TSR_OK;
     if (status == TSR_OK) complain(s, i, "filling the table", &result);

@@ -75,8 +75,9 @@ TSR_MUST_CHECK tsr_status tsr_bench_session_measure(tsr_bench_session *session, 
 /* No answer was wrong so far, and no key was without a place. */
 bool tsr_bench_session_is_right(const tsr_bench_session *session);
 
-/* Links the code that an operation of a spec needs at a load, the counting one too, into the cache. No device is needed,
- * and several threads may do so at once. sm: the compute capability. */
+/* Links the code that an operation of a spec needs at a load into the cache: what is timed, whose cost it tells, what fills and
+ * checks the table, and the same that counts. No device is needed, and several threads may do so at once. sm: the compute
+ * capability. */
 TSR_MUST_CHECK tsr_status tsr_bench_link(const tsr_bench_options *options, const tsr_spec *spec, const char *load,
                                          tsr_bench_op op, uint32_t sm, tsr_bench_cost *cost, tsr_error *error);
 

@@ -2,15 +2,15 @@
  *
  * Threads that link (links.h). Each takes the next point that nobody has, in their order.
  */
-#define _GNU_SOURCE /* sysconf, pthread_condattr_setclock */
+#define _GNU_SOURCE /* sched_getaffinity, pthread_condattr_setclock */
 #include "tools/lab/links.h"
 
 #ifndef TSR_PTHREADS
 #include <omp.h>
 #endif
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 typedef struct job {
   bool is_wanted, is_done;
@@ -75,14 +75,19 @@ static void *work(void *argument) {
   return NULL;
 }
 
+/* Those that this process may use, which can be fewer than the machine has. */
+static size_t count_processors(void) {
+  cpu_set_t cores;
+  return sched_getaffinity(0, sizeof cores, &cores) == 0 ? (size_t)CPU_COUNT(&cores) : 1;
+}
+
 tsr_status tsr_links_start(const tsr_plan *plan, const bool *wanted, tsr_links **links, tsr_error *error) {
-  const long processors = sysconf(_SC_NPROCESSORS_ONLN);
   size_t jobs = 0;
   tsr_links *l = calloc(1, sizeof *l);
   if (l) l->jobs = calloc(plan->count + 1, sizeof *l->jobs);
   for (size_t i = 0; l && l->jobs && i < plan->count; i++)
     jobs += l->jobs[i].is_wanted = wanted[i] && plan->points[i].sm;
-  const size_t most = processors > 1 ? (size_t)processors : 1, threads = jobs < most ? jobs : most;
+  const size_t most = count_processors(), threads = jobs < most ? jobs : most;
   if (l) l->threads = calloc(threads + 1, sizeof *l->threads);
   if (!l || !l->jobs || !l->threads) {
     if (l) free(l->jobs);

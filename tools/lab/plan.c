@@ -544,15 +544,16 @@ static tsr_status group_sessions(tsr_plan *plan, tsr_error *error) {
   return TSR_OK;
 }
 
-/* The same combinations in each call; those of a smaller sample are among those of a larger one. */
+/* The same combinations in each call with a seed; those of a smaller sample are among those of a larger one. */
 static tsr_status draw(planner *p, tsr_error *error) {
-  const uint64_t sample = p->options->sample;
+  enum { SEED_SHIFT = 40 }; /* beyond the draws of any sample */
+  const uint64_t sample = p->options->sample, from = p->options->sample_seed << SEED_SHIFT;
   size_t at[AXES_MAX];
   tsr_status status = TSR_OK;
   for (uint64_t i = 0; status == TSR_OK && p->plan->count < sample && i / DRAWS_MAX < sample; i++) {
     tsr_status_line("drawing table %zu of %llu", p->plan->count + 1, (unsigned long long)sample);
     for (size_t axis = 0; axis < p->axis_count; axis++)
-      at[axis] = tsr_keys_mix(64, i * AXES_MAX + axis) % p->axes[axis].count;
+      at[axis] = tsr_keys_mix(64, from + i * AXES_MAX + axis) % p->axes[axis].count;
     status = add_combination(p, at, error);
   }
   tsr_status_line_clear();

@@ -65,6 +65,7 @@ typedef struct tsr_plan_options {
   size_t bench_count;
   const tsr_spec *space; /* whose [sweep] and [variants] count, in the place of the file's; NULL: the file's own */
   uint64_t sample;       /* tables that are drawn at random; 0: all combinations */
+  uint64_t sample_seed;  /* which ones */
 } tsr_plan_options;
 
 /* Reads the file and enumerates. A plan in which every combination was refused has no points, and is no error. The caller

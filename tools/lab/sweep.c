@@ -46,7 +46,8 @@ static const tsr_option options[NAMES + 1] = {
     {"--json", NULL, false, "Prints the front, or with --plan the tables, as one JSON object."},
     {"--plan", "yes|no", false, "Only lists what would be measured; no."},
     {"--link", "SM", false, "Only links what would be measured, for sm_90 and so on, without a GPU."},
-    {"--sample", "N", false, "Measures N tables that are drawn at random, the same ones in each call."},
+    {"--sample", "N[:SEED]", false,
+     "Measures N tables that are drawn at random, the same ones in each call with a SEED; 0."},
     TSR_OPTION_SET,
     TSR_OPTION_PLUGINS,
     {"--n", "N", false, "As for bench, like the following."},
@@ -76,6 +77,18 @@ typedef struct request {
 
 /* ---- The command line ------------------------------------------------------------------------ */
 
+static tsr_status read_sample(request *r, const char *value, tsr_error *error) {
+  const char *colon = strchr(value, ':');
+  char count[32];
+  snprintf(count, sizeof count, "%.*s", colon ? (int)(colon - value) : (int)strlen(value), value);
+  const bool is_number = tsr_parse_u64(count, &r->plan.sample) && r->plan.sample;
+  if (is_number && (!colon || tsr_parse_u64(colon + 1, &r->plan.sample_seed))) return TSR_OK;
+  return tsr_fail(
+      error, TSR_BAD_ARGUMENT,
+      "sweep: --sample %s: must be a number of tables, 1 or more, and if you like a seed behind it, such as 200:7",
+      value);
+}
+
 static tsr_status read_word(request *r, size_t which, const char *value, tsr_error *error) {
   uint64_t sm;
   if (which >= BENCH && which < NAMES) {
@@ -102,8 +115,7 @@ static tsr_status read_word(request *r, size_t which, const char *value, tsr_err
     r->sets[r->plan.set_count++] = "table.backend=cuda";
     return TSR_OK;
   case SAMPLE:
-    if (tsr_parse_u64(value, &r->plan.sample) && r->plan.sample) return TSR_OK;
-    return tsr_fail(error, TSR_BAD_ARGUMENT, "sweep: --sample %s: must be a number of tables, 1 or more", value);
+    return read_sample(r, value, error);
   case SET:
     r->sets[r->plan.set_count++] = value;
     return TSR_OK;
