@@ -45,7 +45,7 @@ Operations full_but(uint64_t erased) {
   for (uint64_t key = 1; key <= erased; key++) all.push_back(erase(key));
   return all;
 }
-// A list whose first unit has so many slots: one of them erased, and a key behind it in the next unit.
+// A list whose first unit has `slots` slots, one of them erased, and a key behind it in the next unit.
 Operations behind_an_erased_slot(uint64_t slots, uint64_t key) {
   Operations all = keys(1, slots);
   all.push_back(insert(key, 8));
