@@ -401,6 +401,9 @@ typedef struct tsr_report { /* since the table was created or tsr_table_report_r
   uint64_t zoned;   /* keys of finds and erases, and of numbers written, that were sorted by zones first (find_batch) */
   uint64_t ungrown; /* a part of not_placed: memory ended growth = double, and these calls returned TSR_NO_MEMORY */
   uint64_t evicted; /* keys that an index with eviction gave up, and pairs that a cache gave up */
+  /* 0: no key has very many pairs. Inserts into a multiset or multimap that passed 1024 buckets, because thousands of pairs
+   * of their key were there: such a key takes the square of its pairs (`check`, hot keys) */
+  uint64_t insert_long;
 } tsr_report;
 
 /* Waits for the table's work and reads its counters. */

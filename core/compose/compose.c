@@ -573,9 +573,22 @@ static tsr_status plan_filter(tsr_composition *t, const tsr_spec *spec, tsr_erro
   return check_regions(t, error);
 }
 
+/* A table in a GPU's L2 cache is faster the emptier it is, and takes little memory: a quarter full up to 16 MiB of slots, half
+ * full up to 64 MiB. As its capacity grows the number of its slots never falls, so that a table that grows needs no rule of its
+ * own. The rule is the same for all devices: a file of one has the slots that another expects. Measured:
+ * ../../specs/results/small_loads.csv. */
+static void choose_load(tsr_settings *s) {
+  static const double least = 0.25, half = 0.5, usual = 0.8, few_bytes = 16 << 20, many_bytes = 64 << 20;
+  const double pair_bytes = (double)(s->key_bits + (tsr_has_value_lists(s) ? 0 : s->value_bits)) / 8;
+  const double bytes = (double)s->capacity * pair_bytes;
+  const double load = bytes <= half * few_bytes ? fmax(least, bytes / few_bytes) : fmax(half, bytes / many_bytes);
+  if (s->load_factor == TSR_LOAD_AUTO) s->load_factor = fmin(load, usual);
+}
+
 /* Whether the table must be planned again, since the default load factor was more than its scheme reaches. */
 static bool lower_load(tsr_composition *t, const tsr_spec *spec) {
-  if (tsr_spec_get(spec, "table", "load_factor") || t->settings.kind == TSR_KIND_CACHE) return false;
+  const char *written = tsr_spec_get(spec, "table", "load_factor");
+  if ((written && strcmp(written, "auto") != 0) || t->settings.kind == TSR_KIND_CACHE) return false;
   double load = floor(tsr_reached_load(&t->shape) * LOAD_STEPS);
   if (load < LOAD_MIN) load = LOAD_MIN;
   if (load / LOAD_STEPS >= t->settings.load_factor) return false;
@@ -615,6 +628,7 @@ static tsr_status compose(const tsr_spec *spec, const tsr_options *options, uint
   if (!t) return tsr_fail(error, TSR_NO_MEMORY, "no memory to compose a table");
   t->is_as_saved = is_as_saved;
   tsr_status status = tsr_settings_read(spec, options, &t->settings, error);
+  if (status == TSR_OK) choose_load(&t->settings);
   for (uint32_t role = 0; status == TSR_OK && role < TSR_ROLES; role++)
     if (t->settings.part[role]) status = load_part(spec, options, role, t->settings.part[role], &t->part[role], error);
   memset(t->settings.part, 0, sizeof t->settings.part);

@@ -73,9 +73,10 @@ enum { ROW_WORD_BYTES = 24 };
   R("allocator", "an allocator", "",                                                                                   \
     "Source of further memory, for layouts whose buckets link and for values = buckets; `tessera list allocator`.",    \
     ROW_PART, ROW_PART_OF(TSR_ROLE_ALLOCATOR), 0, 0)                                                                   \
-  R("load_factor", "0.01 .. 64", "0.8",                                                                                \
+  R("load_factor", "auto | 0.01 .. 64", "0.8",                                                                         \
     "capacity / slots, which sets the size of the table. The default is lower where the probing scheme reaches less. " \
-    "Above 1 only where buckets link; their lists then get long.",                                                     \
+    "auto: a small table is emptier, which is faster: 0.25 up to 16 MiB of slots, 0.5 up to 64 MiB, then up to the "   \
+    "default. Above 1 only where buckets link; their lists then get long.",                                            \
     ROW_FRACTION, ROW(load_factor), 0, 0)                                                                              \
   R("stash", "0 .. 65536", "0", "Pairs that fit in the stash, an overflow area for pairs whose own buckets are full.", \
     ROW_NUMBER, ROW(stash), 0, 65536)                                                                                  \
@@ -353,6 +354,8 @@ static bool read_number(const row *r, const char *text, uint64_t *out) {
   return true;
 }
 
+static bool has_auto(const char *values) { return strncmp(values, "auto", 4) == 0; }
+
 /* False: `rule` says what the value must be. */
 static bool read_value(const known_section *section, size_t at, const tsr_spec_entry *entry, tsr_settings *settings,
                        broken_rule rule) {
@@ -369,6 +372,10 @@ static bool read_value(const known_section *section, size_t at, const tsr_spec_e
   case ROW_NONE:
     return read_number(r, entry->value, out) || bad_number(entry, values, rule);
   case ROW_FRACTION:
+    if (has_auto(values) && strcmp(entry->value, "auto") == 0) {
+      *(double *)out = TSR_LOAD_AUTO;
+      return true;
+    }
     if (!tsr_parse_double(entry->value, &fraction) || fraction < 0.01 || fraction > 64 || fraction < (double)r->minimum)
       return bad_fraction(entry, values, rule);
     *(double *)out = fraction;
@@ -673,7 +680,7 @@ static tsr_status make_kind(const tsr_spec *spec, tsr_settings *read, tsr_error 
   if (read->filter.has_slots) read->policy.duplicates = TSR_DUPLICATES_KEEP; /* two keys may have one fingerprint */
   if (counts) make_counter(read);
   if (read->kind == TSR_KIND_INDEX) make_index(read);
-  if (read->kind == TSR_KIND_CACHE && !is_written(spec, "table", "load_factor"))
+  if (read->kind == TSR_KIND_CACHE && (!is_written(spec, "table", "load_factor") || read->load_factor == TSR_LOAD_AUTO))
     read->load_factor = 1; /* it may be full */
   make_sums(read);
   return TSR_OK;

@@ -19,6 +19,7 @@ enum { TSR_BACKEND_AUTO, TSR_BACKEND_CUDA, TSR_BACKEND_CPU };
 #define TSR_CAPACITY_MAX (1ull << 40) /* pairs */
 enum { TSR_SHORT_ROW = 256 };         /* bytes of a value */
 #define TSR_PAGE_BATCH_AUTO UINT64_MAX
+#define TSR_LOAD_AUTO 0.0 /* load_factor, until the composition chooses one */
 #define TSR_CHUNK_AUTO TSR_PAGE_BATCH_AUTO
 /* Three pages of this size fit the shared memory of an H200's multiprocessor, each with its locks. */
 enum { TSR_PAGE_BYTES_AUTO = 60 << 10 };

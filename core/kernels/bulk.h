@@ -87,7 +87,7 @@ typedef struct tsr_tally {
   uint64_t histogram[TSR_HISTOGRAM_BINS]; /* keys by their probes */
   uint64_t probes_max, moves_max;
 
-  uint64_t overflows; /* insert, find_or_insert, apply: as tsr_tell_overflow counts them */
+  uint64_t overflows; /* insert, find_or_insert, apply: as tsr_tell_overflow counts them; or long walks (look.cuh) */
 } tsr_tally;
 
 #ifndef __CUDACC__

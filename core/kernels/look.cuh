@@ -56,7 +56,7 @@ typedef struct tsr_op {
   tsr_payload payload;
   uint32_t policy;
   uint32_t any_payload; /* OP_ERASE_PAIR: the payload does not matter */
-  uint64_t pairs;       /* counted or erased so far */
+  uint64_t pairs;       /* counted or erased so far; OP_INSERT, where TELLS_LONG_WALKS: buckets passed */
   /* OP_RETRIEVE: the next payload goes to payloads[at], as long as that is before `end`. In a table with value lists `at` is
    * the place of the slot that was found, claimed or erased. */
   uint64_t at, end;
@@ -71,6 +71,14 @@ typedef struct tsr_view {
   uint32_t vacant;  /* empty or erased */
   uint32_t link;    /* the unit that continues the bucket */
 } tsr_view;
+
+/* Where a table keeps every pair of a key, an insert passes those that are there. One that has passed this many buckets, or
+ * units, is counted, so that a user learns of keys with thousands of pairs. There are no sums that overflow in such a
+ * table, so this is the same counter. */
+enum { LONG_WALK = 1024 };
+#define TELLS_LONG_WALKS(c)                                                                                            \
+  (TSR_FACT(c, duplicates) == TSR_DUPLICATES_KEEP && !TSR_FACT(c, has_lists) && !TSR_FACT(c, fingerprint_bits) &&      \
+   !TSR_FACT(c, in_page))
 
 /* Operations of all kinds overlap. */
 TSR_INLINE bool is_mixed(const tsr_ctx *c) { return TSR_FACT(c, is_mixed) != 0; }

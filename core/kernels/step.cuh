@@ -221,6 +221,10 @@ TSR_INLINE void step(const tsr_ctx *c, tsr_op *op, uint32_t kind, uint32_t coher
   const uint32_t goes = op->walking && stop == NEEDS_NOTHING && !stays;
   const uint32_t ends = walk_ends_here(c, op, kind, &v, &b);
   if (op_raises(c, op, kind) && goes) walk_raise(c, op->probe.ref);
+  if (kind == OP_INSERT && TELLS_LONG_WALKS(c)) {
+    op->pairs += goes;
+    c->scratch->overflows += goes && op->pairs == LONG_WALK && c->lane == 0;
+  }
   op->walking = stays;
   if (TSR_FACT(c, warp_sync) || goes)
     op->walking |= walk_advance(c, op->key, &op->probe, op_inserts(kind) ? v.link : walk_link(c, &b), goes && !ends);

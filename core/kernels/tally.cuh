@@ -62,10 +62,11 @@ static __device__ __forceinline__ uint32_t bulk_block_sum(uint32_t *sum, uint32_
   return *sum;
 }
 
-/* Adds the number of sums of a block that passed the largest value to the tally, unless its work is thrown away. */
+/* Adds the number of sums of a block that passed the largest value to the tally, unless its work is thrown away; or its
+ * long walks. */
 static __device__ __forceinline__ void bulk_tell_overflows(const tsr_ctx *c, tsr_tally *tally, uint32_t keeps) {
   __shared__ uint32_t sum;
-  if (!TSR_FACT(c, tells_overflow)) return;
+  if (!TSR_FACT(c, tells_overflow) && !TELLS_LONG_WALKS(c)) return;
   const uint32_t all = bulk_block_sum(&sum, c->scratch->overflows);
   if (threadIdx.x == 0 && keeps && all) IO_ADD(&tally->overflows, all);
 }

@@ -55,6 +55,8 @@ static void print_parts(FILE *out, const tsr_composition *t) {
   }
 }
 
+static bool is_auto(const char *value) { return strcmp(value, "auto") == 0; }
+
 static void print_settings(FILE *out, const tsr_spec *spec, const tsr_composition *t) {
   const tsr_setting_info *rows;
   size_t count = tsr_settings_list(&rows);
@@ -79,8 +81,8 @@ static void print_settings(FILE *out, const tsr_spec *spec, const tsr_compositio
       fprintf(out, "  %-18s %u (of key_columns)\n", rows[i].key, t->shape.key_bits);
     else if (strcmp(rows[i].key, "capacity") == 0)
       fprintf(out, "  %-18s %llu\n", rows[i].key, (unsigned long long)t->shape.capacity);
-    else if (strcmp(rows[i].key, "load_factor") == 0 && !value && !is_pool(spec) && !is_filter(t))
-      fprintf(out, "  %-18s %g (default)\n", rows[i].key, t->settings.load_factor);
+    else if (strcmp(rows[i].key, "load_factor") == 0 && (!value || is_auto(value)) && !is_pool(spec) && !is_filter(t))
+      fprintf(out, "  %-18s %.3g (%s)\n", rows[i].key, t->settings.load_factor, value ? value : "default");
     else if (shown && *shown)
       fprintf(out, "  %-18s %s%s\n", rows[i].key, shown, value ? "" : " (default)");
   }
@@ -171,7 +173,8 @@ static void print_hot_keys(FILE *out, const tsr_composition *t) {
     fprintf(
         out,
         "%-12s inserting r pairs of one key takes r * r / %u looks, as each insert passes the pairs before it: 2^20 "
-        "pairs take %.1e; for keys with thousands of pairs use lists made in bulk, such as those of the recipe "
+        "pairs take %.1e; `run` and tsr_report.insert_long count inserts that passed 1024 buckets; for keys with "
+        "thousands of pairs use lists made in bulk, such as those of the recipe "
         "join%s\n",
         "hot keys", 2 * t->shape.bucket_slots, 1099511627776.0 / (2.0 * t->shape.bucket_slots),
         t->shape.kind == TSR_KIND_MULTIMAP && !t->shape.has_link ? ", or values = buckets" : "");

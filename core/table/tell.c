@@ -144,6 +144,9 @@ tsr_status tsr_single_report(tsr_table *t, tsr_report *report, tsr_error *error)
   const tsr_tally *insert = &tallies[TSR_BULK_insert], *find = &tallies[TSR_BULK_find];
   const tsr_tally *erase = &tallies[TSR_BULK_erase];
   const tsr_tally *apply = &tallies[TSR_BULK_apply];
+  const uint64_t told = insert->overflows + apply->overflows + tallies[TSR_BULK_apply_inserts].overflows +
+                        tallies[TSR_BULK_combine].overflows;
+  const bool keeps_all = t->store.composition->shape.duplicates == TSR_DUPLICATES_KEEP;
   *report = (tsr_report){.insert_keys = t->done.insert_keys + apply->asked[TSR_CLASS_INSERT],
                          .inserted = insert->hits + apply->answered[TSR_CLASS_INSERT],
                          .not_placed = insert->not_placed + apply->not_placed,
@@ -170,8 +173,8 @@ tsr_status tsr_single_report(tsr_table *t, tsr_report *report, tsr_error *error)
                          .ungrown = t->done.ungrown,
                          .evicted = evicted,
                          .erased_slots = t->store.erased_slots + t->store.may_erase,
-                         .overflows = insert->overflows + apply->overflows + tallies[TSR_BULK_apply_inserts].overflows +
-                                      tallies[TSR_BULK_combine].overflows};
+                         .overflows = keeps_all ? 0 : told,
+                         .insert_long = keeps_all ? told : 0};
   _Static_assert(sizeof report->insert_histogram == sizeof insert->histogram, "one number of bins");
   memcpy(report->insert_histogram, insert->histogram, sizeof report->insert_histogram);
   memcpy(report->find_histogram, find->histogram, sizeof report->find_histogram);

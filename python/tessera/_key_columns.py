@@ -13,6 +13,7 @@ import numpy as np
 from tessera import _wide_keys
 from tessera._arrays import HOST, NUMPY, Adapter, Memory, NumPyArray, adapter_of, name_of
 from tessera._library import BadArgument, WrongType, library
+from tessera._words import dtype_of
 
 _TYPES = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 _WIDEST = 16  # bytes of a key
@@ -192,7 +193,7 @@ class KeyColumns:
 
 def _type_of(dtype: Any, types: Sequence[Any]) -> "np.dtype[Any]":
     try:
-        made = np.dtype(dtype)
+        made = dtype_of(dtype)
     except TypeError:
         made = np.dtype(object)
     if made.name not in _TYPES:

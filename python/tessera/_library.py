@@ -252,7 +252,7 @@ class Report(Structure):
     _fields_ += [(name, c_uint64 * 32) for name in ("insert_histogram", "find_histogram", "erase_histogram")]
     _fields_ += [
         (name, c_uint64)
-        for name in ("insert_scratch_bytes", "cleanings", "erased_slots", "overflows", "zoned", "ungrown", "evicted")
+        for name in ("insert_scratch_bytes", "cleanings", "erased_slots", "overflows", "zoned", "ungrown", "evicted", "insert_long")
     ]
 
 

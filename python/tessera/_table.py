@@ -70,7 +70,7 @@ from tessera._columns import plain
 from tessera._group import Group
 from tessera._library import BadArgument, Busy, Closed, Error, Full, OverflowWarning, WrongType, library
 from tessera._spec import Spec, SpecSource, options
-from tessera._words import need_word, no_argument
+from tessera._words import dtype_of, need_word, no_argument
 
 OutT = TypeVar("OutT")  # the caller's own array
 TableT = TypeVar("TableT", bound="Table")
@@ -1800,7 +1800,7 @@ class Table:
         choice = " or ".join(map(repr, names))
         if dtype is not None:
             try:
-                made: "np.dtype[Any]" = np.dtype(dtype)
+                made = dtype_of(dtype)
             except TypeError:
                 raise WrongType(f"dtype = {dtype!r}: pass {choice}") from None
             if made.name not in names:

@@ -13,6 +13,8 @@ from tessera._arrays import HOST, NUMPY, Adapter, Memory, NumPyArray
 from tessera._library import BadArgument, WrongType, library
 
 _ITEM = np.dtype("S16")
+# How the dtypes of pandas, polars and pyarrow are shown.
+_OF_OTHERS = {"str": "str", "string": "str", "large_string": "str", "string_view": "str", "binary": "bytes", "large_binary": "bytes"}
 _SEED = 1  # of verbs; tables have [table] seed
 _TYPES = {"str": str, "bytes": bytes}
 
@@ -79,8 +81,14 @@ class TextKeys:
 
     @classmethod
     def of(cls, key: Any) -> "Optional[TextKeys]":
-        """None: `key` is no str or bytes."""
-        name = {str: "str", bytes: "bytes"}.get(key, key) if isinstance(key, (str, type)) else None
+        """None: `key` is no str or bytes, and no dtype of such columns."""
+        library = (key if isinstance(key, type) else type(key)).__module__.partition(".")[0]
+        if isinstance(key, str) or key is str or key is bytes:
+            name = key if isinstance(key, str) else key.__name__
+        elif isinstance(key, np.dtype):
+            name = {"U": "str", "S": "bytes"}.get(key.kind)
+        else:
+            name = _OF_OTHERS.get(str(key).lower()) if library in ("pandas", "polars", "pyarrow") else None
         return cls(name) if name in _TYPES else None
 
     @property

@@ -38,7 +38,7 @@ from tessera._library import BadArgument, WrongType, library
 from tessera._spec import flat
 from tessera._table import Code, Table, _bits, not_one_axis
 from tessera._verbs import group_by
-from tessera._words import need_word, no_argument
+from tessera._words import dtype_of, need_word, no_argument
 
 _KEYS = ("int32", "int64", "uint32", "uint64")
 _VALUES = (*_KEYS, "float32", "float64")
@@ -193,7 +193,7 @@ def _value_type(value: Any) -> Tuple["np.dtype[Any]", int]:
     if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], int):
         dtype, items = value
     made = _dtype(dtype, "value", _VALUES)
-    if items == 1 and made is not value and made.name in _VALUES and not isinstance(value, tuple):
+    if made.name in _VALUES and not isinstance(value, tuple):
         return made, 1
     if (made.kind, made.itemsize) not in ROW_ITEMS or not _is_row(made.itemsize * items):
         raise WrongType(
@@ -219,10 +219,9 @@ def _is_row(size: int) -> bool:
 
 
 def _dtype(given: Any, name: str, names: Tuple[str, ...]) -> "np.dtype[Any]":
-    text = str(given)
     try:
-        return np.dtype(text[len("torch.") :] if text.startswith("torch.") else given)
-    except (TypeError, ValueError):
+        return dtype_of(given)
+    except TypeError:
         raise WrongType(f"{name} = {given!r}: is no dtype: pass one of {', '.join(names)}") from None
 
 

@@ -10,6 +10,8 @@ import re
 from functools import wraps
 from typing import Any, Callable, Iterable, Mapping, TypeVar
 
+import numpy as np
+
 from tessera._library import BadArgument, WrongType
 
 CallT = TypeVar("CallT", bound=Callable[..., Any])
@@ -106,6 +108,21 @@ def need_word(name: str, given: Any, words: Iterable[str], way: str = "") -> Non
         shown = repr(given) if isinstance(given, (str, int, float, type(None))) else type(given).__name__
         *most, last = map('"{}"'.format, words)
         raise BadArgument(f"{name} = {shown}: is {', '.join(most)} or {last}{way}")
+
+
+def dtype_of(given: Any) -> "np.dtype[Any]":
+    """NumPy's dtype for one of any library's, in this machine's byte order. Raises TypeError if there is none."""
+    if type(given).__module__.startswith("pyarrow"):
+        given = given.to_pandas_dtype()
+    if isinstance(given, type) and given.__module__.startswith("polars"):
+        given = str(given)
+    text = str(given)
+    for form in (text[len("torch.") :] if text.startswith("torch.") else given, text.lower()):  # polars and pandas have Int64
+        try:
+            return np.dtype(form).newbyteorder("=")
+        except (TypeError, ValueError):
+            pass
+    raise TypeError(f"{text} is no dtype")
 
 
 def _need_flags(flags: Iterable[str], named: Mapping[str, Any]) -> None:

@@ -329,7 +329,7 @@ case_of "describe of [table] has the keys that check shows"
 run describe table
 expect_status 0
 expect_out '^kind +set \| map \| multiset \| multimap \| counter \| filter \| index \| cache +required  [A-Z]'
-expect_out '^load_factor +0\.01 \.\. 64 +0\.8 +[a-zA-Z]'
+expect_out '^load_factor +auto \| 0\.01 \.\. 64 +0\.8 +[a-zA-Z]'
 keys=$(sed -n '4,$s/ .*//p' out)
 (($(wc -l <<<"$keys") >= 15)) || fail "few keys: $keys"
 run check "$specs/quickstart.ini" --set table.duplicates=add # so that there are sums, which may overflow
@@ -373,6 +373,16 @@ run check "$specs/p2bht.ini" --set table.load_factor=.99
 expect_out '^warning +load_factor = 0\.99, '
 run check "$specs/slab_hash.ini" --set table.load_factor=2
 ! grep -q '^warning' out || fail "warns of lists"
+
+case_of "a small table is emptier with load_factor = auto, up to the default"
+for row in 100:0.25 1Mi:0.5 3Mi:0.5 5Mi:0.625 100M:0.8; do
+  run check "$specs/quickstart.ini" --set table.load_factor=auto --set "table.capacity=${row%:*}"
+  expect_status 0
+  expect_out "^  load_factor +${row#*:} \\(auto\\)$"
+done
+run check "$specs/p2bht.ini" --set table.load_factor=auto --set table.capacity=100M
+! grep -q '^warning' out || fail "auto is more than the scheme reaches"
+refuses 'must be auto . 0\.01 \.\. 64' check "$specs/quickstart.ini" --set table.load_factor=automatic
 
 case_of "a batch goes page by page by itself where that is faster: on the CPU, where inserts take their key's lock"
 run check "$specs/pages.ini" --set table.backend=cpu

@@ -83,6 +83,39 @@ class MapTest(unittest.TestCase):
         with self.assertRaisesRegex(tessera.Incompatible, "make the keys distinct first"):
             Map(for_="static", duplicates="add", **CPU)
 
+    def test_dtypes_of_other_libraries(self):
+        class Other:  # as polars.Int64 and pandas.Int64Dtype() are shown
+            def __repr__(self):
+                return "Int64"
+
+        class Torch:
+            def __repr__(self):
+                return "torch.int64"
+
+        for given in (np.int64, np.dtype("int64"), np.dtype(">i8"), int, Other(), Torch(), "int64"):
+            with self.subTest(given=repr(given)), Map(given, given, **CPU) as table:
+                table[[-1, 2]] = [3, -4]
+                self.assertEqual([array.dtype for array in table.items()], [np.dtype("int64")] * 2)
+                self.assertEqual(table.get([2, -1]).tolist(), [-4, 3])
+            with self.subTest(given=repr(given)), Map(key=[given], value=given, **CPU) as table:
+                table.insert(([5],), [6])
+                self.assertEqual(table.get(([5],)).tolist(), [6])
+        for given in (np.dtype("float64"), np.float64, float):
+            with self.subTest(given=repr(given)), MultiMap("int64", given, **CPU) as table:
+                table.insert([1, 1], [0.5, -1.5])
+                with Map("int64", "int64", **CPU) as other:
+                    other.insert([1], [2])
+                    self.assertEqual(other.join(table, "sum", dtype=given)[2].tolist(), [-1.0])
+                    self.assertEqual(other.join(table, "sum")[2].dtype, np.dtype("float64"))
+        shown = {"__repr__": lambda self: "String", "__module__": "polars.datatypes"}  # as polars.String is
+        for given in (np.dtype("U3"), type("String", (), shown)(), str):
+            with self.subTest(given=repr(given)), Map(given, "int64", **CPU) as table:
+                table.insert(["a", "b"], [1, 2])
+                self.assertEqual(table.get(["b", "z"]).tolist(), [2, 0])
+        for given in (Ellipsis, object(), "Int63", "x", 3, None):
+            with self.subTest(given=repr(given)), self.assertRaises(tessera.WrongType):
+                Map(given, **CPU).close()
+
     def test_min_and_max_of_every_dtype(self):
         rng = np.random.default_rng(2)
         for value in VALUES:
@@ -604,6 +637,8 @@ class OthersTest(unittest.TestCase):
         with Map(settings={"table": {"load_factor": 0.5, "backend": "cpu"}}, capacity=100) as table:
             self.assertEqual(table.recipe.settings["table.load_factor"], 0.5)
             self.assertNotIn("table.growth", table.recipe.settings)
+        with Map(settings={"table": {"load_factor": "auto", "backend": "cpu"}}, capacity=1000) as table:
+            self.assertGreaterEqual(table.info["slots"], 2000)
 
 
 class TorchTest(unittest.TestCase):

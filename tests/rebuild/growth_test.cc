@@ -205,6 +205,29 @@ std::vector<std::string> all_compositions() {
 
 INSTANTIATE_TEST_SUITE_P(All, Work, testing::ValuesIn(all_compositions()));
 
+// load_factor = auto: a small table is emptier, and more pairs never take fewer slots, so that it may grow.
+TEST(GrowthSpec, AnEmptierSmallTableHasNoFewerSlotsForMorePairs) {
+  for (const char *growth : {"none", "double", "split"}) {
+    uint64_t slots = 0;
+    for (uint64_t capacity :
+         {1000u, 524000u, 530000u, 1000000u, 1048576u, 1100000u, 4000000u, 4200000u, 6000000u, 6800000u}) {
+      SCOPED_TRACE(testing::Message() << growth << ", " << capacity << " pairs");
+      tsr_table *table = table_of(
+          "layout=packed probing=" + std::string(strcmp(growth, "split") ? "double_hashing" : "linear_hashing") +
+          " load_factor=auto growth=" + growth + " capacity=" + std::to_string(capacity));
+      const uint64_t before = slots, most = capacity <= 524288    ? 4 * capacity
+                                            : capacity <= 1048576 ? 2 << 20
+                                                                  : 2 * capacity;
+      slots = info_of(table).slots;
+      EXPECT_GE(slots, before);
+      EXPECT_GE(slots, capacity * 5 / 4);
+      EXPECT_LE(slots, most + most / 4 + 4096);
+      EXPECT_GE(slots, capacity <= 4000000 ? 2 * capacity : 0);
+      tsr_table_destroy(table);
+    }
+  }
+}
+
 TEST(GrowthSpec, ALimitNeedsGrowthAndRoom) {
   tsr_error error = {};
   tsr_options options = {};

@@ -149,6 +149,12 @@ public:
     uint64_t count = 0;
     return of([&] { return tsr_unique(table_, n, keys_.data(), &arrays, &count, &error_); });
   }
+  uint64_t long_inserts() {
+    tsr_report report = {};
+    EXPECT_EQ(tsr_table_report(table_, &report, &error_), TSR_OK) << error_.message;
+    EXPECT_EQ(report.overflows, 0u);
+    return report.insert_long;
+  }
   uint64_t clear() {
     return of([&] { return tsr_clear(table_, nullptr, &error_); });
   }
@@ -241,6 +247,19 @@ TEST_P(EqualKeys, TakeTheSquareThatCheckSays) {
     EXPECT_GT(much, 16 * little);
   else
     EXPECT_LT(much, 16 * little);
+}
+
+// Where equal keys take a square, the report says so when they are met, and nowhere else.
+TEST_P(EqualKeys, AreToldOfWhereTheyTakeASquare) {
+  Work few(GetParam(), 1000), many(GetParam(), 20000);
+  ASSERT_TRUE(few && many);
+  few.insert();
+  EXPECT_EQ(few.long_inserts(), 0u);
+  many.insert();
+  if (!few.says_square || few.is_mixed)
+    EXPECT_EQ(many.long_inserts(), 0u);
+  else
+    EXPECT_GT(many.long_inserts(), 1000u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Specs, EqualKeys, testing::ValuesIn(sanitized ? enough_recipes() : recipes()), recipe_name);

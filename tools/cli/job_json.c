@@ -55,6 +55,7 @@ static void put_counts(tsr_json *json, const tsr_job *job, const tsr_job_step *s
     tsr_json_number(json, "page_by_page", r->insert_paged);
     tsr_json_number(json, "scratch_bytes", r->insert_scratch_bytes);
     tsr_json_number(json, "cleanings", r->cleanings);
+    if (job->kind.keeps_all) tsr_json_number(json, "long_inserts", r->insert_long);
     break;
   case TSR_JOB_FIND:
     tsr_json_number(json, "found", r->found);

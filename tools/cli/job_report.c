@@ -83,6 +83,12 @@ static void print_counts(const tsr_job *job, const tsr_job_step *step) {
               r->insert_scratch_bytes);
     if (r->cleanings) fprintf(out, "; the table was cleaned of erased slots");
     fprintf(out, "\n");
+    if (r->insert_long)
+      fprintf(out,
+              "         hot keys: %" PRIu64
+              " inserts passed 1024 buckets of their key or more, which takes the square of its pairs; `check` says "
+              "what keys with thousands of pairs want\n",
+              r->insert_long);
     break;
   case TSR_JOB_FIND:
     fprintf(out, "%" PRIu64 " queries: %" PRIu64 " found, %" PRIu64 " missing", step->count, r->found,

@@ -198,6 +198,7 @@ static void add_report(tsr_report *to, const tsr_report *more) {
   to->zoned += more->zoned;
   to->ungrown += more->ungrown;
   to->evicted += more->evicted;
+  to->insert_long += more->insert_long;
   raise_to(&to->insert_scratch_bytes, more->insert_scratch_bytes);
   raise_to(&to->insert_probes_max, more->insert_probes_max);
   raise_to(&to->find_probes_max, more->find_probes_max);
@@ -344,6 +345,7 @@ static tsr_status add_up_report(const tsr_worker *w, uint64_t *keys, tsr_report 
                               &r->overflows,
                               &r->ungrown,
                               &r->zoned,
+                              &r->insert_long,
                               &r->insert_probes,
                               &r->find_probes,
                               &r->erase_probes,
