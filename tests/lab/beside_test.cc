@@ -183,8 +183,8 @@ TEST(Beside, WhatIsNoRivalIsRefused) {
   EXPECT_EQ(
       refused(one, {"--beside", rivals, "--devices", "0"}, "--beside " + rivals + ": is for tables of one device"), 2);
   EXPECT_EQ(refused(map_of("64"), {"--beside", rivals}, "right at load 0.8 is refused: has keys of 32 bits alone"), 0);
-  EXPECT_EQ(refused("kind = multiset\nkey_bits = 32\n",
-                    {"--beside", rivals, "--set", "table.probing=linear"}, "the spec has kind = multiset"),
+  EXPECT_EQ(refused("kind = multiset\nkey_bits = 32\n", {"--beside", rivals, "--set", "table.probing=linear"},
+                    "the spec has kind = multiset"),
             0);
   EXPECT_EQ(refused(one, {"--beside", rivals, "--ops", "rebuild"}, "no rival has the operation rebuild"), 0);
 }
