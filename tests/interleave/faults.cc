@@ -70,7 +70,7 @@ const char *why_not_by_guard(const std::string &fault, const Shape &shape) {
   if (owns && of_slots.count(fault)) return "an insert owns the bucket that it writes to, so no slot is lost";
   const Names of_long_keys = {"Wide", "LongKeys", "WidestKeys"};
   if (fault == "AnErasedSlotIsTakenAtOnce" && shape.has_large_buckets && !of_long_keys.count(other))
-    return "the table has one bucket, all of which is seen at once";
+    return "the table has one bucket, and an insert sees all of it at once";
   if (fault == "ErasedSlotsAreNotFound" && shape.has_large_buckets && std::string(shape.policy) == "Lists")
     return "the pool has fewer units than the table has slots, so the table is never full";
   if (fault == "TheFirstLookUnderTheLockIsLeftOut" && shape.in_kernel)
