@@ -17,12 +17,19 @@
 extern "C" {
 #endif
 
-#define TSR_RIVAL_INTERFACE 2 /* changes with what stands below */
+#define TSR_RIVAL_INTERFACE 3 /* changes with what stands below */
 
-/* Of an index `unique` alone is asked. */
-typedef enum tsr_rival_kind { TSR_RIVAL_SET, TSR_RIVAL_MAP, TSR_RIVAL_COUNTER, TSR_RIVAL_INDEX } tsr_rival_kind;
+/* Of an index `unique` alone is asked, of a multimap no `find`, but `find_all`. */
+typedef enum tsr_rival_kind {
+  TSR_RIVAL_SET,
+  TSR_RIVAL_MAP,
+  TSR_RIVAL_COUNTER,
+  TSR_RIVAL_INDEX,
+  TSR_RIVAL_MULTIMAP
+} tsr_rival_kind;
 
-/* What becomes of pairs of one key. A counter has no values to insert: it counts how often each key came. */
+/* What becomes of pairs of one key. A counter has no values to insert: it counts how often each key came. A multimap keeps all
+ * pairs. */
 typedef enum tsr_rival_merge {
   TSR_RIVAL_KEEP_ONE, /* one of the values stays, whichever */
   TSR_RIVAL_KEEP_FIRST,
@@ -37,7 +44,7 @@ typedef struct tsr_rival_shape {
   uint32_t kind, merge;
   uint32_t key_bits, value_bits; /* 32 or 64; value_bits of a set: 0; of a counter: of its counts;
                                     of an index: 32 */
-  uint64_t capacity;             /* distinct keys that will be inserted */
+  uint64_t capacity;             /* distinct keys that will be inserted; of a multimap pairs */
   double load_factor;            /* how full they should make the table; it may have more room if it must */
   uint32_t threads;              /* of the CPU, at most */
   int32_t device;                /* the number of a GPU, from 0; -1: the host */
@@ -60,13 +67,17 @@ typedef struct tsr_rival {
   const char *(*erase)(void *table, uint64_t n, const void *keys, void *stream);
   /* How many of the table's keys the other table has as well. */
   const char *(*join)(void *table, void *other, uint64_t *matches, void *stream);
-  /* How many keys the table holds, when all work in the stream is done. */
+  /* How many keys the table holds, when all work in the stream is done; of a multimap pairs. */
   const char *(*count)(void *table, uint64_t *keys, void *stream);
   uint64_t (*bytes)(void *table); /* of its memory; 0: not known */
   /* Of the batch alone: writes the distinct keys in any order, and how many they are. counts: how often each comes; inverse:
    * which of them each of the n keys is. Both may be NULL. Waits. */
   const char *(*unique)(void *table, uint64_t n, const void *keys, void *distinct_keys, uint64_t *counts,
                         uint32_t *inverse, uint64_t *distinct, void *stream);
+  /* Of a multimap: values of key i go to values[offsets[i]] and the following, in any order; offsets[n] is how many there are,
+   * `room` at most. */
+  const char *(*find_all)(void *table, uint64_t n, const void *keys, uint64_t *offsets, uint64_t room, void *values,
+                          void *stream);
 } tsr_rival;
 
 /* The rivals of a file: *count of them, which live as long as the file is open. NULL: they have another interface. */

@@ -302,6 +302,7 @@ Table *make(const tsr_rival_shape &shape) {
 }
 
 const char *create(const tsr_rival_shape *shape, void **table) {
+  if (shape->kind == TSR_RIVAL_MULTIMAP) return "has one value per key here";
   const cudaError_t status = cudaSetDevice(shape->device);
   if (status != cudaSuccess) return judge(status);
   if (shape->kind != TSR_RIVAL_SET && shape->value_bits != 32 && shape->value_bits != 64)
@@ -347,7 +348,8 @@ const tsr_rival rival = {
     join,
     count,
     bytes,
-    unique};
+    unique,
+    nullptr};
 
 } // namespace
 

@@ -42,7 +42,8 @@ const char *find(void *table, uint64_t n, const void *keys, void *values, uint64
 }
 
 const tsr_rival rival = {
-    name, "g++ " __VERSION__, 0, 1, create, destroy, clear, insert, find, nullptr, nullptr, count, nullptr, nullptr};
+    name,   "g++ " __VERSION__, 0, 1, create, destroy, clear, insert, find, nullptr, nullptr, count, nullptr, nullptr,
+    nullptr};
 
 } // namespace
 

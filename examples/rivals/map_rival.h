@@ -102,6 +102,7 @@ tsr_rival map_rival(const char *name, const char *about) {
   rival.about = about;
   rival.threads = 1;
   rival.create = [](const tsr_rival_shape *shape, void **table) -> const char * {
+    if (shape->kind == TSR_RIVAL_MULTIMAP) return "has one value per key";
     MapRival *made =
         shape->key_bits == 32 ? make_map_rival<Map, uint32_t>(*shape) : make_map_rival<Map, uint64_t>(*shape);
     *table = made;

@@ -95,6 +95,7 @@ const tsr_rival rival = {"tbb::concurrent_hash_map",
                          nullptr,
                          count,
                          nullptr,
+                         nullptr,
                          nullptr};
 
 } // namespace

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <set>
@@ -44,6 +45,18 @@ Operations full_but(uint64_t erased) {
   for (uint64_t key = 1; key <= erased; key++) all.push_back(erase(key));
   return all;
 }
+Operations all_erased(uint64_t count) {
+  Operations all = keys(1, count);
+  for (uint64_t key = 1; key <= count; key++) all.push_back(erase(key));
+  return all;
+}
+// A list whose first unit has `slots` slots, one of them erased, and a key behind it in the next unit.
+Operations behind_an_erased_slot(uint64_t slots, uint64_t key) {
+  Operations all = keys(1, slots);
+  all.push_back(insert(key, 8));
+  all.push_back(erase(3));
+  return all;
+}
 Operation then(Operation o) {
   o.follows = true;
   return o;
@@ -56,17 +69,42 @@ const std::vector<Scenario> &scenarios() {
       {"OneKeyTwice", PHASED, {}, {insert(7, 1), insert(7, 2)}},
       {"OneKeyThrice", PHASED, {}, {insert(7, 1), insert(7, 2), insert(7, 4)}},
       {"APresentKeyTwice", PHASED, {insert(7, 16)}, {insert(7, 1), insert(7, 2)}},
+      // Where pairs move, one combines its value at once, and the two that lose to it do so later.
+      {"APresentKeyThrice", PHASED, {insert(7, 1)}, {insert(7, 2), insert(7, 4), insert(7, 8)}, ONE_PAIR},
       {"SumsThatOverflow", PHASED, {insert(7, ~1ull)}, {insert(7, 1), insert(7, 2), insert(7, 4)}},
       {"AKeyOfManyPairsTwice", PHASED, {insert(7, 16), insert(7, 32), insert(7, 64)}, {insert(7, 1), insert(7, 2)}},
       {"AKeyOfSixPairsTwice", PHASED, repeated(7, 6), {insert(7, 1), insert(7, 2)}, MANY_PAIRS},
       {"OneKeyWhereAListEnds", PHASED, keys(1, 15), {insert(107, 1), insert(107, 2)}, LISTS},
       {"OneKeyWhereAShortListEnds", PHASED, keys(1, 14), {insert(107, 1), insert(107, 2)}, LISTS},
+      {"OneKeyInAListBehindAnErasedSlot",
+       PHASED,
+       behind_an_erased_slot(15, 107),
+       {insert(107, 1), insert(107, 2)},
+       LISTS},
+      {"OneKeyInAListOfWidePairsBehindAnErasedSlot",
+       PHASED,
+       behind_an_erased_slot(7, 107),
+       {insert(107, 1), insert(107, 2)},
+       LISTS},
+      {"OneKeyInAListOfKeysBehindAnErasedSlot",
+       PHASED,
+       behind_an_erased_slot(31, 107),
+       {insert(107, 1), insert(107, 2)},
+       LISTS},
       {"TwoKeysWhereAListEnds", PHASED, keys(1, 15), {insert(107, 1), insert(108, 2)}, LISTS},
       {"OneKeyWhereAListOfWidePairsEnds", PHASED, keys(1, 7), {insert(107, 1), insert(107, 2)}, LISTS},
+      {"TwoKeysWhereAListOfWidePairsEnds", PHASED, keys(1, 7), {insert(107, 1), insert(108, 2)}, LISTS},
+      {"TwoKeysWhereAListOfKeysEnds", PHASED, keys(1, 31), {insert(107, 1), insert(108, 2)}, LISTS},
       {"TheLastSlotsOfErasedKeys", PHASED, full_but(5), {insert(107, 1), insert(108, 2)}},
       {"OneKeyBesideAnother", PHASED, {insert(5, 16)}, {insert(7, 1), insert(7, 2), insert(9, 4)}},
       // The key's first bucket has one of the other's choices in it, so that may fill its second slot.
       {"OneKeyBesideOneThatComesLast", PHASED, {insert(1, 16)}, {insert(20, 1), insert(20, 2), insert(46, 4)}, LOCKS},
+      // The same in buckets of eight slots.
+      {"OneKeyBesideOneThatComesLastInALargeBucket",
+       PHASED,
+       keys(1, 10),
+       {insert(20, 1), insert(20, 2), insert(46, 4)},
+       LOCKS_OF_LARGE_BUCKETS},
       {"OneKeyBehindAnErasedOne", PHASED, {insert(5, 16), insert(7, 32), erase(5)}, {insert(7, 1), insert(7, 2)}},
       {"OneKeyInPlaceOfErasedOnes",
        PHASED,
@@ -76,11 +114,11 @@ const std::vector<Scenario> &scenarios() {
        PHASED,
        {insert(1, 1), insert(2, 2), insert(3, 3), insert(4, 4), insert(7, 8), erase(1), erase(2), erase(3), erase(4)},
        {insert(7, 1), insert(7, 2)}},
-      {"OneKeyWhereAllWereErased",
-       PHASED,
-       {insert(1, 1), insert(2, 2), insert(3, 3), insert(4, 4), insert(5, 5), erase(1), erase(2), erase(3), erase(4),
-        erase(5)},
-       {insert(7, 1), insert(7, 2)}},
+      {"OneKeyOfAFullTableBeyondErasedOnes", PHASED, full_but(4), {insert(15, 1), insert(15, 2)}},
+      {"OneKeyWhereAllWereErased", PHASED, all_erased(5), {insert(7, 1), insert(7, 2)}},
+      // Keys that begin to claim behind a bucket's lowest slot, of two slots and of eight.
+      {"ALateKeyWhereAllWereErased", PHASED, all_erased(5), {insert(17, 1), insert(17, 2)}},
+      {"ALateKeyOfALargeBucketWhereAllWereErased", PHASED, all_erased(5), {insert(21, 1), insert(21, 2)}},
       {"TwoNewKeys", PHASED, {}, {insert(7, 1), insert(8, 2)}},
       {"TwoKeysForTheLastSlot", PHASED, {insert(1, 1), insert(2, 2), insert(3, 3)}, {insert(7, 1), insert(8, 2)}},
       {"OneKeyWhenNearlyFull",
@@ -162,6 +200,7 @@ const std::vector<Scenario> &scenarios() {
        ONE_PAIR},
       {"ABatchReplacesTwice", TURNS, {insert(7, 8)}, {apply_replace(7, 1), apply_replace(7, 2)}, ONE_PAIR},
       {"ABatchReplacesAndErases", TURNS, {insert(7, 8)}, {apply_replace(7, 1), apply_erase(7)}, ONE_PAIR},
+      {"TwoKeysInFullPages", PHASED, keys(1, 12), {insert(109, 1), insert(110, 2)}, WHERE_PAIRS_MOVE},
       {"TwoKeysWhereEachMovesOthers", PHASED, keys(1, 24), {insert(107, 1), insert(108, 2)}, WHERE_PAIRS_MOVE},
       {"ABatchMeetsAFind", TURNS, {insert(7, 8)}, {apply_insert(7, 1), apply_erase(7), find(7)}, ONE_PAIR},
   };
@@ -197,22 +236,23 @@ const Word layouts[] = {{"Packed", TWO " layout=packed"},
                         {"Quotient", TWO " layout=quotient hasher=mueller page_bytes=auto"},
                         {"Slab", "capacity=4 layout=slab"}};
 
-const Word policies[] = {
-    {"First", ""},
-    {"Replace", "duplicates=replace"},
-    {"Add", "duplicates=add"},
-    {"Saturating", "duplicates=add overflow=saturate"},
-    {"Min", "duplicates=min"},
-    {"Max", "duplicates=max"},
-    {"Unique", "duplicates=promise_unique"},
-    {"Counter", "kind=counter"},
-    {"Set", "kind=set value_bits="},
-    {"Multimap", "kind=multimap"},
-    {"Multiset", "kind=multiset value_bits="},
-    {"Cache", "kind=cache eviction=lru"},
-    {"CacheReplace", "kind=cache eviction=lfu duplicates=replace"},
-    {"CacheExpires", "kind=cache eviction=ttl"},
-    {"Lists", "kind=multimap values=buckets values.first=1 values.per_key=2 allocator=bump allocator.unit_bytes=16"}};
+const Word policies[] = {{"First", ""},
+                         {"Replace", "duplicates=replace"},
+                         {"Add", "duplicates=add"},
+                         {"Saturating", "duplicates=add overflow=saturate"},
+                         {"Min", "duplicates=min"},
+                         {"Max", "duplicates=max"},
+                         {"Unique", "duplicates=promise_unique"},
+                         {"Counter", "kind=counter"},
+                         {"Set", "kind=set value_bits="},
+                         {"Multimap", "kind=multimap"},
+                         {"Multiset", "kind=multiset value_bits="},
+                         {"Cache", "kind=cache eviction=lru"},
+                         {"CacheReplace", "kind=cache eviction=lfu duplicates=replace"},
+                         {"CacheExpires", "kind=cache eviction=ttl"},
+                         // Capacity is of values: four keys.
+                         {"Lists", "kind=multimap values=buckets values.first=1 values.per_key=6 allocator=bump "
+                                   "allocator.unit_bytes=16 capacity=24"}};
 
 const Word concurrencies[] = {{"", ""}, {"Mixed", "concurrency=mixed"}};
 
@@ -359,12 +399,17 @@ bool moves_pairs(const Shape &shape) {
 
 bool is_in(Where where, const Shape &shape) {
   return where == ANYWHERE || (where == ONE_PAIR && shape.once) || (where == MANY_PAIRS && !shape.once) ||
-         (where == LISTS && shape.has_links) || (where == IN_CACHES && std::string(shape.policy).find("Cache") == 0) ||
-         (where == LOCKS && shape.guard == TSR_GUARD_LOCK && !shape.in_kernel);
+         (where == LISTS && shape.has_links) || (where == WHERE_PAIRS_MOVE && moves_pairs(shape)) ||
+         (where == IN_CACHES && is_cache(shape)) ||
+         (where == LOCKS && shape.guard == TSR_GUARD_LOCK && !shape.in_kernel) ||
+         (where == LOCKS_OF_LARGE_BUCKETS && shape.has_large_buckets && is_in(LOCKS, shape));
 }
 
 bool goes_with(const Scenario &s, const Shape &shape) {
-  if ((shape.is_filter || shape.asks_filter) && s.at_once.size() > 2) return false; // a key sets six bits
+  // A key sets six bits. A find that meets another one's insert asks for them.
+  const bool one_inserts = std::count_if(s.at_once.begin(), s.at_once.end(), is_insert) == 1;
+  if ((shape.is_filter || shape.asks_filter) && s.at_once.size() > 2 && !(shape.asks_filter && one_inserts))
+    return false;
   for (const Operations *all : {&s.before, &s.at_once})
     for (const Operation &o : *all)
       if ((shape.is_filter && o.verb != Verb::INSERT && o.verb != Verb::FIND) ||

@@ -270,6 +270,8 @@ struct Choice {
   uint32_t ready, enabled, wanted, tried;
   Asleep asleep;
   uint32_t thread, time_index, times;
+  uint32_t time; // of the last execution
+  After after;   // of its step
 };
 
 // ---- The search ---------------------------------------------------------------------------------
@@ -569,10 +571,14 @@ private:
     }
   }
 
-  void note_step(Step step) {
-    const After own = before(step.thread);
-    step.after = after_of(step, steps_.size(), own);
-    if (steps_.size() >= fresh_) want_before(step, own);
+  void note_step(Step step, Choice *c) {
+    const size_t depth = steps_.size();
+    if (depth >= fresh_) {
+      const After own = before(step.thread);
+      c->after = step.after = after_of(step, depth, own);
+      want_before(step, own);
+    }
+    step.after = c->after;
     steps_.push_back(step);
   }
 
@@ -600,10 +606,14 @@ private:
     Thread *t = &threads_[c->thread];
     interleave_access *a = t->pending;
     const bool is_free_load = is_free(*t);
-    const std::vector<uint32_t> all = times(c->thread, c->asleep);
-    const uint32_t now = memory_.now(), time = all[c->time_index];
+    const bool is_fresh = steps_.size() >= fresh_;
+    if (is_fresh) {
+      const std::vector<uint32_t> all = times(c->thread, c->asleep);
+      c->times = (uint32_t)all.size();
+      c->time = all[c->time_index];
+    }
+    const uint32_t now = memory_.now(), time = c->time;
     if (t->waits_for > memory_.changes()) t->sees_last = true; // nobody else can go on
-    c->times = (uint32_t)all.size();
     const uint64_t before = memory_.changes();
     memory_.access(c->thread, a, time, model_);
     note_look(t, *a, time, c->time_index > 0, memory_.changes() - before);
@@ -616,9 +626,10 @@ private:
                is_free_load,
                is_write,
                is_write ? memory_.now() : time,
-               {}});
+               {}},
+              c);
     go_on(c->thread, &t->place);
-    if (limits_.reduces) *asleep = asleep_after(*c, steps_.back().access, is_free_load, now);
+    if (limits_.reduces && is_fresh) *asleep = asleep_after(*c, steps_.back().access, is_free_load, now);
   }
 
   // False: the execution was cut.
@@ -651,7 +662,7 @@ private:
           want_before_pending();
           return false;
         }
-        choices_.push_back({ready, left, limits_.reduces ? left & -left : left, 0, asleep, 0, 0, 0});
+        choices_.push_back({ready, left, limits_.reduces ? left & -left : left, 0, asleep, 0, 0, 0, 0, {}});
         choose(&choices_.back());
       }
       take(&choices_[depth], &asleep);

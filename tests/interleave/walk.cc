@@ -230,7 +230,7 @@ uint8_t operation_of(Verb verb) {
 
 struct Content {
   Pairs pairs;
-  bool all_found = true;
+  bool all_found = true, all_counted = true;
 };
 
 class Table {
@@ -377,12 +377,27 @@ private:
     std::vector<uint8_t> found(size + 1);
     EXPECT_EQ(tsr_contains(table_, size, keys.data(), found.data(), nullptr, &error), TSR_OK) << error.message;
     content.all_found = std::count(found.begin(), found.end(), 1) == (long)size;
+    if (rules_.policy == TSR_DUPLICATES_KEEP) content.all_counted = are_counted(content.pairs);
     return content;
+  }
+
+  // Whether a key has as many pairs as an export shows. A key with a list of values is in the table once: in it twice, each
+  // with some of the values, an export alone would not show it.
+  bool are_counted(const Pairs &pairs) {
+    tsr_error error = {};
+    for (const auto &[key, value] : pairs) {
+      const WideKey wide = widened(key, key_bits_);
+      uint64_t count = 0;
+      EXPECT_EQ(tsr_count_all(table_, 1, &wide, &count, nullptr, &error), TSR_OK) << error.message;
+      if (count != pairs.count(key)) return false;
+    }
+    return true;
   }
 
   std::string judge() {
     const Content in_the_end = content(); // before a pair that was handed back is tried again
     if (!in_the_end.all_found) return "a find misses a pair that is there";
+    if (!in_the_end.all_counted) return "a count of a key's pairs misses some that are there";
     if (const std::string left = what_is_left(); !left.empty()) return left;
     std::vector<Answer> answers;
     for (const Item &item : items_)

@@ -82,6 +82,28 @@ TEST(Beside, WrongNumbersAreFoundOut) {
   }
 }
 
+TEST(Beside, WrongListsAreFoundOut) {
+  for (std::string keys : {"distinct", "repeat:4"}) {
+    Outcome outcome = bench("kind = multimap\nkey_bits = 32\nvalue_bits = 32\n",
+                            {"--set", "table.probing=linear", "--beside", "tests/lab/rivals.so", "--keys", keys,
+                             "--ops", "insert,find_all"});
+    EXPECT_EQ(outcome.status, 1);
+    auto of = verdicts(outcome);
+    for (std::string op : {"insert", "find_all"}) {
+      EXPECT_EQ(of["right"][op], "yes") << op << outcome.err;
+      EXPECT_EQ(of["loses a pair"][op], "no") << op;
+    }
+    EXPECT_EQ(of["list too short"]["find_all"], "no");
+    EXPECT_EQ(of["list too short"]["insert"], "yes");
+    EXPECT_EQ(of["wrong in list"]["find_all"], "no");
+  }
+  Outcome outcome =
+      bench("kind = multimap\nkey_bits = 32\nvalue_bits = 32\n",
+            {"--set", "table.probing=linear", "--beside", "examples/rivals/std_map.so", "--ops", "insert"});
+  EXPECT_NE(outcome.err.find("std::unordered_map at load 0.8 is refused: has one value per key"), std::string::npos)
+      << outcome.err;
+}
+
 TEST(Beside, RowsSayWhatTheRivalIs) {
   Outcome outcome = bench(map_of("32"), {"--beside", "tests/lab/rivals.so", "--ops", "find100"});
   for (const auto &row : outcome.rows()) {
@@ -161,8 +183,8 @@ TEST(Beside, WhatIsNoRivalIsRefused) {
   EXPECT_EQ(
       refused(one, {"--beside", rivals, "--devices", "0"}, "--beside " + rivals + ": is for tables of one device"), 2);
   EXPECT_EQ(refused(map_of("64"), {"--beside", rivals}, "right at load 0.8 is refused: has keys of 32 bits alone"), 0);
-  EXPECT_EQ(refused("kind = multimap\nkey_bits = 32\nvalue_bits = 32\n",
-                    {"--beside", rivals, "--set", "table.probing=linear"}, "the spec has kind = multimap"),
+  EXPECT_EQ(refused("kind = multiset\nkey_bits = 32\n", {"--beside", rivals, "--set", "table.probing=linear"},
+                    "the spec has kind = multiset"),
             0);
   EXPECT_EQ(refused(one, {"--beside", rivals, "--ops", "rebuild"}, "no rival has the operation rebuild"), 0);
 }

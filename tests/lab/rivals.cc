@@ -8,7 +8,7 @@
 
 namespace {
 
-using Map = std::map<uint32_t, uint32_t>;
+using Map = std::multimap<uint32_t, uint32_t>; // where it is none, a key comes once
 
 enum Fault {
   LOSES_A_PAIR,
@@ -20,13 +20,18 @@ enum Fault {
   KEY_TWICE,
   WRONG_COUNT,
   WRONG_NUMBER,
+  LIST_TOO_SHORT,
+  WRONG_IN_LIST,
   FAULTS
 };
 
 Map &map_of(void *table) { return *static_cast<Map *>(table); }
 
+bool is_multimap; // of the table that was made last: the tests make one kind at a time
+
 const char *create(const tsr_rival_shape *shape, void **table) {
   if (shape->key_bits != 32) return "has keys of 32 bits alone";
+  is_multimap = shape->kind == TSR_RIVAL_MULTIMAP;
   *table = new Map;
   return nullptr;
 }
@@ -38,7 +43,8 @@ uint64_t bytes(void *) { return 12345; }
 template <int fault>
 const char *insert(void *table, uint64_t n, const void *keys, const void *values, void *) {
   for (uint64_t i = 0; i < n; i++)
-    if (fault != LOSES_A_PAIR || i != n / 2)
+    if ((fault != LOSES_A_PAIR || i != n / 2) &&
+        (is_multimap || !map_of(table).count(static_cast<const uint32_t *>(keys)[i])))
       map_of(table).emplace(static_cast<const uint32_t *>(keys)[i], static_cast<const uint32_t *>(values)[i]);
   return nullptr;
 }
@@ -67,7 +73,7 @@ const char *unique(void *, uint64_t n, const void *keys, void *distinct_keys, ui
                    uint64_t *distinct, void *) {
   const uint32_t *key = static_cast<const uint32_t *>(keys);
   uint32_t *listed = static_cast<uint32_t *>(distinct_keys);
-  Map numbers;
+  std::map<uint32_t, uint32_t> numbers;
   for (uint64_t i = 0; i < n; i++) {
     const auto [at, is_new] = numbers.emplace(key[i], static_cast<uint32_t>(numbers.size()));
     if (is_new) listed[at->second] = key[i];
@@ -83,19 +89,34 @@ const char *unique(void *, uint64_t n, const void *keys, void *distinct_keys, ui
 }
 
 template <int fault>
+const char *find_all(void *table, uint64_t n, const void *keys, uint64_t *offsets, uint64_t, void *values, void *) {
+  uint64_t at = 0;
+  for (uint64_t i = 0; i < n; i++) {
+    auto [from, to] = map_of(table).equal_range(static_cast<const uint32_t *>(keys)[i]);
+    offsets[i] = at;
+    if (fault == LIST_TOO_SHORT && i == n / 2) ++from;
+    for (; from != to; ++from)
+      static_cast<uint32_t *>(values)[at++] = from->second + (fault == WRONG_IN_LIST && i == n / 2);
+  }
+  offsets[n] = at;
+  return nullptr;
+}
+
+template <int fault>
 tsr_rival rival(const char *name) {
-  return {name,        "a compiler", 0,       1,     create, destroy,      clear, insert<fault>,
-          find<fault>, erase<fault>, nullptr, count, bytes,  unique<fault>};
+  return {name,        "a compiler", 0,       1,     create, destroy,       clear,          insert<fault>,
+          find<fault>, erase<fault>, nullptr, count, bytes,  unique<fault>, find_all<fault>};
 }
 
 } // namespace
 
 extern "C" const tsr_rival *tsr_rival_list(uint32_t interface, uint32_t *count) {
-  static const tsr_rival list[] = {rival<LOSES_A_PAIR>("loses a pair"), rival<WRONG_VALUE>("wrong value"),
-                                   rival<FINDS_ABSENT>("finds absent"), rival<FINDS_NOTHING>("finds nothing"),
-                                   rival<KEEPS_ERASED>("keeps erased"), rival<WRONG_KEY>("wrong key"),
-                                   rival<KEY_TWICE>("key twice"),       rival<WRONG_COUNT>("wrong count"),
-                                   rival<WRONG_NUMBER>("wrong number"), rival<FAULTS>("right")};
+  static const tsr_rival list[] = {rival<LOSES_A_PAIR>("loses a pair"),   rival<WRONG_VALUE>("wrong value"),
+                                   rival<FINDS_ABSENT>("finds absent"),   rival<FINDS_NOTHING>("finds nothing"),
+                                   rival<KEEPS_ERASED>("keeps erased"),   rival<WRONG_KEY>("wrong key"),
+                                   rival<KEY_TWICE>("key twice"),         rival<WRONG_COUNT>("wrong count"),
+                                   rival<WRONG_NUMBER>("wrong number"),   rival<LIST_TOO_SHORT>("list too short"),
+                                   rival<WRONG_IN_LIST>("wrong in list"), rival<FAULTS>("right")};
   *count = sizeof list / sizeof list[0];
   return interface == TSR_RIVAL_INTERFACE ? list : nullptr;
 }

@@ -179,7 +179,7 @@ const tsr_bench_operation tsr_bench_find0 = FIND_OPERATION(ask_absent);
 
 static tsr_status start_find_all(const tsr_bench_arrays *a, const tsr_contender *on, tsr_error *error) {
   const tsr_call call = {.missing = TSR_BENCH_MISSING};
-  return tsr_find_all(on->table, a->model.n, a->queries, a->offsets, a->model.pairs, a->out, &call, error);
+  return tsr_contender_find_all(on, a->model.n, a->queries, a->offsets, a->model.pairs, a->out, &call, error);
 }
 
 static tsr_bench_tally judge_offsets(const tsr_bench_turn *turn, uint64_t i) {
@@ -235,6 +235,7 @@ static tsr_status check_find_all(tsr_bench_turn *turn, tsr_error *error) {
 const tsr_bench_operation tsr_bench_find_all = {.before = TSR_BENCH_ON_FILLED,
                                                 .calls = TSR_PREPARE_FIND_ALL,
                                                 .answers = TSR_BENCH_OUT | TSR_BENCH_OFFSETS,
+                                                .has_rivals = true,
                                                 .prepare = ask_each,
                                                 .start = start_find_all,
                                                 .check = check_find_all};

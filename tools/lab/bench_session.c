@@ -471,21 +471,25 @@ static tsr_status shape_of(const tsr_bench_session *s, const tsr_spec *spec, tsr
                 {"min", TSR_RIVAL_MIN},
                 {"max", TSR_RIVAL_MAX}};
   const char *kind = tsr_spec_get(spec, "table", "kind"), *duplicates = tsr_spec_get(spec, "table", "duplicates");
-  static const char *const kinds[] = {
-      [TSR_RIVAL_SET] = "set", [TSR_RIVAL_MAP] = "map", [TSR_RIVAL_COUNTER] = "counter", [TSR_RIVAL_INDEX] = "index"};
+  static const char *const kinds[] = {[TSR_RIVAL_SET] = "set",
+                                      [TSR_RIVAL_MAP] = "map",
+                                      [TSR_RIVAL_COUNTER] = "counter",
+                                      [TSR_RIVAL_INDEX] = "index",
+                                      [TSR_RIVAL_MULTIMAP] = "multimap"};
+  const tsr_keys *model = &s->models[s->model];
   enum { KINDS = sizeof kinds / sizeof kinds[0] };
   uint32_t which = kind ? 0 : TSR_RIVAL_MAP;
   while (kind && which < KINDS && strcmp(kind, kinds[which]) != 0) which++;
   if (which == KINDS)
-    return tsr_fail(error, TSR_UNSUPPORTED, "rivals are sets, maps, counters and indexes, and the spec has kind = %s",
-                    kind);
+    return tsr_fail(error, TSR_UNSUPPORTED,
+                    "rivals are sets, maps, multimaps, counters and indexes, and the spec has kind = %s", kind);
   if (s->info.key_bits > 64)
     return tsr_fail(error, TSR_UNSUPPORTED, "rivals take keys of 32 or 64 bits, and the spec has key_bits = %u",
                     s->info.key_bits);
   *shape = (tsr_rival_shape){.kind = which,
                              .key_bits = s->info.key_bits,
                              .value_bits = s->info.value_bits,
-                             .capacity = s->models[s->model].n,
+                             .capacity = which == TSR_RIVAL_MULTIMAP ? model->pairs : model->n,
                              .load_factor = tsr_bench_load(s->options->loads.each[s->load]),
                              .threads = s->origin.threads,
                              .device = strcmp(s->info.backend, "cuda") == 0 ? device_number(spec) : -1};

@@ -61,6 +61,14 @@ tsr_status tsr_contender_contains(const tsr_contender *c, uint64_t n, const void
            : tsr_contains(c->table, n, keys, present, NULL, error);
 }
 
+tsr_status tsr_contender_find_all(const tsr_contender *c, uint64_t n, const void *keys, uint64_t *offsets,
+                                  uint64_t room, void *values, const tsr_call *call, tsr_error *error) {
+  const tsr_foreign *f = c->foreign;
+  if (!f) return tsr_find_all(c->table, n, keys, offsets, room, values, call, error);
+  if (!f->rival->find_all) return has_none("find_all", error);
+  return judge(f->rival->find_all(f->table, n, keys, offsets, room, values, NULL), error);
+}
+
 tsr_status tsr_contender_erase(const tsr_contender *c, uint64_t n, const void *keys, const tsr_call *call,
                                tsr_error *error) {
   const tsr_foreign *f = c->foreign;

@@ -42,6 +42,9 @@ TSR_MUST_CHECK tsr_status tsr_contender_find(const tsr_contender *contender, uin
                                              const tsr_call *call, tsr_error *error);
 TSR_MUST_CHECK tsr_status tsr_contender_contains(const tsr_contender *contender, uint64_t n, const void *keys,
                                                  uint8_t *present, tsr_error *error);
+TSR_MUST_CHECK tsr_status tsr_contender_find_all(const tsr_contender *contender, uint64_t n, const void *keys,
+                                                 uint64_t *offsets, uint64_t room, void *values, const tsr_call *call,
+                                                 tsr_error *error);
 TSR_MUST_CHECK tsr_status tsr_contender_erase(const tsr_contender *contender, uint64_t n, const void *keys,
                                               const tsr_call *call, tsr_error *error);
 /* arrays: as of tsr_unique, of which a rival takes keys, counts and inverse. */
