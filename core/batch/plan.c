@@ -202,21 +202,20 @@ static bool answers_at_random(const tsr_composition *c) {
 }
 
 /* Where an insert looks for its key and combines nothing, random access gains from keys that repeat, whose slots are in the
- * cache, and a page with a hot key loses. Random access is faster from 3 items per key on if the table fits the cache or
- * results are wanted, and from 13 otherwise. Only `replace` of hot keys is faster in pages, where their values are not written
- * in turn. If each key comes r times, SAMPLE^2 * (r - 1) / 2 n of a sample repeat another. Measured: 0014. */
+ * cache, and a page with a hot key loses. Random access after a sample was judged, and after steps without items, is faster from
+ * about 16 items per key on if results are wanted, and from 40 otherwise. Only `replace` of hot keys is faster in pages, where
+ * their values are not written in turn. If each key comes r times, SAMPLE^2 * (r - 1) / 2 n of a sample repeat another.
+ * Measured: 0014. */
 static tsr_judged judged_of(const tsr_composition *c, const tsr_batch *b) {
-  enum { REPEATS_NEAR = 2, REPEATS = 12, LEAST = 4, OF_EACH = 8, HOT = 16 };
+  enum { REPEATS_ANSWERED = 16, REPEATS = 40, LEAST = 4, OF_EACH = 2, HOT = 16 };
   const uint32_t policy = c->shape.duplicates;
   tsr_judged judged = {.before = UINT32_MAX, .sample_log2 = TSR_JUDGED_LOG2};
   const bool depends = c->shape.sm && TSR_POLICY_LOOKS(policy) && !TSR_POLICY_MERGES(policy);
   if (!depends || c->settings.pages.batch != TSR_PAGE_BATCH_AUTO) return (tsr_judged){.from = 0};
   while (judged.sample_log2 < TSR_JUDGED_MOST_LOG2 && 1ull << 2 * judged.sample_log2 < OF_EACH * b->n)
     judged.sample_log2++;
-  const bool is_near = b->has_answers || tsr_composition_store_bytes(c) <= cache_of(c, b->cache_bytes);
-  const uint64_t pairs = 1ull << (2 * judged.sample_log2 - 1),
-                 repeats = pairs * (is_near ? REPEATS_NEAR : REPEATS) / b->n;
-  const uint64_t most = 1ull << (judged.sample_log2 - 1);
+  const uint64_t pairs = 1ull << (2 * judged.sample_log2 - 1), most = 1ull << (judged.sample_log2 - 1);
+  const uint64_t repeats = pairs * (b->has_answers ? REPEATS_ANSWERED : REPEATS) / b->n;
   judged.from = repeats < LEAST ? (uint32_t)LEAST : repeats < most ? (uint32_t)repeats : (uint32_t)most;
   if (policy == TSR_DUPLICATES_REPLACE) judged.before = (1u << judged.sample_log2) / HOT;
   return judged;
