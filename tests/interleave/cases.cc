@@ -45,6 +45,11 @@ Operations full_but(uint64_t erased) {
   for (uint64_t key = 1; key <= erased; key++) all.push_back(erase(key));
   return all;
 }
+Operations all_erased(uint64_t count) {
+  Operations all = keys(1, count);
+  for (uint64_t key = 1; key <= count; key++) all.push_back(erase(key));
+  return all;
+}
 // A list whose first unit has `slots` slots, one of them erased, and a key behind it in the next unit.
 Operations behind_an_erased_slot(uint64_t slots, uint64_t key) {
   Operations all = keys(1, slots);
@@ -86,6 +91,12 @@ const std::vector<Scenario> &scenarios() {
        behind_an_erased_slot(31, 107),
        {insert(107, 1), insert(107, 2)},
        LISTS},
+      // One takes the erased slot, one finds none any more and goes without the lock, and one has looked before.
+      {"TwoKeysForAnErasedSlotOfAList",
+       PHASED,
+       {insert(5, 16), insert(6, 32), erase(5)},
+       {insert(7, 1), insert(7, 2), insert(9, 4)},
+       LISTS},
       {"TwoKeysWhereAListEnds", PHASED, keys(1, 15), {insert(107, 1), insert(108, 2)}, LISTS},
       {"OneKeyWhereAListOfWidePairsEnds", PHASED, keys(1, 7), {insert(107, 1), insert(107, 2)}, LISTS},
       {"TwoKeysWhereAListOfWidePairsEnds", PHASED, keys(1, 7), {insert(107, 1), insert(108, 2)}, LISTS},
@@ -110,12 +121,12 @@ const std::vector<Scenario> &scenarios() {
        {insert(1, 1), insert(2, 2), insert(3, 3), insert(4, 4), insert(7, 8), erase(1), erase(2), erase(3), erase(4)},
        {insert(7, 1), insert(7, 2)}},
       {"OneKeyOfAFullTableBeyondErasedOnes", PHASED, full_but(4), {insert(15, 1), insert(15, 2)}},
-      {"OneKeyWhereAllWereErased",
-       PHASED,
-       {insert(1, 1), insert(2, 2), insert(3, 3), insert(4, 4), insert(5, 5), erase(1), erase(2), erase(3), erase(4),
-        erase(5)},
-       {insert(7, 1), insert(7, 2)}},
+      {"OneKeyWhereAllWereErased", PHASED, all_erased(5), {insert(7, 1), insert(7, 2)}},
+      // Keys that begin to claim behind a bucket's lowest slot, of two slots and of eight.
+      {"ALateKeyWhereAllWereErased", PHASED, all_erased(5), {insert(17, 1), insert(17, 2)}},
+      {"ALateKeyOfALargeBucketWhereAllWereErased", PHASED, all_erased(5), {insert(21, 1), insert(21, 2)}},
       {"TwoNewKeys", PHASED, {}, {insert(7, 1), insert(8, 2)}},
+      {"TwoNewKeysOfOneWordOfAFilter", PHASED, {}, {insert(1, 1), insert(5, 2)}},
       {"TwoKeysForTheLastSlot", PHASED, {insert(1, 1), insert(2, 2), insert(3, 3)}, {insert(7, 1), insert(8, 2)}},
       {"OneKeyWhenNearlyFull",
        PHASED,
@@ -232,22 +243,23 @@ const Word layouts[] = {{"Packed", TWO " layout=packed"},
                         {"Quotient", TWO " layout=quotient hasher=mueller page_bytes=auto"},
                         {"Slab", "capacity=4 layout=slab"}};
 
-const Word policies[] = {
-    {"First", ""},
-    {"Replace", "duplicates=replace"},
-    {"Add", "duplicates=add"},
-    {"Saturating", "duplicates=add overflow=saturate"},
-    {"Min", "duplicates=min"},
-    {"Max", "duplicates=max"},
-    {"Unique", "duplicates=promise_unique"},
-    {"Counter", "kind=counter"},
-    {"Set", "kind=set value_bits="},
-    {"Multimap", "kind=multimap"},
-    {"Multiset", "kind=multiset value_bits="},
-    {"Cache", "kind=cache eviction=lru"},
-    {"CacheReplace", "kind=cache eviction=lfu duplicates=replace"},
-    {"CacheExpires", "kind=cache eviction=ttl"},
-    {"Lists", "kind=multimap values=buckets values.first=1 values.per_key=6 allocator=bump allocator.unit_bytes=16"}};
+const Word policies[] = {{"First", ""},
+                         {"Replace", "duplicates=replace"},
+                         {"Add", "duplicates=add"},
+                         {"Saturating", "duplicates=add overflow=saturate"},
+                         {"Min", "duplicates=min"},
+                         {"Max", "duplicates=max"},
+                         {"Unique", "duplicates=promise_unique"},
+                         {"Counter", "kind=counter"},
+                         {"Set", "kind=set value_bits="},
+                         {"Multimap", "kind=multimap"},
+                         {"Multiset", "kind=multiset value_bits="},
+                         {"Cache", "kind=cache eviction=lru"},
+                         {"CacheReplace", "kind=cache eviction=lfu duplicates=replace"},
+                         {"CacheExpires", "kind=cache eviction=ttl"},
+                         // Capacity is of values: four keys.
+                         {"Lists", "kind=multimap values=buckets values.first=1 values.per_key=6 allocator=bump "
+                                   "allocator.unit_bytes=16 capacity=24"}};
 
 const Word concurrencies[] = {{"", ""}, {"Mixed", "concurrency=mixed"}};
 
