@@ -378,7 +378,8 @@ enum { TSR_REPORT_BINS = 32 };
 
 typedef struct tsr_report { /* since the table was created or tsr_table_report_reset */
   size_t size;
-  /* keys that were inserted, with their results; the others were present. insert_paged: those that went page by page */
+  /* keys that were inserted, with their results; the others were present. insert_paged: those that went page by page, or
+   * whose batch a sample on the device left to random access, which the host does not see */
   uint64_t insert_keys, inserted, not_placed, insert_paged;
   uint64_t find_keys, found; /* keys of find, contains, count_all and find_all */
   uint64_t erase_keys, erased;

@@ -8,6 +8,7 @@
 #include "core/batch/build.cuh"
 #include "core/batch/distinct.cuh"
 #include "core/batch/hot.cuh"
+#include "core/batch/judge.cuh"
 #include "core/batch/lists.cuh"
 #include "core/batch/mark.cuh"
 #include "core/batch/order.cuh"

@@ -34,10 +34,11 @@ static __device__ __forceinline__ uint32_t hot_find(const io_key *keys, tsr_key 
 
 /* ---- Which keys are hot ---------------------------------------------------------------------- */
 
-/* The position of sampled item i: one in each of equal parts of the batch, or the item itself if there are few. */
-static __device__ __forceinline__ uint64_t sample_at(uint64_t n, uint64_t i) {
-  const uint64_t begin = i * n >> TSR_HOT_SAMPLE_LOG2, end = (i + 1) * n >> TSR_HOT_SAMPLE_LOG2;
-  if (n <= TSR_HOT_SAMPLE) return i;
+/* The position of item i of a sample of 2^log2: one in each of equal parts of the batch, or the item itself if there are
+ * few. */
+static __device__ __forceinline__ uint64_t sample_at(uint64_t n, uint64_t i, uint32_t log2) {
+  const uint64_t begin = i * n >> log2, end = (i + 1) * n >> log2;
+  if (n >> log2 == 0) return i;
   return begin + set_home(set_hash(i + 1), (uint32_t)(end - begin));
 }
 
@@ -47,7 +48,7 @@ extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)
     tsr_pages_sample_kernel(const __grid_constant__ tsr_hot_step a) {
   const uint64_t i = io_item(0);
   if (i >= TSR_HOT_SAMPLE || i >= a.bulk.n) return;
-  const uint64_t at = sample_at(a.bulk.n, i);
+  const uint64_t at = sample_at(a.bulk.n, i, TSR_HOT_SAMPLE_LOG2);
   const tsr_key key = io_key_at(a.bulk.keys, at, 1);
   if (walk_is_reserved(key)) return;
   io_key *keys = (io_key *)a.hot.sampled_keys;

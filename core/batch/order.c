@@ -73,8 +73,7 @@ void tsr_partition_lay_out(tsr_partition *p, uint64_t n, char *memory, uint64_t 
     p->cursors[pass] = tsr_work_take(memory, used, bins_of(p, pass) * sizeof(uint64_t));
   }
   p->tiles = tsr_work_take(memory, used, (p->pages + 1) * sizeof(uint64_t));
-  p->rest = tsr_work_take(memory, used, (p->pages + 1) * sizeof(uint32_t));
-  p->spills = tsr_work_take(memory, used, sizeof(uint32_t));
+  p->rest = tsr_work_take(memory, used, (p->pages + 2) * sizeof(uint32_t));
 }
 
 /* ---- Steps ----------------------------------------------------------------------------------- */
@@ -138,7 +137,8 @@ static tsr_status partition_once(const tsr_partition *partition, const tsr_work 
   p->to.are_pairs = goes_as_pairs(partition, pass, p);
   p->hot = pass == 0 ? partition->hot : (tsr_hot){.keys = NULL};
   const uint64_t tiles = (p->bulk.n + p->tile_items - 1) / p->tile_items + p->segments.count; /* some may be short */
-  tsr_status status = p->segments.begins ? tsr_work_tiles(b, &p->segments, p->tile_items) : TSR_OK;
+  const bool knows_tiles = !p->segments.begins || p->segments.begins == partition->begins;
+  tsr_status status = knows_tiles ? TSR_OK : tsr_work_tiles(b, &p->segments, p->tile_items);
   if (status == TSR_OK) status = count_bins(b, p, tiles);
   if (status == TSR_OK)
     status = b->backend->copy(b->device, p->cursors, p->counts, p->bins * sizeof *p->counts, b->stream, b->error);
@@ -185,12 +185,13 @@ static tsr_status partition_in_runs(const tsr_partition *partition, const tsr_wo
 
 tsr_status tsr_partition_run(const tsr_partition *partition, const tsr_work *b, const tsr_bulk *bulk,
                              tsr_ordered *ordered) {
-  tsr_order_step p = {.bulk = *bulk,
-                      .segments.tiles = partition->tiles,
-                      .pages = partition->pages,
-                      .tile_items = partition->tile_items,
-                      .room = partition->room,
-                      .spills = partition->spills};
+  tsr_order_step p = {
+      .bulk = *bulk,
+      .segments = {.count = partition->begins != NULL, .begins = partition->begins, .tiles = partition->tiles},
+      .pages = partition->pages,
+      .tile_items = partition->tile_items,
+      .room = partition->room,
+      .spills = partition->rest + partition->pages + 1};
   tsr_status status = count_pages(partition, b, &p);
   if (status == TSR_OK && partition->wants.runs) status = partition_in_runs(partition, b, &p, &partition->copy[0]);
   for (uint32_t pass = partition->wants.runs; status == TSR_OK && pass < partition->passes; pass++)
@@ -210,7 +211,7 @@ tsr_status tsr_partition_spilled(const tsr_partition *partition, const tsr_work 
                             .pages = partition->pages,
                             .cursors = partition->cursors[0],
                             .room = partition->room,
-                            .spills = partition->spills};
+                            .spills = partition->rest + partition->pages + 1};
   return partition->room ? tsr_work_step(b, TSR_PAGES_spilled, &p, bulk->n) : TSR_OK;
 }
 

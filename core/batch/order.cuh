@@ -121,7 +121,7 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS)
 }
 
 /* Counts all pages at once, if a block's memory has a count for each. Each thread reads some keys before it counts the
- * first. */
+ * first. The items are all of the batch, or those of the one segment. */
 extern "C" __global__ void __launch_bounds__(TSR_COUNT_THREADS, 2)
     tsr_pages_count_pages_kernel(const __grid_constant__ tsr_order_step a) {
   enum { ROWS = 4, ITEMS = ROWS * TSR_COUNT_THREADS };
@@ -130,10 +130,11 @@ extern "C" __global__ void __launch_bounds__(TSR_COUNT_THREADS, 2)
   tsr_scratch scratch;
   const tsr_ctx c = batch_context(&a.bulk, &scratch);
   const uint32_t has_hot = hot_load(&c, &a.hot, hot);
+  const uint64_t n = a.segments.begins ? a.segments.begins[1] : a.bulk.n;
   for (uint64_t page = threadIdx.x; page < a.bins; page += TSR_COUNT_THREADS) count[page] = 0;
   __syncthreads();
-  for (uint64_t row = blockIdx.x * (uint64_t)ITEMS; row < a.bulk.n; row += gridDim.x * (uint64_t)ITEMS) {
-    const uint32_t items = a.bulk.n - row < ITEMS ? (uint32_t)(a.bulk.n - row) : ITEMS;
+  for (uint64_t row = blockIdx.x * (uint64_t)ITEMS; row < n; row += gridDim.x * (uint64_t)ITEMS) {
+    const uint32_t items = n - row < ITEMS ? (uint32_t)(n - row) : ITEMS;
     const io_key *keys = (const io_key *)a.bulk.keys + row + threadIdx.x;
     io_key key[ROWS];
 #pragma unroll

@@ -29,7 +29,10 @@ typedef struct tsr_partition {
   uint64_t room;                /* items that each page has room for, where they are not counted; 0: they are */
   uint64_t *counts[TSR_PASSES_MAX], *cursors[TSR_PASSES_MAX];
   uint64_t *tiles;
-  uint32_t *rest, *spills;
+  uint64_t *
+      begins; /* 2: where the items of the first pass begin and end, which a step has written, and their tiles; NULL: it
+                       has all */
+  uint32_t *rest; /* what a stage leaves, then what spills */
   struct {
     tsr_zone_step step;
     uint8_t *told; /* results in its order, if it is not the only pass */

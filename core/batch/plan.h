@@ -6,6 +6,7 @@
 #ifndef TSR_BATCH_PLAN_H
 #define TSR_BATCH_PLAN_H
 
+#include "core/batch/steps.h"
 #include "core/compose/composition.h"
 #include "core/kernels/bulk.h"
 
@@ -52,10 +53,11 @@ typedef struct tsr_stages {
   tsr_batch_mark mark;
   uint32_t group; /* a sum of TSR_GROUP_ */
   tsr_batch_place place;
-  bool travels;  /* pages are copied from the host's memory to the device, */
-  bool writes;   /* ... and back, because the operation changes them */
-  bool combines; /* a last stage combines what inserts have left for keys that were present */
-  bool answers;  /* results return to the order in which the caller has the keys */
+  tsr_judged judged; /* whether a sample leaves the whole batch to random access after all (judge.cuh) */
+  bool travels;      /* pages are copied from the host's memory to the device, */
+  bool writes;       /* ... and back, because the operation changes them */
+  bool combines;     /* a last stage combines what inserts have left for keys that were present */
+  bool answers;      /* results return to the order in which the caller has the keys */
 } tsr_stages;
 
 tsr_stages tsr_plan_batch(const tsr_composition *composition, const tsr_batch *batch);
@@ -67,7 +69,7 @@ static inline bool tsr_works_alone(const tsr_stages *stages) {
 
 /* A sentence for each stage that is not empty, in their order; returns how many there are, at most TSR_STAGES_MAX. The
  * strings live as long as the process. */
-enum { TSR_STAGES_MAX = 10 };
+enum { TSR_STAGES_MAX = 11 };
 typedef struct tsr_stage_text {
   const char *stage, *sentence;
 } tsr_stage_text;

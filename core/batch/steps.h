@@ -18,6 +18,9 @@
  *   tiles        how many tiles each segment has; items: the segments
  *   scatter      moves each item to its bin; items as in count
  *   answer       returns results to the caller's order; items: those of the batch
+ * Whether keys repeat so often that random access is faster (judge.cuh); items: the blocks, those of the batch:
+ *   judge        looks at a sample; what follows then has all items or none
+ *   unordered    inserts all items by random access, if what came before had none
  * Keys that a batch repeats (hot.cuh); items: those of the sample, slots, those of the batch:
  *   sample       counts the keys of a sample
  *   choose       which of them are hot
@@ -51,6 +54,9 @@
   F(tiles, .range = tsr_order_tiles)                                                                                   \
   F(scatter, .range = tsr_order_scatter, .grid = {.threads = TSR_TILE_THREADS, .block_items = 1}, .fit = fit_tile)     \
   F(answer, .range = tsr_order_answer)                                                                                 \
+  F(judge, .grid = {.threads = TSR_COUNT_THREADS, .block_items = 1})                                                   \
+  F(unordered, .grid = {.blocks_max = TSR_REST_BLOCKS},                                                                \
+    .roomier = {"tsr_medium_pages_unordered_kernel", "tsr_roomy_pages_unordered_kernel"})                              \
   F(sample)                                                                                                            \
   F(choose, .grid = {.threads = TSR_TILE_THREADS, .blocks = 1})                                                        \
   F(hot_answer, .grid = {.blocks_max = TSR_REST_BLOCKS})                                                               \
@@ -100,6 +106,10 @@ enum {
   TSR_SPAN_ROWS = 4,               /* ... the items that a thread has in hand, */
   TSR_SPAN_ROOM = 4096,            /* ... the keys that they are combined for, */
   TSR_SPAN_JUDGED = TSR_SPAN_ROWS * TSR_SPAN_THREADS, /* ... and the first items, which show whether keys repeat */
+  TSR_JUDGED_LOG2 = 12,
+  TSR_JUDGED = 1 << TSR_JUDGED_LOG2, /* items of a sample that a block looks for in its set, */
+  TSR_JUDGED_SLOTS = 2 * TSR_JUDGED, /* ... which has hashes, */
+  TSR_JUDGED_MOST_LOG2 = 16,         /* ... and those of the largest sample */
   TSR_HOT_SAMPLE_LOG2 = 14,
   TSR_HOT_SAMPLE = 1 << TSR_HOT_SAMPLE_LOG2, /* items of a batch in which keys that repeat are looked for, */
   TSR_HOT_SAMPLE_SLOTS_LOG2 = 15,            /* ... where they are counted, */
@@ -204,6 +214,23 @@ typedef struct tsr_answer_step {
   uint8_t *results;
   void *unplaced_keys, *unplaced_values;
 } tsr_answer_step;
+
+/* Whether a batch is left to random access: if, in a sample of 2^sample_log2 items, at least `from` and less than `before`
+ * have the key of another one that is counted already. from: 0: it is not. */
+typedef struct tsr_judged {
+  uint32_t from, before, sample_log2;
+} tsr_judged;
+
+/* judge, unordered */
+typedef struct tsr_judge_step {
+  tsr_bulk bulk;
+  tsr_judged judged;
+  uint32_t tile_items; /* of a tile of the partition */
+  uint32_t *counted;   /* 2: repeats in the sample, and the blocks that have counted theirs */
+  uint64_t *begins; /* 2: the items that are put in order, from 0 to all, or to 0; as the segment of the first pass */
+  uint64_t *tiles;  /* 2: ... and the tiles before and after them */
+  uint32_t *made;   /* of each span of runs.h, its items; NULL: the first pass is none of runs */
+} tsr_judge_step;
 
 /* sample, choose, hot_answer */
 typedef struct tsr_hot_step {

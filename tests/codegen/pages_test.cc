@@ -65,8 +65,13 @@ TEST_P(Pages, StepsLink) {
   tsr_error error = {};
   linking::Composed composed(spec.get(), GetParam().sm, &status, &error);
   ASSERT_EQ(status, TSR_OK) << error.message;
-  expect_steps_link(composed.composition,
-                    {step_of_pages(TSR_PAGES_insert), step_of_pages(TSR_PAGES_rest), step_of_pages(TSR_PAGES_spilled)});
+  std::vector<const tsr_step *> steps = {step_of_pages(TSR_PAGES_insert), step_of_pages(TSR_PAGES_rest),
+                                         step_of_pages(TSR_PAGES_spilled)};
+  if (tsr_plan_has_step(composed.composition, TSR_PAGES_unordered)) {
+    steps.push_back(step_of_pages(TSR_PAGES_judge));
+    steps.push_back(step_of_pages(TSR_PAGES_unordered));
+  }
+  expect_steps_link(composed.composition, steps);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Pages, testing::ValuesIn(tables()), name_of);

@@ -271,6 +271,18 @@ TEST(Judge, APairThatWasHandedBackIsNoLongerThere) {
   EXPECT_NE(judge(first(), before, one, {inserted}, {{7, 1}, {1, 1}}), "") << "nobody was told";
 }
 
+TEST(Judge, EvictionsMayComeBackToThePairThatBeganThem) {
+  const Pairs before = {{1, 1}, {2, 2}};
+  const std::vector<Operation> two = {insert(7, 1), insert(7, 2)};
+  const std::vector<Answer> answers = {handed_back(7, 1), {TSR_PRESENT}};
+  Rules moving = first();
+  moving.moves_pairs = true;
+  EXPECT_EQ(judge(moving, before, two, answers, before), "");
+  EXPECT_NE(judge(first(), before, two, answers, before), "") << "nothing moves, so it was never there";
+  EXPECT_NE(judge(moving, before, two, answers, {{1, 1}}), "") << "another one is gone";
+  EXPECT_NE(judge(moving, before, two, answers, {{1, 1}, {2, 2}, {7, 1}}), "") << "it stays";
+}
+
 TEST(Judge, TwoInsertsMayHandBackEachOthersPairs) {
   const std::vector<Operation> two = {insert(7, 1), insert(8, 2)};
   EXPECT_EQ(judge(first(), {{1, 1}, {2, 2}}, two, {handed_back(8, 2), handed_back(7, 1)}, {{1, 1}, {2, 2}}), "");

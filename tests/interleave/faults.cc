@@ -68,14 +68,14 @@ const char *why_not_by_guard(const std::string &fault, const Shape &shape) {
   if (owns && has_one_bucket && of_locks.count(fault))
     return "an insert owns the key's one bucket, and looks again when it does";
   if (owns && of_slots.count(fault)) return "an insert owns the bucket that it writes to, so no slot is lost";
-  const Names of_long_keys = {"Wide", "LongKeys", "WidestKeys"};
-  if (fault == "AnErasedSlotIsTakenAtOnce" && shape.has_large_buckets && !of_long_keys.count(other))
+  if (fault == "AnErasedSlotIsTakenAtOnce" && shape.has_large_buckets)
     return "the table has one bucket, and an insert sees all of it at once";
   if (fault == "ErasedSlotsAreNotFound" && shape.has_large_buckets && std::string(shape.policy) == "Lists")
     return "the pool has fewer units than the table has slots, so the table is never full";
   if (fault == "TheFirstLookUnderTheLockIsLeftOut" && shape.in_kernel)
     return "a scheme that gives pairs no place writes where the first look saw the key, and looks there again";
-  if (fault == "TheSecondLookIsLeftOut" && other == "OneSlot")
+  const bool looks_again = fault == "TheSecondLookIsLeftOut" || (fault == "NoGuard" && shape.guard == TSR_GUARD_CLAIM);
+  if (looks_again && other == "OneSlot")
     return "a bucket of one slot that holds the key has no vacant slot, so the write fails and everything is looked at "
            "again";
   if (fault == "TheSecondLookIsLeftOut" && shape.has_links && shape.overlap == MIXED)
@@ -102,7 +102,8 @@ const char *why_not_by_value(const std::string &fault, const Shape &shape) {
   if (fault == "AMixedTableLooksThroughL1" && !shape.once)
     return "what overlaps is judged only where a key has one pair";
   if (fault == "ASumIsWrittenWithoutAdding" && !shape.once) return "no value is combined where a key has many pairs";
-  if (fault == "ASumIsWrittenWithoutAdding" && shape.has_links && shape.overlap == MIXED)
+  if ((fault == "ASumIsWrittenWithoutAdding" || fault == "ALesserValueIsWrittenWithoutComparing") && shape.has_links &&
+      shape.overlap == MIXED)
     return "a mixed table swaps whole pairs";
   return nullptr;
 }
@@ -175,7 +176,10 @@ const std::vector<Planted> &all_planted() {
       {"TheClaimDoesNotCompare",
        {{COMPARES,
          "{ __auto_type found_ = __atomic_load_n(address, __ATOMIC_RELAXED);"
-         " if (found_ == expected) __atomic_store_n(address, desired, __ATOMIC_RELAXED); expected = found_; }"}},
+         " if (found_ == expected) __atomic_store_n(address, desired, __ATOMIC_RELAXED); expected = found_; }"},
+        {"return __sync_val_compare_and_swap(address, expected, desired);",
+         "{ const tsr_u128 found_ = __atomic_load_n(address, __ATOMIC_RELAXED);"
+         " if (found_ == expected) __atomic_store_n(address, desired, __ATOMIC_RELAXED); return found_; }"}},
        ANYTHING,
        ALL,
        {"LinearPackedFirst", "DoubleHashingSoaMax", "DoubleHashingPackedFirstMixed", "CuckooPackedFirst",

@@ -93,17 +93,20 @@ class Judge {
 public:
   Judge(const Rules &rules, const Pairs &before, const std::vector<Operation> &operations,
         const std::vector<Answer> &answers, const Pairs &in_the_end)
-      : rules_(rules), before_(before), operations_(operations), answers_(answers), in_the_end_(in_the_end) {
-    for (size_t i = 0; i < operations.size(); i++)
-      if (answers[i].code == TSR_NOT_PLACED && !is_left_out(i)) evicts_.push_back(i);
-  }
+      : rules_(rules), before_(before), operations_(operations), answers_(answers), in_the_end_(in_the_end) {}
 
-  std::string run() const {
-    std::vector<size_t> order(operations_.size() + evicts_.size());
-    std::iota(order.begin(), order.end(), 0);
-    do
-      if (keeps_order(order) && explains(order)) return "";
-    while (std::next_permutation(order.begin(), order.end()));
+  // Where pairs move, evictions may come back to the pair that began them. So an insert that hands back its own pair has done
+  // nothing, or has put it first.
+  std::string run() {
+    std::vector<size_t> own;
+    for (size_t i = 0; i < operations_.size(); i++)
+      if (interleave::is_left_out(rules_, operations_[i], answers_[i])) own.push_back(i);
+    const uint32_t choices = rules_.moves_pairs ? 1u << own.size() : 1;
+    for (uint32_t choice = 0; choice < choices; choice++) {
+      comes_back_.assign(operations_.size(), false);
+      for (size_t i = 0; i < own.size(); i++) comes_back_[own[i]] = choice >> i & 1u;
+      if (is_explained()) return "";
+    }
     std::ostringstream out;
     out << "no order explains it: before" << text_of(before_) << "; answers";
     for (const Answer &a : answers_) {
@@ -115,7 +118,21 @@ public:
   }
 
 private:
-  bool is_left_out(size_t i) const { return interleave::is_left_out(rules_, operations_[i], answers_[i]); }
+  bool is_explained() {
+    evicts_.clear();
+    for (size_t i = 0; i < operations_.size(); i++)
+      if (answers_[i].code == TSR_NOT_PLACED && !is_left_out(i)) evicts_.push_back(i);
+    std::vector<size_t> order(operations_.size() + evicts_.size());
+    std::iota(order.begin(), order.end(), 0);
+    do
+      if (keeps_order(order) && explains(order)) return true;
+    while (std::next_permutation(order.begin(), order.end()));
+    return false;
+  }
+
+  bool is_left_out(size_t i) const {
+    return interleave::is_left_out(rules_, operations_[i], answers_[i]) && !comes_back_[i];
+  }
 
   // Whether the operations of each thread are in its own order. From operations_.size() on the numbers are those of the pairs
   // that were handed back in place of an operation's own: that is after it, and others may come between the two.
@@ -196,7 +213,8 @@ private:
   const std::vector<Operation> &operations_;
   const std::vector<Answer> &answers_;
   const Pairs &in_the_end_;
-  std::vector<size_t> evicts_; // operations that handed back another pair than their own
+  std::vector<bool> comes_back_; // of each operation: whether it put the pair that it hands back
+  std::vector<size_t> evicts_;   // operations that handed back another pair than their own
 };
 
 } // namespace

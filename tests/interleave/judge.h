@@ -35,6 +35,7 @@ struct Rules { // of a table
   bool is_late = false;
   // A key may seem to be there, so only a key that is there says something. Two inserts of one key may both be the first.
   bool is_filter = false;
+  bool moves_pairs = false;
 };
 
 struct Answer {

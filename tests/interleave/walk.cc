@@ -251,7 +251,8 @@ public:
               is_cache,
               saturates,
               !s.whole_pairs && !is_cache && !has_lists,
-              composition_->settings.kind == TSR_KIND_FILTER};
+              composition_->settings.kind == TSR_KIND_FILTER,
+              s.moves_pairs != 0};
     for (const std::vector<Operation> *all : {&c.before, &c.at_once})
       for (const Operation &o : *all) named_.insert(o.key);
     key_bits_ = s.key_bits;

@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <vector>
 
 #include "core/batch/plan.h"
+#include "core/batch/steps.h"
 #include "core/batch/zones.h"
 #include "core/compose/compose.h"
 #include "tests/table/judged.h"
@@ -83,26 +85,60 @@ TEST(Plan, ALargeBatchIsOrderedGroupedPlacedAndAnswered) {
 }
 
 TEST(Plan, FewPagesAreNotOrderedForResults) {
-  const auto c = composed(recipe_of("packed", "cuckoo", TSR_DUPLICATES_ADD), {"table.page_bytes=auto"}, 1000000);
+  const auto c = composed(recipe_of("packed", "cuckoo", TSR_DUPLICATES_ADD), {"table.page_bytes=auto"}, 500000);
   tsr_batch batch = insert_of(kLarge);
-  ASSERT_LT(c->shape.pages, 256u);
+  ASSERT_LT(c->shape.pages, 128u);
   EXPECT_EQ(tsr_plan_batch(c.get(), &batch).order, TSR_ORDER_PAGES);
   batch.has_answers = true;
   EXPECT_EQ(tsr_plan_batch(c.get(), &batch).order, TSR_ORDER_NONE);
 }
 
-TEST(Plan, SetsWhoseKeysMayRepeatAreNotOrderedForResults) {
-  for (bool is_promised : {false, true})
-    for (const char *page_batch : {"auto", "1Mi"}) {
-      Recipe recipe = recipe_of("packed", "cuckoo", is_promised ? TSR_DUPLICATES_PROMISE_UNIQUE : TSR_DUPLICATES_FIRST);
-      recipe.value_bits = 0;
-      const auto c = composed(recipe, {"table.page_bytes=auto", std::string("table.page_batch=") + page_batch});
-      tsr_batch batch = insert_of(kLarge);
-      EXPECT_EQ(tsr_plan_batch(c.get(), &batch).order, TSR_ORDER_PAGES);
-      batch.has_answers = true;
-      const bool stays = !is_promised && strcmp(page_batch, "auto") == 0;
-      EXPECT_EQ(tsr_plan_batch(c.get(), &batch).order, stays ? TSR_ORDER_NONE : TSR_ORDER_PAGES);
-    }
+// Whether a sample may leave the batch to random access.
+TEST(Plan, KeysThatMayRepeatAreJudgedByASample) {
+  for (uint32_t value_bits : {0u, 32u})
+    for (uint32_t policy : {TSR_DUPLICATES_FIRST, TSR_DUPLICATES_PROMISE_UNIQUE})
+      for (const char *page_batch : {"auto", "1Mi"}) {
+        Recipe recipe = recipe_of("packed", "cuckoo", policy);
+        recipe.value_bits = value_bits;
+        const auto c = composed(recipe, {"table.page_bytes=auto", std::string("table.page_batch=") + page_batch});
+        tsr_batch batch = insert_of(kLarge);
+        const bool depends = policy == TSR_DUPLICATES_FIRST && strcmp(page_batch, "auto") == 0;
+        for (bool has_answers : {false, true}) {
+          SCOPED_TRACE(testing::Message() << value_bits << " bits, page_batch " << page_batch << ", " << has_answers);
+          batch.has_answers = has_answers;
+          const tsr_stages stages = tsr_plan_batch(c.get(), &batch);
+          const bool is_random = depends && has_answers && !value_bits; // a set's answers
+          EXPECT_EQ(stages.order, is_random ? TSR_ORDER_NONE : TSR_ORDER_PAGES);
+          EXPECT_EQ(stages.judged.from != 0, depends && !is_random);
+          batch.is_recorded = true;
+          EXPECT_EQ(tsr_plan_batch(c.get(), &batch).judged.from, 0u) << "it goes by random access in any case";
+          batch.is_recorded = false;
+        }
+        EXPECT_EQ(tsr_plan_has_step(c.get(), TSR_PAGES_judge), policy == TSR_DUPLICATES_FIRST);
+      }
+}
+
+// From how many items per key on a sample of the batch shows that they repeat.
+double repeats_of(const tsr_judged &judged, uint64_t n) {
+  return 1 + 2.0 * static_cast<double>(n) * judged.from / std::ldexp(1, 2 * static_cast<int>(judged.sample_log2));
+}
+
+TEST(Plan, ASampleIsAsLargeAsItTakesToSeeRepeats) {
+  const auto c = composed(recipe_of("packed", "cuckoo", TSR_DUPLICATES_FIRST), {"table.page_bytes=auto"});
+  const auto replaces = composed(recipe_of("packed", "cuckoo", TSR_DUPLICATES_REPLACE), {"table.page_bytes=auto"});
+  for (tsr_batch batch = insert_of(1 << 24); batch.n <= 1ull << 30; batch.n *= 2) {
+    SCOPED_TRACE(batch.n);
+    batch.has_answers = true;
+    const tsr_judged answered = tsr_plan_batch(c.get(), &batch).judged;
+    EXPECT_GE(answered.from, 4u) << "two keys of one hash may meet";
+    EXPECT_NEAR(repeats_of(answered, batch.n), 17, 1);
+    const tsr_judged hot = tsr_plan_batch(replaces.get(), &batch).judged;
+    EXPECT_GT(hot.before, hot.from);
+    EXPECT_LT(hot.before, 1u << hot.sample_log2);
+    batch.has_answers = false;
+    EXPECT_NEAR(repeats_of(tsr_plan_batch(c.get(), &batch).judged, batch.n), 41, 1);
+    EXPECT_EQ(answered.before, UINT32_MAX);
+  }
 }
 
 TEST(Plan, NeighboursAreGroupedBeforeRandomAccess) {

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whether the keys of a batch repeat so often that random access is faster than pages, where an insert looks for its
+ * key and does not combine values. All slots of the frequent keys are then in the cache, and a page with a hot key
+ * would keep one block busy. The sample is judged on the device, because the host waits for nothing: the order that
+ * follows has all items of the batch, or none, and a last step inserts those that it had not.
+ */
+#ifndef TSR_BATCH_JUDGE_CUH
+#define TSR_BATCH_JUDGE_CUH
+
+#include "core/batch/hot.cuh"
+#include "core/batch/runs.h"
+
+/* Tells the steps of the order how many items they have. */
+static __device__ __forceinline__ void judge_tell(const tsr_judge_step *a, uint64_t items) {
+  const uint32_t few = (uint32_t)items; /* of TSR_PIECE_MAX */
+  if (threadIdx.x == 0) {
+    a->begins[0] = a->tiles[0] = 0;
+    a->begins[1] = items;
+    a->tiles[1] = few / a->tile_items + (few % a->tile_items != 0);
+  }
+  const uint64_t spans = a->made ? (a->bulk.n + TSR_RUNS_SPAN - 1) / TSR_RUNS_SPAN : 0;
+  for (uint64_t span = threadIdx.x; span < spans; span += TSR_COUNT_THREADS) {
+    const uint64_t before = span * TSR_RUNS_SPAN, left = items > before ? items - before : 0;
+    a->made[span] = left < TSR_RUNS_SPAN ? (uint32_t)left : (uint32_t)TSR_RUNS_SPAN;
+  }
+}
+
+/* Each block counts the keys whose hash is its own. Two keys of one hash are rare enough to be taken for one. Atomics are
+ * relaxed: they count, and let one of several threads win. A barrier comes before a block reads its count, and a fence
+ * before the last block reads that of all. */
+extern "C" __global__ void __launch_bounds__(TSR_COUNT_THREADS, 1)
+    tsr_pages_judge_kernel(const __grid_constant__ tsr_judge_step a) {
+  enum { ROWS = 4, ITEMS = ROWS * TSR_COUNT_THREADS };
+  __shared__ uint32_t seen[TSR_JUDGED_SLOTS], repeats, is_last;
+  const uint64_t sample = 1ull << a.judged.sample_log2, items = sample < a.bulk.n ? sample : a.bulk.n;
+  uint32_t own = 0;
+  for (uint32_t slot = threadIdx.x; slot < TSR_JUDGED_SLOTS; slot += TSR_COUNT_THREADS) seen[slot] = ~0u;
+  if (threadIdx.x == 0) repeats = 0;
+  __syncthreads();
+  for (uint64_t first = 0; first < items; first += ITEMS) {
+    tsr_key key[ROWS];
+#pragma unroll
+    for (uint32_t r = 0; r < ROWS; r++) {
+      const uint64_t i = first + r * TSR_COUNT_THREADS + threadIdx.x;
+      key[r] = TSR_EMPTY_KEY;
+      if (i < items) key[r] = io_key_at(a.bulk.keys, sample_at(a.bulk.n, i, a.judged.sample_log2), 1);
+    }
+#pragma unroll
+    for (uint32_t r = 0; r < ROWS; r++) {
+      const uint32_t hash = set_hash(key[r]) & ~1u; /* never a free place */
+      bool is_new = true;
+      if (!walk_is_reserved(key[r]) && (hash >> 1 & (gridDim.x - 1u)) == blockIdx.x)
+        set_add(seen, TSR_JUDGED_SLOTS, set_home(hash, TSR_JUDGED_SLOTS), TSR_JUDGED_SLOTS, hash, &is_new);
+      own += !is_new;
+    }
+  }
+  if (own) atomicAdd(&repeats, own);
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    atomicAdd(&a.counted[0], repeats);
+    __threadfence();
+    is_last = atomicAdd(&a.counted[1], 1u) + 1 == gridDim.x;
+    __threadfence();
+    repeats = atomicAdd(&a.counted[0], 0u);
+  }
+  __syncthreads();
+  if (is_last) judge_tell(&a, repeats >= a.judged.from && repeats < a.judged.before ? 0 : a.bulk.n);
+}
+
+/* All items as they came, if none of them was put in order; the filter before the table has not seen them. */
+static __device__ __forceinline__ void insert_unordered(const tsr_judge_step *a) {
+  __shared__ bulk_statistics statistics;
+  tsr_scratch scratch;
+  const tsr_ctx c = batch_context(&a->bulk, &scratch);
+  const uint64_t items = a->begins[1] ? 0 : a->bulk.n;
+  uint32_t hits = 0;
+  bulk_begin_statistics(&c, &statistics);
+  for (uint64_t row = blockIdx.x * (uint64_t)TSR_BLOCK_THREADS; row < items;
+       row += gridDim.x * (uint64_t)TSR_BLOCK_THREADS) {
+    const uint64_t i = row + threadIdx.x;
+    bulk_mark(&c, &a->bulk, i, i < items);
+    hits += bulk_insert(&c, &a->bulk, i, i < items);
+  }
+  bulk_add(a->bulk.tally, hits);
+  bulk_end_statistics(&c, &statistics, a->bulk.tally);
+}
+
+/* If a form spills, the linker takes the next one. */
+extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS, 6)
+    tsr_pages_unordered_kernel(const __grid_constant__ tsr_judge_step a) {
+  insert_unordered(&a);
+}
+extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS, 5)
+    tsr_medium_pages_unordered_kernel(const __grid_constant__ tsr_judge_step a) {
+  insert_unordered(&a);
+}
+extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS, 1)
+    tsr_roomy_pages_unordered_kernel(const __grid_constant__ tsr_judge_step a) {
+  insert_unordered(&a);
+}
+
+#endif
