@@ -185,7 +185,7 @@ const std::vector<Planted> &all_planted() {
        ALL,
        {"LinearPackedFirst", "DoubleHashingSoaMax", "DoubleHashingPackedFirstMixed", "CuckooPackedFirst",
         "RobinHoodPackedFirst", "TwoChoicePackedFirst", "SlabListSlabFirstMixed", "CuckooPackedCacheReplace",
-        "LinearPackedLists", "DoubleHashingTaggedFirst"}},
+        "LinearPackedLists", "DoubleHashingTaggedFirst", "CuckooFilter"}},
       {"TheSecondLookIsLeftOut",
        {{"#ifdef TSR_TEST_WITHOUT_GUARD\n  if (!s->is_present) matches = 0;\n#endif",
          "if (!s->is_present) matches = 0;"}},
