@@ -433,7 +433,8 @@ typedef struct tsr_resolution {
   /* The fewest pairs that an insert into the empty table puts in the order of pages first, and keys that a find puts in that of
    * zones; 0: none does. */
   uint64_t page_batch, zone_batch;
-  uint32_t is_built; /* 1: an insert makes the table, or what leads to its pairs, anew from all of them */
+  uint32_t is_built;       /* 1: an insert makes the table, or what leads to its pairs, anew from all of them */
+  uint32_t has_short_keys; /* 1: slots hold the part of a key that its page does not tell */
 } tsr_resolution;
 /* Composes like tsr_table_create, without memory of a device, and refuses the same specs. The spec must be a table's. The
  * caller frees *resolution with tsr_resolution_free. */

@@ -499,7 +499,8 @@ tsr_status tsr_spec_resolve(const tsr_spec *spec, const tsr_options *options, ts
                          .reached_load = tsr_reached_load(&t->shape),
                          .page_batch = inserts == UINT64_MAX ? 0 : inserts,
                          .zone_batch = finds == UINT64_MAX ? 0 : finds,
-                         .is_built = tsr_is_whole(&t->shape)};
+                         .is_built = tsr_is_whole(&t->shape),
+                         .has_short_keys = t->shape.short_keys};
   size_t bytes = 0;
   FILE *out = open_memstream(&ours.text, &bytes);
   tsr_plain_numbers numbers;

@@ -73,6 +73,7 @@ for bar in 'map of 64-bit pairs,insert in pages of new keys,4096,0.8' 'map of 64
     (($(grep -cE "^$bar,$by,-,[0-9.e-]+,billion per second," duel/peers.peers.csv) == 1)) || fail "not one row of $bar, $by: $(cat duel/peers.peers.csv)"
   done
 done
+awk -F, '!/^#/ && NF != 14 { exit 1 }' duel/peers.peers.csv || fail "a row has other columns"
 ! grep -q '^multimap' duel/peers.peers.csv || fail "the rival has no multimap"
 # fastest KIND KEYS: of the rival's inserts into tables of 32-bit keys and values; its rows follow those of the table.
 fastest() {

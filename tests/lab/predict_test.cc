@@ -62,6 +62,8 @@ std::map<std::string, double> errors(const std::map<std::string, tsr_card> &card
     work.key_bytes = static_cast<uint32_t>(number(row, "key_bits")) / 8;
     work.value_bytes = static_cast<uint32_t>(number(row, "value_bits")) / 8;
     work.bucket_bytes = static_cast<uint32_t>(number(row, "bucket_bytes"));
+    work.bucket_slots = static_cast<uint32_t>(number(row, "bucket_slots"));
+    work.has_short_keys = number(row, "has_short_keys") != 0;
     work.lanes = static_cast<uint32_t>(number(row, "lanes"));
     work.table_bytes = number(row, "table_bytes");
     work.is_apart = number(row, "is_apart") != 0;
@@ -97,6 +99,7 @@ TEST_F(Predict, RatesGoTheRightWay) {
   work.n = 1 << 24;
   work.key_bytes = work.value_bytes = 4;
   work.bucket_bytes = 64;
+  work.bucket_slots = 8;
   work.lanes = 2;
   work.table_bytes = 168e6;
   work.probes = 1.1;

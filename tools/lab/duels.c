@@ -109,7 +109,9 @@ static void name_operation(const tsr_results *r, size_t row, char text[TEXT]) {
     policy = is_new ? " of new keys" : " that looks first";
   }
   const bool repeats = *keys && strcmp(keys, "distinct") != 0;
-  snprintf(text, TEXT, "%s%s%s%s%s", operation, order, policy, repeats ? ", " : "", repeats ? of_keys : "");
+  snprintf(text, TEXT, "%s%s%s", operation, order, policy);
+  const size_t letters = strlen(text);
+  if (repeats) snprintf(text + letters, TEXT - letters, " (%s)", of_keys);
 }
 
 /* Whether two rows of ours stand for the same bar. */

@@ -206,8 +206,10 @@ static tsr_status print_headlines(FILE *out, FILE *csv, const tsr_experiment_opt
   const char *here = m->results->row_count ? tsr_results_field(m->results, 0, device) : "";
   tsr_spec_item item;
   fprintf(out, "\n%s  %s: %s\n", options->name, said(plan->file, "paper"), said(plan->file, "title"));
-  fprintf(out, "  %-28s %12s %12s  %s\n", "", "ours", "the paper's", "");
-  fprintf(out, "  %-28s %12.12s %12.12s\n", "", here, said(plan->file, "device"));
+  if (*said(plan->file, "device")) {
+    fprintf(out, "  %-28s %12s %12s  %s\n", "", "ours", "the paper's", "");
+    fprintf(out, "  %-28s %12.12s %12.12s\n", "", here, said(plan->file, "device"));
+  }
   fputs("name,set,metric,value,ratio,device\n", csv);
   for (size_t i = 0; tsr_spec_get_at(plan->file, i, &item); i++) {
     headline h;

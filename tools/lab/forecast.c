@@ -59,12 +59,14 @@ bool tsr_forecast_work(const tsr_spec *spec, const tsr_resolution *r, tsr_bench_
                      .key_bytes = bits_of(spec, "key_bits") / 8,
                      .value_bytes = bits_of(spec, "value_bits") / 8,
                      .bucket_bytes = r->bucket_bytes,
+                     .bucket_slots = r->bucket_slots,
                      .lanes = r->tile_lanes ? r->tile_lanes : 1,
                      .table_bytes = (double)r->bytes,
-                     .is_apart = is_apart};
+                     .is_apart = is_apart,
+                     .has_short_keys = r->has_short_keys};
   const bool is_op = op == TSR_BENCH_INSERT || op == TSR_BENCH_FIND100 || op == TSR_BENCH_FIND0;
   return is_op && is_known(spec) && !r->is_built && (inserts || !in_order) &&
-         (!work->by_pages || r->load_factor <= FULL_PAGES + 1e-9);
+         (!work->by_pages || r->load_factor <= FULL_PAGES + 1e-9) && r->load_factor <= r->reached_load;
 }
 
 /* ---- Counting -------------------------------------------------------------------------------- */

@@ -14,23 +14,55 @@ enum { WARP = 32, SECTOR_BYTES = 32, LOAD_BYTES = 16 };
 
 /* ---- The model ------------------------------------------------------------------------------- */
 
-/* Factors of what the card's limits say, then nanoseconds. */
 typedef struct model {
-  double memory, copied,
-      apart;               /* of random accesses; of bytes read or written in order; of the write of a value apart */
-  double key, call;        /* per key; per call */
-  double step, load, wide; /* per step of a warp; per load of 16 bytes in it; per square of their number */
-  double spread;           /* of what the busiest tile of a warp does more than the mean one */
-  double norm;             /* how memory and steps overlap: 1 is their sum, infinity the slower of both */
+  double memory;  /* factor of the limit of reads */
+  double claimed; /* ... of that of a read with compare-and-swap */
+  double copied;  /* ... of that of copying, for keys and values in order */
+  double apart;   /* ... of that of compare-and-swap, for the write of a value apart */
+  double key;     /* nanoseconds per key; so are the following but `call`, which is per call */
+  double call;
+  double step;    /* per step of a warp */
+  double load;    /* per load of 16 bytes that a lane does in a step */
+  double wide;    /* per square of their number */
+  double slot;    /* per slot that a lane compares */
+  double shorter; /* share by which a step is longer if keys are short */
+  double wider;   /* ... if they have 64 bits */
+  double looked;  /* share by which all is longer for a key that is there, or that an insert looks for */
+  double spread;  /* share of what the busiest tile of a warp does more than the mean one */
+  double norm;    /* how memory and steps overlap: 1 is their sum, infinity the slower of both */
 } model;
 
-static const model finds = {0.716, 1.64, 0, 0.00648, 20400, 0.118, 0.0125, 0.00389, 0.907, 4.46};
-static const model inserts = {0.658, 0.195, 1.7, 0.000909, 162000, 0.0668, 0.0336, 0.00276, 1.07, 0.937};
+static const model finds = {.memory = 0.729,
+                            .copied = 1.83,
+                            .key = 0.00636,
+                            .call = 22300,
+                            .step = 0.11,
+                            .wide = 0.00432,
+                            .slot = 0.0088,
+                            .shorter = 0.435,
+                            .wider = 0.362,
+                            .looked = 0.235,
+                            .spread = 0.84,
+                            .norm = 8.47};
+static const model inserts = {.memory = 1.35,
+                              .claimed = 0.696,
+                              .copied = 2.79,
+                              .apart = 1.05,
+                              .key = 0.0036,
+                              .call = 40000,
+                              .step = 0.11,
+                              .load = 0.0104,
+                              .wide = 0.00521,
+                              .slot = 0.0112,
+                              .wider = 0.423,
+                              .looked = 0.456,
+                              .spread = 0.72,
+                              .norm = 1.41};
 /* An insert in the order of pages: a page is in the memory of its block, so there are no random accesses. bytes: per byte of a pair;
- * looked: per step, if its key is looked for. */
+ * looked: per step, if its key is looked for; key: per key then. */
 static const struct {
-  double copied, bytes, call, step, looked, load, spread;
-} pages = {2.04, 0.00173, 83500, 0.0172, 0.0829, 0.0376, 0.792};
+  double copied, bytes, call, step, looked, load, shorter, wider, spread, key;
+} pages = {3.22, 0.00118, 43700, 0.0475, 0.0234, 0.0239, 0.742, 0.518, 0.953, 0.0107};
 
 /* How many steps a warp takes for its 32 keys: as many as the busiest of its 32 / lanes tiles, which work on `lanes` keys each.
  * warp_probes is that of tiles of one lane. A sum of more keys deviates from its mean by the root of their number, and the
@@ -43,30 +75,44 @@ static double steps_of(const tsr_work *w, double spread) {
 /* Loads of 16 bytes that a lane does for a bucket. */
 static double loads_of(const tsr_work *w) { return fmax((double)w->bucket_bytes / w->lanes / LOAD_BYTES, 1); }
 
+/* Slots that a lane compares in a bucket. */
+static double slots_of(const tsr_work *w) { return fmax((double)w->bucket_slots / w->lanes, 1); }
+
 /* Nanoseconds of memory per key, if its limit were all. */
 static double accesses(const tsr_card *card, const model *m, const tsr_work *w) {
   const double read = 1 / tsr_card_rate(card, "read", w->bucket_bytes, w->lanes, w->table_bytes);
   const double sector = 1 / tsr_card_rate(card, "read", SECTOR_BYTES, 1, w->table_bytes);
-  if (w->kind != TSR_WORK_INSERT) return w->probes * read + (w->is_apart && w->kind == TSR_WORK_FIND ? sector : 0);
+  if (w->kind != TSR_WORK_INSERT)
+    return m->memory * (w->probes * read + (w->is_apart && w->kind == TSR_WORK_FIND ? sector : 0));
   const double claim = 1 / tsr_card_rate(card, "read+cas", SECTOR_BYTES, 1, w->table_bytes);
   const double value = 1 / tsr_card_rate(card, "cas", 8, 1, w->table_bytes);
-  return fmax(w->probes - 1, 0) * read + fmax(claim, read) + (w->is_apart ? m->apart * value : 0);
+  return m->memory * fmax(w->probes - 1, 0) * read + m->claimed * fmax(claim, read) +
+         (w->is_apart ? m->apart * value : 0);
+}
+
+/* Nanoseconds of a warp's steps per key. */
+static double work_of(const model *m, const tsr_work *w) {
+  const double loads = loads_of(w), wider = w->key_bytes > 4 ? m->wider : 0,
+               shorter = w->has_short_keys ? m->shorter : 0;
+  const bool is_more = w->kind == TSR_WORK_FIND || (w->kind == TSR_WORK_INSERT && w->looks);
+  const double step = m->step * (1 + shorter) * (1 + wider) + m->load * loads + m->wide * loads * loads;
+  return steps_of(w, m->spread) / WARP * (step + m->slot * slots_of(w)) * (1 + (is_more ? m->looked : 0));
 }
 
 /* Nanoseconds per key of an insert in the order of pages; copied: of its pair. */
 static double in_pages(const tsr_work *w, double copied) {
   const double step = pages.step + (w->looks ? pages.looked : 0) + pages.load * loads_of(w);
+  const double more = (1 + (w->has_short_keys ? pages.shorter : 0)) * (1 + (w->key_bytes > 4 ? pages.wider : 0));
   return pages.copied * copied + pages.bytes * (w->key_bytes + w->value_bytes) +
-         steps_of(w, pages.spread) / WARP * step + pages.call / (double)w->n;
+         steps_of(w, pages.spread) / WARP * step * more + (w->looks ? pages.key : 0) + pages.call / (double)w->n;
 }
 
 double tsr_predict(const tsr_card *card, const tsr_work *w) {
-  const double copy = tsr_card_rate(card, "copy", SECTOR_BYTES, 1, HUGE_VAL), loads = loads_of(w);
+  const double copy = tsr_card_rate(card, "copy", SECTOR_BYTES, 1, HUGE_VAL);
   const double copied = (w->key_bytes + w->value_bytes) / copy; /* nanoseconds for a pair */
   if (w->by_pages) return 1 / in_pages(w, copied);
   const model *m = w->kind == TSR_WORK_INSERT ? &inserts : &finds;
-  const double memory = m->memory * accesses(card, m, w) + m->copied * copied;
-  const double warp = steps_of(w, m->spread) / WARP * (m->step + m->load * loads + m->wide * loads * loads);
+  const double memory = accesses(card, m, w) + m->copied * copied, warp = work_of(m, w);
   const double both = pow(pow(memory, m->norm) + pow(warp, m->norm), 1 / m->norm);
   return 1 / (both + m->key + m->call / (double)w->n);
 }

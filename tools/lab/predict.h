@@ -40,15 +40,16 @@ typedef struct tsr_work {
   bool by_pages, looks; /* inserts: in the order of pages; the key is looked for first */
   uint64_t n;           /* keys of the call */
   uint32_t key_bytes, value_bytes;
-  uint32_t bucket_bytes, lanes;
+  uint32_t bucket_bytes, bucket_slots, lanes;
   double table_bytes;
   bool is_apart;              /* values are not in the buckets */
+  bool has_short_keys;        /* as of tsr_resolution */
   double probes, warp_probes; /* buckets looked at: per key, and the most for one of 32 keys, on average (bench.h) */
 } tsr_work;
 
 /* Median errors of the model in percent, on tables on an H200 that it was not fitted to: finds and inserts by random access, and
  * inserts page by page. core/design/0038 says how they were measured. */
-enum { TSR_PREDICT_ERROR_FINDS = 11, TSR_PREDICT_ERROR_INSERTS = 6, TSR_PREDICT_ERROR_PAGES = 9 };
+enum { TSR_PREDICT_ERROR_FINDS = 10, TSR_PREDICT_ERROR_INSERTS = 5, TSR_PREDICT_ERROR_PAGES = 13 };
 
 /* 10^9 keys per second. */
 double tsr_predict(const tsr_card *card, const tsr_work *work);
