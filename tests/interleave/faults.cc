@@ -104,6 +104,8 @@ const char *why_not_by_value(const std::string &fault, const Shape &shape) {
     return "a mixed table swaps whole pairs";
   if (fault == "TheNextSlotsValueIsFound" && is_apart && (policy == "First" || policy == "Add"))
     return "what is found is read by a later find, and whether a value is written does not depend on the one before";
+  if (fault == "TheNextSlotsValueIsFound" && is_apart && policy == "Replace" && std::string(shape.other) == "OneSlot")
+    return "open: no case has the offered value in the next bucket";
   if (fault == "AMixedTableLooksThroughL1" && !shape.once)
     return "what overlaps is judged only where a key has one pair";
   return nullptr;
