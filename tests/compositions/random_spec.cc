@@ -114,7 +114,7 @@ void Parts::draw_cache(Random &random, RandomSpec *spec) const {
     spec->set("table", "value_bits", random.chance(2) ? "32" : "64");
   }
   if (random.chance(2) && !spec->get("table", "value_bits").empty()) spec->set("table", "duplicates", "replace");
-  if (random.chance(3)) spec->set("table", "load_factor", random.chance(2) ? "0.5" : "0.9");
+  if (random.chance(3)) spec->set("table", "load_factor", random.chance(3) ? "auto" : random.chance(2) ? "0.5" : "0.9");
   if (random.chance(2)) spec->set("probing", "max_probes", std::to_string(1 + random.below(4)));
   if (random.chance(2)) spec->set("table", "statistics", "yes");
 }
@@ -159,7 +159,9 @@ RandomSpec Parts::draw(Random &random, const std::string &backend) const {
   if (random.chance(2)) {
     uint64_t percent = random.chance(4) ? 100 + random.below(1500) : 5 + random.below(96);
     spec.set("table", "load_factor",
-             std::to_string(percent / 100) + "." + std::to_string(percent / 10 % 10) + std::to_string(percent % 10));
+             random.chance(8) ? "auto"
+                              : std::to_string(percent / 100) + "." + std::to_string(percent / 10 % 10) +
+                                    std::to_string(percent % 10));
   }
   if (random.chance(4)) { // bounded: a scheme with few places for a key would grow for ever
     const bool splits = spec.get("table", "probing") == "linear_hashing" && random.chance(2);

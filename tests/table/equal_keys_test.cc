@@ -223,11 +223,12 @@ void expect_linear(Work &work) {
 }
 
 // The square of 10,000 is forty times what is allowed. More keys than a batch has that is sampled (core/batch/groups.c) take the
-// code of large batches: in recipes of which each part and each kind is in one. With TSR_TEST_ALL=1 they are a million.
+// code of large batches: in recipes of which each part and each kind is in one. With TSR_TEST_ALL=1 they are a million, for all
+// recipes.
 TEST_P(EqualKeys, TakeNoSquareOfWork) {
   static const std::vector<std::string> large = enough_recipes();
-  const bool is_large = !sanitized && std::count(large.begin(), large.end(), GetParam());
-  for (uint64_t n : {10000u, tests_all() ? 1000000u : 300000u}) {
+  const bool is_large = !sanitized && (tests_all() || std::count(large.begin(), large.end(), GetParam()));
+  for (uint64_t n : {1000u, 10000u, 100000u, tests_all() ? 1000000u : 300000u}) {
     SCOPED_TRACE(testing::Message() << n << " equal keys");
     if (n > 10000 && !is_large) break;
     Work work(GetParam(), n);
