@@ -274,8 +274,11 @@ const Word others[] = {{"", ""},
                        {"Kernel", ""},
                        {"Filtered", "filter=8"}};
 
-// A Bloom filter of one block. It has no layout and no scheme.
-const Word bloom = {"Bloom", "kind=filter layout= probing= value_bits= capacity=16"};
+// A Bloom filter of one block, which has no layout and no scheme; and one of fingerprints, which may move.
+const Word filters[] = {{"Bloom", "kind=filter layout= probing= value_bits= capacity=16"},
+                        {"CuckooFilter",
+                         "kind=filter layout=fingerprint probing=cuckoo_filter probing.max_chain=3 value_bits= "
+                         "capacity=16 layout.bucket_slots=4"}};
 
 bool is(const Word &word, const std::string &name) { return name == word.name; }
 
@@ -322,11 +325,17 @@ std::vector<Shape> find_shapes() {
             s.parts.push_back((int)s.guard);
             found.push_back(s);
           }
-  Shape filter;
-  filter.name = filter.scheme = bloom.name, filter.spec = bloom.spec;
-  filter.is_filter = true;
-  filter.parts = {(int)std::size(schemes), (int)std::size(layouts), (int)std::size(policies), 0, 0, TSR_GUARD_NONE};
-  if (refusal_of(filter.spec, &filter.guard).empty()) found.push_back(filter);
+  for (int i = 0; i < (int)std::size(filters); i++) {
+    Shape filter;
+    filter.name = filter.scheme = filters[i].name, filter.spec = filters[i].spec;
+    filter.is_filter = true;
+    filter.has_fingerprints = i > 0;
+    filter.parts = {
+        (int)std::size(schemes) + i, (int)std::size(layouts) + i, (int)std::size(policies), 0, 0, TSR_GUARD_NONE};
+    const std::string refusal = refusal_of(filter.spec, &filter.guard);
+    EXPECT_EQ(refusal, "") << filter.name;
+    found.push_back(filter);
+  }
   return found;
 }
 
@@ -415,7 +424,8 @@ bool is_in(Where where, const Shape &shape) {
 bool goes_with(const Scenario &s, const Shape &shape) {
   // A key sets six bits. A find that meets another one's insert asks for them.
   const bool one_inserts = std::count_if(s.at_once.begin(), s.at_once.end(), is_insert) == 1;
-  if ((shape.is_filter || shape.asks_filter) && s.at_once.size() > 2 && !(shape.asks_filter && one_inserts))
+  if (((shape.is_filter && !shape.has_fingerprints) || shape.asks_filter) && s.at_once.size() > 2 &&
+      !(shape.asks_filter && one_inserts))
     return false;
   for (const Operations *all : {&s.before, &s.at_once})
     for (const Operation &o : *all)

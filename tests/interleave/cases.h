@@ -36,9 +36,10 @@ struct Shape {
   bool has_links = false, has_large_buckets = false;
   bool unique = false; // the caller promises that no key is inserted twice
   bool shares_locks = false, in_kernel = false;
-  bool is_filter = false, asks_filter = false; // a filter; a table behind one
-  uint32_t guard = 0;                          // TSR_GUARD_
-  std::vector<int> parts = {};                 // by which a covering set is drawn
+  bool is_filter = false, has_fingerprints = false,
+       asks_filter = false;    // a filter; of fingerprints; a table behind one
+  uint32_t guard = 0;          // TSR_GUARD_
+  std::vector<int> parts = {}; // by which a covering set is drawn
   const char *scheme = "", *layout = "", *policy = "", *other = "";
 };
 
