@@ -111,6 +111,12 @@ const std::vector<Scenario> &scenarios() {
        keys(1, 10),
        {insert(20, 1), insert(20, 2), insert(46, 4)},
        LOCKS_OF_LARGE_BUCKETS},
+      // The same in a table of five buckets.
+      {"OneKeyBesideOneThatComesLastInAList",
+       PHASED,
+       keys(1, 5),
+       {insert(23, 1), insert(23, 2), insert(46, 4)},
+       LOCKS_OF_VALUE_LISTS},
       {"OneKeyBehindAnErasedOne", PHASED, {insert(5, 16), insert(7, 32), erase(5)}, {insert(7, 1), insert(7, 2)}},
       {"OneKeyInPlaceOfErasedOnes",
        PHASED,
@@ -418,6 +424,7 @@ bool is_in(Where where, const Shape &shape) {
          (where == LISTS && shape.has_links) || (where == WHERE_PAIRS_MOVE && moves_pairs(shape)) ||
          (where == IN_CACHES && is_cache(shape)) ||
          (where == LOCKS && shape.guard == TSR_GUARD_LOCK && !shape.in_kernel) ||
+         (where == LOCKS_OF_VALUE_LISTS && std::string(shape.policy) == "Lists" && is_in(LOCKS, shape)) ||
          (where == LOCKS_OF_LARGE_BUCKETS && shape.has_large_buckets && is_in(LOCKS, shape));
 }
 

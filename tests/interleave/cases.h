@@ -17,7 +17,17 @@ enum Overlap { PHASED, TURNS, MIXED };
 
 // In which tables: those where a key has one pair; where it may have many; where buckets are lists; where inserts need locks;
 // caches; tables that move pairs.
-enum Where { ANYWHERE, ONE_PAIR, MANY_PAIRS, LISTS, LOCKS, LOCKS_OF_LARGE_BUCKETS, IN_CACHES, WHERE_PAIRS_MOVE };
+enum Where {
+  ANYWHERE,
+  ONE_PAIR,
+  MANY_PAIRS,
+  LISTS,
+  LOCKS,
+  LOCKS_OF_LARGE_BUCKETS,
+  LOCKS_OF_VALUE_LISTS,
+  IN_CACHES,
+  WHERE_PAIRS_MOVE
+};
 
 struct Scenario {
   const char *name;
