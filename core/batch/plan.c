@@ -310,14 +310,14 @@ enum {
   RETURNS = 1 << 1, /* to the caller's order; and inserts what pages leave */
   MARKS = 1 << 2,
   GROUPS = 1 << 3,
-  JUDGES = 1 << 11,
   SPANS = 1 << 4,
   SPAN_LISTS = 1 << 5,
   PAGES = 1 << 6,
   GUESSES = 1 << 7,
   LISTS = 1 << 8,
   RANDOM_LISTS = 1 << 9,
-  BUILDS = 1 << 10
+  BUILDS = 1 << 10,
+  JUDGES = 1 << 11
 };
 static const uint32_t step_is_for[TSR_PAGES_STEPS] = {
     [TSR_PAGES_count] = ORDERS,
