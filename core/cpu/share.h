@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory of the cpu backend that other processes of this host can map (tsr_extents). A file that has no folder holds it. Its
- * name is the number of the process and that of the file there. Read next: share.c; ../devices/reach.h.
+ * Memory of the cpu backend that other processes of this host can map (tsr_extents). A file without a folder holds it. Its
+ * name is the number of the process, and its place in that process's file. Read next: share.c; ../devices/reach.h.
  */
 #ifndef TSR_CPU_SHARE_H
 #define TSR_CPU_SHARE_H

@@ -105,7 +105,7 @@ void tsr_chunk_take_round(const tsr_task *task, uint32_t flight, uint64_t round)
   }
 }
 
-/* Adds a buffer that needs so many bytes for each of a member's items. */
+/* Adds a buffer that needs `bytes` bytes for each item of a member. */
 static void need(tsr_need *needs, uint32_t *count, size_t buffer, const uint64_t *items, uint64_t bytes,
                  uint32_t members) {
   needs[*count].buffer = buffer;

@@ -149,7 +149,7 @@ const char *const kRight =
 
 uint32_t key_of(uint32_t i) { return i * 2654435761u; }
 
-// So many processes, whose kernels reach each other's memory or exchange copies.
+// A number of processes, whose kernels reach each other's memory or exchange copies.
 class Group : public testing::TestWithParam<std::tuple<uint32_t, bool>> {
 protected:
   void SetUp() override { copies = std::get<1>(GetParam()); }
