@@ -17,7 +17,7 @@
 
 enum {
   PIECES = 2,
-#ifdef TSR_SMALL_BLOCKS /* tests/fuzz */
+#ifdef TSR_SMALL_BLOCKS
   PIECE_BYTES = 1 << 12,
   READ_BYTES = 1 << 9,
   SEARCHED_BYTES = 1 << 13,
