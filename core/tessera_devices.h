@@ -93,7 +93,8 @@ TSR_API uint64_t tsr_batch_least(const tsr_table *table);
  * all with this status, and the message names the rank. Then the group is broken: every further call fails at once. Destroy its tables and the group. While a process
  * compiles or computes, one of its threads tells the others that it is alive.
  * GPUs: each process needs a GPU of its own ([table] device), and NCCL 2.18 or newer, which is loaded when the first table
- * is made and carries the items. late_s also bounds the work of a GPU before a chunk of a batch can travel.
+ * is made. On one host the items go directly from GPU to GPU, otherwise NCCL carries them. Then late_s also bounds the work of a
+ * GPU before a chunk of a batch can travel.
  * All pairs: tsr_size and tsr_export are about the pairs of all processes, and tsr_join, of two tables of one group, about
  * the rows of all. Each process that passes arrays gets all of them.
  * Files: in each process tsr_table_save writes its shard to a file PATH.RANK, which tsr_group_table_load reads. All

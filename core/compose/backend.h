@@ -87,7 +87,15 @@ typedef struct tsr_extents {
   /* Puts pages of a file in the place of memory that `allocate` or `extend` made; changes stay here. Returns false where it does
    * not, and NULL stands for that as well: then the bytes have to be read. offset: in the file, a multiple of TSR_MAP_PAGE. */
   bool (*map)(tsr_device *device, void *memory, uint64_t bytes, int file, uint64_t offset);
+  /* Memory that other processes of this host can use, by a name of TSR_SHARED_NAME_BYTES. The caller gives it to unshare, not to
+   * free, when no other process has it open. */
+  tsr_status (*share)(tsr_device *device, uint64_t bytes, void **memory, uint8_t *name, tsr_error *error);
+  void (*unshare)(tsr_device *device, void *memory);
+  /* Memory of another process, for kernels too. It stays until it is closed, also if that process has ended. */
+  tsr_status (*open_shared)(tsr_device *device, const uint8_t *name, void **memory, tsr_error *error);
+  void (*close_shared)(tsr_device *device, void *memory);
 } tsr_extents;
+enum { TSR_SHARED_NAME_BYTES = 64 };
 
 enum {
   TSR_MAP_PAGE = 1 << 12,

@@ -18,6 +18,7 @@
 #include "core/cpu/bulk.h"
 #include "core/cpu/fuse.h"
 #include "core/cpu/parallel.h"
+#include "core/cpu/share.h"
 #include "core/cpu/user.h"
 
 struct tsr_program {
@@ -533,7 +534,14 @@ static const tsr_user_kernels user_kernels = {tsr_cpu_user_create, tsr_cpu_user_
 static const tsr_events events = {
     cpu_event_create, cpu_event_destroy, cpu_event_record, cpu_event_wait, cpu_event_finish, cpu_event_between, true};
 
-static const tsr_extents extents = {cpu_reserve, cpu_extend, cpu_release, cpu_map};
+static const tsr_extents extents = {.reserve = cpu_reserve,
+                                    .extend = cpu_extend,
+                                    .release = cpu_release,
+                                    .map = cpu_map,
+                                    .share = tsr_cpu_share,
+                                    .unshare = tsr_cpu_unshare,
+                                    .open_shared = tsr_cpu_open_shared,
+                                    .close_shared = tsr_cpu_close_shared};
 
 const tsr_backend tsr_cpu_backend = {
     .name = "cpu",

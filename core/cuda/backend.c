@@ -216,6 +216,42 @@ static void cuda_release(tsr_device *device, tsr_extent *extent) {
   *extent = (tsr_extent){.memory = NULL};
 }
 
+/* ---- Memory that other processes use --------------------------------------------------------- */
+
+static tsr_status cuda_share(tsr_device *device, uint64_t bytes, void **memory, uint8_t *name, tsr_error *error) {
+  tsr_cuda_device *d = tsr_cuda_of(device);
+  cu_shared made;
+  tsr_status status = cuda_allocate(device, bytes, memory, error);
+  if (status) return status;
+  status = tsr_cuda_push(d, error);
+  if (status == TSR_OK) status = tsr_cuda_pop(d, d->driver->share(&made, address(*memory)), "cuIpcGetMemHandle", error);
+  if (status) {
+    cuda_free(device, *memory);
+    return status;
+  }
+  memcpy(name, made.bytes, sizeof made.bytes);
+  return TSR_OK;
+}
+
+static tsr_status cuda_open_shared(tsr_device *device, const uint8_t *name, void **memory, tsr_error *error) {
+  tsr_cuda_device *d = tsr_cuda_of(device);
+  cu_shared theirs;
+  cu_pointer opened = 0;
+  memcpy(theirs.bytes, name, sizeof theirs.bytes);
+  tsr_status status = tsr_cuda_push(d, error);
+  if (status) return status;
+  status = tsr_cuda_pop(d, d->driver->share_open(&opened, theirs, CU_SHARED_PEERS), "cuIpcOpenMemHandle", error);
+  if (status == TSR_OK) *memory = (void *)(uintptr_t)opened;
+  return status;
+}
+
+static void cuda_close_shared(tsr_device *device, void *memory) {
+  tsr_cuda_device *d = tsr_cuda_of(device);
+  if (tsr_cuda_push(d, NULL) != TSR_OK) return;
+  tsr_status status = tsr_cuda_pop(d, d->driver->share_close(address(memory)), "cuIpcCloseMemHandle", NULL);
+  (void)status; /* as in cuda_free */
+}
+
 /* The device sees it at the same address. */
 static tsr_status cuda_allocate_host(tsr_device *device, uint64_t bytes, void **memory, tsr_error *error) {
   tsr_cuda_device *d = tsr_cuda_of(device);
@@ -436,7 +472,13 @@ static const tsr_events events = {cuda_event_create,
                                   cuda_event_between,
                                   false};
 
-static const tsr_extents extents = {cuda_reserve, cuda_extend, cuda_release, NULL};
+static const tsr_extents extents = {.reserve = cuda_reserve,
+                                    .extend = cuda_extend,
+                                    .release = cuda_release,
+                                    .share = cuda_share,
+                                    .unshare = cuda_free,
+                                    .open_shared = cuda_open_shared,
+                                    .close_shared = cuda_close_shared};
 
 const tsr_backend tsr_cuda_backend = {
     .wires = &tsr_nccl_wires,

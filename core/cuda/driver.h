@@ -61,6 +61,11 @@ typedef struct cu_access {
   int location, device;
   int access; /* 3: reading and writing */
 } cu_access;
+/* CUipcMemHandle: memory by which another process finds it. */
+typedef struct cu_shared {
+  uint8_t bytes[TSR_SHARED_NAME_BYTES];
+} cu_shared;
+enum { CU_SHARED_PEERS = 1 }; /* also if it is another device's */
 enum { CU_ACCESS_READ_WRITE = 3, CU_GRANULARITY_MINIMUM = 0 };
 
 /* F(name without cu, symbol, parameters) */
@@ -113,6 +118,9 @@ enum { CU_ACCESS_READ_WRITE = 3, CU_GRANULARITY_MINIMUM = 0 };
   F(pointer_attributes, cuPointerGetAttributes, (unsigned count, int *attributes, void **values, cu_pointer pointer))  \
   F(copy_peer, cuMemcpyPeerAsync,                                                                                      \
     (cu_pointer to, cu_context to_context, cu_pointer from, cu_context from_context, size_t bytes, cu_stream stream))  \
+  F(share, cuIpcGetMemHandle, (cu_shared * name, cu_pointer memory))                                                   \
+  F(share_open, cuIpcOpenMemHandle_v2, (cu_pointer * memory, cu_shared name, unsigned flags))                          \
+  F(share_close, cuIpcCloseMemHandle, (cu_pointer memory))                                                             \
   F(peer_enable, cuCtxEnablePeerAccess, (cu_context other, unsigned flags))                                            \
   F(stream_create, cuStreamCreateWithPriority, (cu_stream * stream, unsigned flags, int priority))                     \
   F(stream_destroy, cuStreamDestroy_v2, (cu_stream stream))                                                            \

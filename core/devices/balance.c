@@ -13,6 +13,7 @@ enum { BINS = TSR_SPLIT_BINS };
 tsr_status tsr_buffer_reserve(const tsr_member *m, tsr_buffer *b, uint64_t bytes, tsr_error *error) {
   tsr_device *device = m->shard->device;
   if (b->bytes >= bytes && b->memory) return TSR_OK;
+  if (b->is_shared) return tsr_fail(error, TSR_UNSUPPORTED, "memory that other processes map cannot grow here");
   if (b->memory) device->backend->free(device, b->memory);
   *b = (tsr_buffer){.memory = NULL};
   const uint64_t roomy = bytes + bytes / 8 + 64; /* the parts of a batch are never quite alike */

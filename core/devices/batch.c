@@ -32,11 +32,13 @@ static tsr_status begin(tsr_task *task) {
                        .kind = most == 0                          ? TSR_TASK_NO_ITEMS
                                : task->question_bytes[TSR_VALUES] ? TSR_TASK_ITEMS_WITH_VALUES
                                                                   : TSR_TASK_ITEMS};
+  mine.sends = task->sends;
   for (uint32_t a = 0; a < TSR_ANSWERS; a++) mine.wanted |= (uint64_t)(task->answers[a].bytes != 0) << a;
   if (status == TSR_OK) status = tsr_fold_sample(task, &mine);
   for (uint32_t i = 0; task->rows && i < task->x->here; i++) task->rows[task->x->first + i] = mine;
   status = task->x->gather(task->x, (uint64_t *)task->rows, sizeof *task->rows / sizeof(uint64_t), status, task->error);
   uint64_t wanted = mine.wanted, kind = mine.kind;
+  bool sends = true;
   task->rounds = 0;
   for (uint32_t i = 0; status == TSR_OK && i < task->x->members; i++) {
     const tsr_task_row *row = &task->rows[i];
@@ -46,11 +48,13 @@ static tsr_status begin(tsr_task *task) {
                       "rank %u does another operation: all processes of a group make the same calls in the same order",
                       i);
     if (task->rounds < row->rounds) task->rounds = row->rounds;
+    if (row->kind != TSR_TASK_NO_ITEMS) sends = sends && row->sends;
     wanted |= row->wanted;
   }
   if (kind == TSR_TASK_ITEMS_WITH_VALUES) task->question_bytes[TSR_VALUES] = task->answer_bytes[TSR_FOUND_VALUES];
   for (uint32_t a = 0; a < TSR_ANSWERS; a++) /* also what only another process wants */
     if (wanted >> a & 1) task->answers[a].bytes = task->answer_bytes[a];
+  task->sends = sends && kind != TSR_TASK_NO_ITEMS;
   if (status == TSR_OK) tsr_fold_decide(task);
   return status;
 }

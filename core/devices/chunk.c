@@ -4,6 +4,7 @@
  */
 #include "core/devices/chunk.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "core/devices/fold.h"
@@ -104,22 +105,47 @@ void tsr_chunk_take_round(const tsr_task *task, uint32_t flight, uint64_t round)
   }
 }
 
-/* Room for what comes to the shards here, and for answers that are sent. */
+/* Adds a buffer that needs `bytes` bytes for each item of a member. */
+static void need(tsr_need *needs, uint32_t *count, size_t buffer, const uint64_t *items, uint64_t bytes,
+                 uint32_t members) {
+  needs[*count].buffer = buffer;
+  for (uint32_t i = 0; i < members; i++) needs[*count].bytes[i] = items[i] * bytes;
+  ++*count;
+}
+
+/* Bytes of an item in a shard's own buffer for answers; 0: it has none. */
+static uint32_t answer_bytes_at_shard(const tsr_task *task, tsr_answer a) {
+  if (task->parts->op == TSR_BULK_retrieve) return a == TSR_COUNTS ? task->answer_bytes[a] : 0; /* values.c */
+  const bool has = !task->sends && (task->answers[a].bytes || tsr_fold_needs(task, a));
+  return has ? task->answer_bytes[a] : 0;
+}
+
+/* Room for what comes to the shards, and for answers: where they are made, or where they are sent to. */
 static tsr_status make_room(const tsr_task *task, uint32_t flight) {
   const uint32_t members = task->x->members;
-  tsr_status status = TSR_OK;
-  for (uint32_t i = 0; status == TSR_OK && i < task->x->here; i++) {
-    tsr_member *m = &task->s->members[i];
-    tsr_flight *k = &m->flights[flight];
-    k->got = 0;
-    for (uint32_t from = 0; from < members; from++) k->got += task->sizes[flight][from * members + task->x->first + i];
-    for (uint32_t c = 0; status == TSR_OK && c < TSR_QUESTIONS; c++)
-      if (task->question_bytes[c] && !task->stays)
-        status = tsr_task_reserve(task, m, &k->arrived[c], k->got * task->question_bytes[c]);
-    for (uint32_t a = 0; status == TSR_OK && task->sends && a < TSR_ANSWERS; a++)
-      if (task->answers[a].bytes) status = tsr_task_reserve(task, m, &k->back[a], k->n * task->answers[a].bytes);
+  const uint64_t *sizes = task->sizes[flight];
+  uint64_t got[TSR_DEVICES_MAX] = {0}, asked[TSR_DEVICES_MAX] = {0}, made[TSR_DEVICES_MAX];
+  tsr_need needs[TSR_NEEDS_MAX];
+  uint32_t count = 0;
+  for (uint32_t from = 0; from < members; from++)
+    for (uint32_t to = 0; to < members; to++) {
+      got[to] += sizes[from * members + to];
+      asked[from] += sizes[from * members + to];
+    }
+  for (uint32_t i = 0; i < members; i++) made[i] = got[i] + (task->parts->op == TSR_BULK_retrieve);
+  for (uint32_t i = 0; i < task->x->here; i++) task->s->members[i].flights[flight].got = got[task->x->first + i];
+  for (uint32_t c = 0; c < TSR_QUESTIONS && !task->stays; c++) {
+    const bool is_unpacked = task->folds && c == TSR_VALUES; /* fold.h */
+    const uint32_t bytes = is_unpacked ? task->answer_bytes[TSR_FOUND_VALUES] : task->question_bytes[c];
+    if (bytes) need(needs, &count, offsetof(tsr_flight, arrived) + c * sizeof(tsr_buffer), got, bytes, members);
   }
-  return status;
+  for (uint32_t a = 0; a < TSR_ANSWERS; a++) {
+    const uint32_t bytes = answer_bytes_at_shard(task, (tsr_answer)a);
+    if (bytes) need(needs, &count, offsetof(tsr_flight, answer) + a * sizeof(tsr_buffer), made, bytes, members);
+    if (task->sends && task->answers[a].bytes)
+      need(needs, &count, offsetof(tsr_flight, back) + a * sizeof(tsr_buffer), asked, task->answers[a].bytes, members);
+  }
+  return tsr_reach_room(task->s, flight, needs, count, task->error);
 }
 
 static tsr_status scatter_part(const tsr_task *task, uint32_t member, uint32_t flight) {
@@ -177,7 +203,8 @@ static void *answer_of(const tsr_task *task, uint32_t shard, uint32_t flight, ui
   if (!task->answers[a].bytes && !tsr_fold_needs(task, a)) return NULL;
   if (!task->sends) return task->s->members[shard].flights[flight].answer[a].memory;
   tsr_task_number_shards(task, from, task->sizes[flight], first_at);
-  return (char *)task->s->members[from].flights[flight].back[a].memory + first_at[shard] * task->answers[a].bytes;
+  const tsr_flight *asking = tsr_reach_flight(task->s, from, flight);
+  return (char *)asking->back[a].memory + first_at[task->x->first + shard] * task->answers[a].bytes;
 }
 
 static const void *items_from(const void *column, uint64_t before, uint64_t bytes) {
@@ -216,15 +243,12 @@ static tsr_status work_on(const tsr_task *task, uint32_t shard, uint32_t flight,
   return n ? tsr_single_operate(m->shard, &mine, task->error) : TSR_OK;
 }
 
-/* Before a shard works; room for its answers, unless it sends them. */
+/* Before a shard works. */
 static tsr_status begin_work(const tsr_task *task, uint32_t member, uint32_t flight) {
   tsr_member *m = &task->s->members[member];
   tsr_flight *k = &m->flights[flight];
   tsr_status status = tsr_task_wait(task, m, k->ended[TSR_LEG_TRAVEL], TSR_LEG_WORK);
   if (status == TSR_OK) status = tsr_task_begin_leg(task, m, k, TSR_LEG_WORK);
-  for (uint32_t a = 0; status == TSR_OK && !task->sends && a < TSR_ANSWERS; a++)
-    if (task->answers[a].bytes || tsr_fold_needs(task, (tsr_answer)a))
-      status = tsr_task_reserve(task, m, &k->answer[a], k->got * task->answer_bytes[a]);
   return status;
 }
 

@@ -142,12 +142,11 @@ tsr_status tsr_fold_unpack(const tsr_task *task, uint32_t member, uint32_t fligh
   tsr_flight *k = &task->s->members[member].flights[flight];
   const uint32_t bytes = task->answer_bytes[TSR_FOUND_VALUES];
   if (task->question_bytes[TSR_VALUES] || !bytes || k->got == 0) return TSR_OK;
-  tsr_status status = tsr_task_reserve(task, m, &k->arrived[TSR_VALUES], k->got * bytes);
   tsr_split split = split_of(task, m, k);
   split.runs.n = k->got;
   split.items[TSR_SPLIT_MORE] = k->arrived[TSR_MORE].memory;
   split.fold.values = k->arrived[TSR_VALUES].memory;
-  return status ? status : tsr_task_step(task, m, TSR_SPLIT_unpack, &split, TSR_LEG_WORK);
+  return tsr_task_step(task, m, TSR_SPLIT_unpack, &split, TSR_LEG_WORK);
 }
 
 tsr_status tsr_fold_weigh(const tsr_task *task, uint32_t member, uint32_t flight) {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/devices/balance.h"
+#include "core/devices/reach.h"
 #include "core/table/create.h"
 #include "core/table/numbering.h"
 #include "core/table/order.h"
@@ -87,7 +88,8 @@ static tsr_status furnish_member(tsr_member *m, tsr_error *error) {
 }
 
 static void free_buffer(tsr_device *device, tsr_buffer *b) {
-  if (b->memory) device->backend->free(device, b->memory);
+  if (b->memory && b->is_shared) device->backend->extents->unshare(device, b->memory);
+  if (b->memory && !b->is_shared) device->backend->free(device, b->memory);
   *b = (tsr_buffer){.memory = NULL};
 }
 
@@ -162,6 +164,7 @@ tsr_status tsr_shards_furnish(tsr_table *t, tsr_shard_maker *make, const void *f
 void tsr_shards_release(tsr_table *t) {
   tsr_shards *s = t->shards;
   tsr_order_close(t);
+  if (s) tsr_reach_close(s);
   for (uint32_t i = 0; s && s->members && i < s->transport.here; i++) release_member(&s->members[i]);
   if (s) free(s->members);
   free(s);

@@ -13,6 +13,7 @@
 #include "core/devices/furnish.h"
 #include "core/devices/group.h"
 #include "core/devices/mesh.h"
+#include "core/devices/reach.h"
 #include "core/sized.h"
 #include "core/table/create.h"
 #include "core/table/save_format.h"
@@ -349,6 +350,10 @@ tsr_status tsr_group_complete(tsr_group *group, tsr_table *made, tsr_status stat
   status = agree(&all, status, error);
   if (status == TSR_OK) status = compare(made, error);
   if (status == TSR_OK) status = connect_devices(group, made, error);
+  if (status == TSR_OK && all.members > 1) {
+    const bool copies = made->store.composition->settings.sharing.exchange == TSR_EXCHANGE_COPY;
+    status = tsr_reach_meet(made->shards, !copies, error);
+  }
   if (status)
     tsr_table_destroy(made);
   else

@@ -2,7 +2,7 @@
  *
  * A table of several devices, as data: its shards, each a table of one store, and the other members. The table's own
  * handle has the composition of a shard and no other memory. Each file works on it and includes only those before it:
- * transport <- balance <- furnish <- task <- fold <- chunk <- values <- batch <- modes, whole <- move <- join, save <-
+ * transport <- balance <- reach <- furnish <- task <- fold <- chunk <- values <- batch <- modes, whole <- move <- join, save <-
  * methods.
  *
  * Read next: batch.h.
@@ -42,6 +42,7 @@ typedef enum tsr_leg { TSR_LEG_SPLIT, TSR_LEG_TRAVEL, TSR_LEG_WORK, TSR_LEG_RETU
 typedef struct tsr_buffer {
   void *memory;
   uint64_t bytes;
+  bool is_shared; /* other processes map it (reach.h) */
 } tsr_buffer;
 
 /* Of find_all: how many values each item has, where they begin, and the values: those of the shard, those that came
@@ -99,6 +100,7 @@ typedef struct tsr_shards {
   bool measures;                       /* whether the times of the legs are measured */
   tsr_phases phases;
   tsr_member *members; /* those of this process */
+  tsr_member *far;     /* all, as far as their memory is mapped here (reach.h); NULL: none is */
 } tsr_shards;
 
 #endif

@@ -203,6 +203,10 @@ tsr_status tsr_task_meet(const tsr_task *task, uint32_t flight, tsr_leg after, t
   for (uint32_t i = 0; i < task->x->here; i++)
     for (uint32_t other = 0; status == TSR_OK && other < task->x->here; other++)
       status = tsr_task_wait(task, &task->s->members[i], task->s->members[other].flights[flight].ended[after], leg);
+  for (uint32_t i = 0; status == TSR_OK && task->s->far && i < task->x->here; i++) {
+    tsr_device *device = tsr_device_of(&task->s->members[i]);
+    status = device->backend->events->finish(device, task->s->members[i].flights[flight].ended[after], task->error);
+  }
   return status;
 }
 
@@ -282,7 +286,7 @@ static void *memory_at(const tsr_flight *k, size_t offset) {
 
 void tsr_task_number_shards(const tsr_task *task, uint32_t member, const uint64_t *sizes, uint64_t *first_at) {
   const uint32_t members = task->x->members;
-  const uint64_t *row = sizes + (task->x->first + member) * members;
+  const uint64_t *row = sizes + (size_t)member * members;
   first_at[0] = 0;
   for (uint32_t to = 1; to < members; to++) first_at[to] = first_at[to - 1] + row[to - 1];
 }
@@ -291,12 +295,13 @@ void tsr_task_locate(const tsr_task *task, uint32_t member, uint32_t flight, tsr
                      void **at) {
   const uint32_t members = task->x->members, me = task->x->first + member;
   uint64_t first_at[TSR_DEVICES_MAX];
-  tsr_task_number_shards(task, member, sizes, first_at);
+  tsr_task_number_shards(task, me, sizes, first_at);
   for (uint32_t shard = 0; shard < members; shard++) {
     const bool is_reached = task->x->is_direct || shard == me;
     uint64_t before = 0;
     for (uint32_t from = 0; from < me; from++) before += sizes[from * members + shard];
-    const tsr_flight *k = &task->s->members[is_reached ? shard - task->x->first : member].flights[flight];
+    const tsr_flight *k =
+        is_reached ? tsr_reach_flight(task->s, shard, flight) : &task->s->members[member].flights[flight];
     char *memory = memory_at(k, is_reached ? w.shards : w.members);
     at[shard] = memory ? memory + (is_reached ? before : first_at[shard]) * w.bytes : NULL;
   }

@@ -9,7 +9,7 @@
 #ifndef TSR_DEVICES_TASK_H
 #define TSR_DEVICES_TASK_H
 
-#include "core/devices/shards.h"
+#include "core/devices/reach.h"
 
 typedef struct tsr_answer_column {
   uint32_t bytes;  /* of an item; 0: not wanted */
@@ -24,6 +24,7 @@ typedef struct tsr_task_row {
   uint64_t wanted;            /* bit a: answer a */
   uint64_t kind;              /* TSR_TASK_ of its process's items */
   uint64_t folds;             /* TSR_FOLDS_ of its table */
+  uint64_t sends;             /* whether its shards would send answers */
   uint64_t sampled, repeated; /* items of a sample, and those of them whose key another one had before */
 } tsr_task_row;
 enum { TSR_TASK_NO_ITEMS, TSR_TASK_ITEMS, TSR_TASK_ITEMS_WITH_VALUES };
@@ -92,7 +93,8 @@ tsr_status tsr_task_end_leg(const tsr_task *task, const tsr_member *member, tsr_
     TSR_MUST_CHECK;
 /* The same for the answers: before they travel back (are_back = false), and when they have. */
 tsr_status tsr_task_begin_return(const tsr_task *task, uint32_t flight, bool are_back) TSR_MUST_CHECK;
-/* The leg `leg` of every member waits for the leg `after` of all members. */
+/* The leg `leg` of every member waits for the leg `after` of all members here. Where other processes use what it made, the host
+ * waits as well, and tells them by its next message. */
 tsr_status tsr_task_meet(const tsr_task *task, uint32_t flight, tsr_leg after, tsr_leg leg) TSR_MUST_CHECK;
 /* Waits for the chunk that used this flight, including its answers, and adds up its costs. */
 tsr_status tsr_task_finish_slot(const tsr_task *task, uint32_t flight, tsr_error *error) TSR_MUST_CHECK;
@@ -110,7 +112,7 @@ tsr_way tsr_way_of_question(const tsr_task *task, tsr_column column);
 tsr_way tsr_way_of_answer(const tsr_task *task, tsr_answer answer);
 tsr_way tsr_way_of_values(const tsr_task *task); /* all values of keys */
 
-/* Where a member's items for each shard begin in the order of shards. sizes: from each member to each shard. */
+/* Where the items of a member, by its number among all, begin in the order of shards. sizes: from each member to each shard. */
 void tsr_task_number_shards(const tsr_task *task, uint32_t member, const uint64_t *sizes, uint64_t *first_at);
 /* Where a column of a member's items is written or read, shard by shard: at the shard itself, if the member's kernels
  * reach it, otherwise at the beginning or the end of the column's way. */

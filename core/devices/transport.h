@@ -29,7 +29,7 @@ struct tsr_transport {
   struct tsr_group *group;              /* of processes; NULL: all members are here */
   uint32_t members, first, here;        /* in all; the first of this process, and how many it has */
   tsr_device *devices[TSR_DEVICES_MAX]; /* of those here */
-  bool is_direct; /* all members are here, and their kernels reach each other's memory: nothing has to be exchanged */
+  bool is_direct; /* the kernels of all members reach each other's memory: nothing has to be exchanged */
   /* rows: `words` numbers of each member. The caller sets those of the members here; those of the others are filled in. It
    * gives this process's status as well: if any process has failed, all return a failure, and rows may be NULL. */
   tsr_status (*gather)(tsr_transport *transport, uint64_t *rows, uint32_t words, tsr_status status, tsr_error *error);

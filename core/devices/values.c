@@ -4,6 +4,8 @@
  */
 #include "core/devices/values.h"
 
+#include <stddef.h>
+
 #include "core/devices/chunk.h"
 #include "core/table/single.h"
 
@@ -39,11 +41,8 @@ static tsr_status size_values(const tsr_task *task, uint32_t flight, tsr_status 
 
 static tsr_status retrieve_member(const tsr_task *task, uint32_t member, tsr_flight *k, uint64_t values) {
   tsr_member *m = &task->s->members[member];
-  const uint32_t value_bytes = task->answer_bytes[TSR_FOUND_VALUES];
   tsr_status status = tsr_task_wait(task, m, k->ended[TSR_LEG_TRAVEL], TSR_LEG_WORK);
   if (status == TSR_OK) status = tsr_task_begin_leg(task, m, k, TSR_LEG_WORK);
-  if (status == TSR_OK) status = tsr_task_reserve(task, m, &k->answer[TSR_COUNTS], (k->got + 1) * sizeof(uint64_t));
-  if (status == TSR_OK) status = tsr_task_reserve(task, m, &k->gathered.values, values * value_bytes);
   if (status) return status;
   const tsr_request mine = {.op = TSR_BULK_retrieve,
                             .phase = TSR_PHASE_FIND,
@@ -86,15 +85,19 @@ tsr_status tsr_chunk_retrieve(const tsr_task *task, uint32_t flight, tsr_status 
   const uint32_t members = task->x->members;
   uint64_t firsts[TSR_DEVICES_MAX], counts[TSR_DEVICES_MAX] = {0};
   const tsr_way way = tsr_way_of_values(task);
+  tsr_need values = {.buffer = offsetof(tsr_flight, gathered.values)};
   status = size_values(task, flight, status, wants, firsts);
-  if (status == TSR_OK) status = tsr_chunk_travel(task, flight, status);
   for (uint32_t to = 0; to < members; to++)
-    for (uint32_t from = 0; from < members; from++) back[from * members + to] = wants[to * members + from];
+    for (uint32_t from = 0; from < members; from++) {
+      back[from * members + to] = wants[to * members + from];
+      values.bytes[from] += wants[to * members + from] * way.bytes;
+    }
+  if (status == TSR_OK) status = tsr_reach_room(task->s, flight, &values, 1, task->error);
+  status = tsr_chunk_travel(task, flight, status);
   for (uint32_t i = 0; status == TSR_OK && i < task->x->here; i++) {
-    uint64_t asked = 0;
-    for (uint32_t to = 0; to < members; to++) asked += back[(task->x->first + i) * members + to];
     for (uint32_t from = 0; from < members; from++) counts[i] += wants[(task->x->first + i) * members + from];
-    status = retrieve_member(task, i, &task->s->members[i].flights[flight], asked);
+    const uint64_t bytes = values.bytes[task->x->first + i];
+    status = retrieve_member(task, i, &task->s->members[i].flights[flight], way.bytes ? bytes / way.bytes : 0);
   }
   if (status == TSR_OK) status = tsr_task_meet(task, flight, TSR_LEG_WORK, TSR_LEG_RETURN);
   for (uint32_t i = 0; status == TSR_OK && !task->x->is_direct && i < task->x->here; i++)

@@ -27,7 +27,11 @@
 #include "core/table/single.h"
 #include "core/table/store.h"
 
+#ifdef TSR_SMALL_BLOCKS /* tests/fuzz */
+enum { BUFFER_BYTES = 1 << 10 };
+#else
 enum { BUFFER_BYTES = 1 << 22 }; /* whole words, as the checksum wants them */
+#endif
 
 /* All of a file but the regions' bytes. */
 typedef struct front {

@@ -10,7 +10,8 @@
  *   gpus_program killed RANKS RANK ID N SPEC        rank 1 kills itself in a loop of inserts; the others tell when they hear of it
  *   gpus_program largest RANKS 0 - N SPEC           as `one`, once, in batches; absent keys are asked as well
  *
- * RANKS may be a list of devices in place of their number. BACKEND=cpu tries it without a GPU. A row: what, op, devices, pairs
+ * RANKS may be a list of devices in place of their number. BACKEND=cpu tries it without a GPU. CHUNK and EXCHANGE set what
+ * [devices] does. A row: what, op, devices, pairs
  * per device, median milliseconds, least, billion per second, milliseconds of split, exchange, work and answers, chunks, bytes
  * sent, those of them that the work hides, "yes" if all answers are right.
  */
@@ -107,6 +108,7 @@ static tsr_spec *spec_of(const char *path, const char *devices, bool splits) {
   if (getenv("BACKEND")) set(spec, "table.backend", getenv("BACKEND"));
   set(spec, splits ? "table.devices" : "table.device", devices);
   if (splits && getenv("CHUNK")) set(spec, "devices.chunk", getenv("CHUNK"));
+  if (splits && getenv("EXCHANGE")) set(spec, "devices.exchange", getenv("EXCHANGE"));
   tsr_spec_free(recipe);
   return spec;
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Measures one, two, four and eight GPUs of a machine, in the folder that stage.sh made: weak and strong scaling, one process
-# against ranks with NCCL, small batches, a rank that is killed, the largest table that fits, and how far the model is off. All
+# against ranks by both ways, small batches, a rank that is killed, the largest table that fits, and how far the model is off. All
 # code is linked first, on all cores. Keys are made and answers are judged on the GPUs, so batches follow each other without a
 # pause. Every answer is verified. Tables of fewer GPUs than there are run at the same time, on GPUs of their own.
 #
@@ -148,6 +148,7 @@ ranks() {
   done)
   for part in $((all >> 1)) "$all"; do
     ((SECONDS > end_s)) || WHAT=devices/ranks all_ranks "$most" ranks "$part" specs/devices.ini "$turns"
+    ((SECONDS > end_s)) || EXCHANGE=copy WHAT=devices/copies all_ranks "$most" ranks "$part" specs/devices.ini "$turns"
   done
   echo "ranks after $SECONDS s"
 }
@@ -217,7 +218,7 @@ model() {
   [[ $wrong == 0 ]] || failed=1
   as_result '/(one|weak)$' gpus >"$out/devices.csv"
   as_result '/(one|strong)$' gpus >"$out/devices_strong.csv"
-  as_result '/(one_process|ranks)$' size >"$out/devices_ranks.csv"
+  as_result '/(one_process|ranks|copies)$' size >"$out/devices_ranks.csv"
   beyond >"$out/devices_expected.csv"
   { echo 'table,scaling,op,gpus,n,ms,model_ms,off_percent' && expect; } >"$out/model.csv"
   echo "$(wc -l <"$out/gpus.csv") rows, with a wrong answer: $wrong"

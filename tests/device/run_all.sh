@@ -1,19 +1,21 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs the device tests on a machine with GPUs, in the folder that stage.sh made. It links all code first, on all cores
-# and without a GPU. Then it runs the cases. Each suite has a line of its cases, their time and the slowest of them. The last line
-# is `N passed, N failed, N skipped, N not ended`.
+# Runs the device tests on a machine with GPUs, in the folder that stage.sh made. It links code on all cores, in the order in which
+# it is run. When a share of the time has passed, the cases begin, those of tables of one device on all GPUs by turns, then those of
+# tables of several; the cores that are left go on linking. Each suite has a line of its cases, their time and the slowest of them.
+# The last line is `N passed, N failed, N skipped, N not ended`.
 #
 #   run_all.sh [--all] [GTEST ARG...]          --all: every case, and not only a covering set (tests/oracle/draw.h)
 #   run_all.sh --sanitize [GTEST ARG...]       the cases Small* under each tool of compute-sanitizer
 #   run_all.sh --link SM [GTEST ARG...]        only links, for sm_SM, into the folder cubins next to it; this needs no GPU
 #
-# SUITES         these tests. SUITES="group whole parts fold shards" are the tables of several devices.
+# SUITES         these tests. SUITES="group whole parts fold shards" are the tables of several devices; with several GPUs all of them
+#                are among the suites, with one `fold` alone.
 # LIMIT_S        the whole run ends after that many seconds (570). Cases that have not ended by then are counted.
-# LINK_SHARE     percent of LIMIT_S that linking may take (50). What is not linked by then is linked while it runs. 0: all was
-#                linked before.
+# LINK_SHARE     percent of LIMIT_S after which the cases begin, if not all is linked before (25). 0: all was linked before.
 # PROCESSES      at a time, of all GPUs (8 for each; of tables of several devices 8, each of which uses all GPUs)
+# GPUS           their numbers, as "1" or "0 1" (all)
 # TSR_TEST_DRAW  the seed of the covering set (1)
 # TOOLS          of compute-sanitizer (memcheck racecheck synccheck initcheck)
 # OUT            a folder for cases.txt, the milliseconds of each case, and failures.txt
@@ -39,10 +41,8 @@ results=$(mktemp -d)
 export results
 mkdir "$results/lib" "$results/files"
 trap 'rm -rf "$results"' EXIT
-export XDG_CACHE_HOME=$results/cache TESSERA_CACHE_MB=4096
-[[ ! $link_sm ]] || XDG_CACHE_HOME=$PWD/cubins
-mkdir -p "$XDG_CACHE_HOME"
-[[ $link_sm || ! -d cubins ]] || cp -r cubins/. "$XDG_CACHE_HOME" # what was linked before
+export XDG_CACHE_HOME=$PWD/cubins TESSERA_CACHE_MB=4096 # what was linked before is there
+mkdir -p -m 700 "$XDG_CACHE_HOME"
 unset TESSERA_PLUGINS
 
 # Only the libraries that this machine lacks.
@@ -51,25 +51,26 @@ while read -r missing; do
 done < <(ldd ./*_test ./*/*.so 2>/dev/null | sed -n 's/^[[:space:]]*\([^ ]*\) => not found.*/\1/p' | sort -u)
 export LD_LIBRARY_PATH=$results/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 
-gpus=1 sm=${link_sm:-90}
+numbers=(0) sm=${link_sm:-90}
 if [[ $backend != cpu && ! $link_sm ]]; then
-  gpus=$(nvidia-smi -L | wc -l)
+  # shellcheck disable=SC2206
+  numbers=(${GPUS:-$(seq 0 $(($(nvidia-smi -L | wc -l) - 1)))})
   sm=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1 | tr -d .)
 fi
-cores=$(nproc)
+gpus=${#numbers[@]} cores=$(nproc)
 processes=${PROCESSES:-}
 limit_s=${LIMIT_S:-570}
 [[ ! $link_sm ]] || limit_s=${LIMIT_S:-86400}
 end_s=$((SECONDS + limit_s))
-link_s=$((limit_s * ${LINK_SHARE:-50} / 100))
+link_s=$((limit_s * ${LINK_SHARE:-25} / 100))
 [[ ! $link_sm ]] || link_s=$limit_s
 suites=${SUITES-endurance endurance_without_guard races races_without_guard repeats histories index fold rows wide_keys numbers built split device}
+[[ ${SUITES-} ]] || ((gpus < 2)) || suites+=' shards parts whole group'
 [[ ! $sanitize ]] || suites=${SUITES-races device built split}
-[[ $devices_suites == *" ${suites%% *} "* ]] && processes=${processes:-8}
-processes=${processes:-$((8 * gpus))}
 filter=("$@")
 [[ ! $sanitize || $# -gt 0 ]] || filter=('--gtest_filter=Small*')
-export backend sm gpus devices_suites
+all_numbers="${numbers[*]}"
+export backend sm gpus all_numbers devices_suites
 export FILTER="${filter[*]}"
 
 # Environments of a suite: one in which it links and runs on the CPU at most, one in which it runs. All cores have a process that
@@ -80,26 +81,34 @@ as_linked() {
   OMP_NUM_THREADS=1 TESSERA_CC=/nonexistent TSR_TEST_BACKEND=cpu TSR_TEST_LINK_SM=$sm TSR_BACKEND=cpu "$@"
 }
 as_run() {
-  local suite=$1 first=$((SLOT % gpus)) numbers
+  local suite=$1 all
   shift
-  numbers=$(seq -s , "$first" $((gpus - 1)))$( ((first == 0)) || seq -s , 0 $((first - 1)) | sed 's/^/,/')
+  read -ra all <<<"$all_numbers"
+  all=("${all[@]:SLOT%gpus}" "${all[@]:0:SLOT%gpus}")
   if [[ $devices_suites == *" $suite "* ]]; then
-    TSR_BACKEND=$backend TSR_DEVICES=$numbers "$@"
+    TSR_BACKEND=$backend TSR_DEVICES=$(IFS=, && echo "${all[*]}") "$@"
   else
-    CUDA_VISIBLE_DEVICES=$first "$@"
+    CUDA_VISIBLE_DEVICES=${all[0]} "$@"
   fi
 }
 
-link_job() { # SUITE SHARD SHARDS
-  mkdir "$results/files/link.$1.$2"
+# A job whose cases run already links nothing: they do.
+link_job() { # SUITE SHARD SHARDS FILTER RUN
+  [[ ! -d $results/files/$5 ]] || return 0
+  local own=$results/files/link.$1.$2.$3.${4//[^A-Za-z0-9_]/_}
+  mkdir "$own"
   # shellcheck disable=SC2086
-  TEST_TMPDIR=$results/files/link.$1.$2 GTEST_TOTAL_SHARDS=$3 GTEST_SHARD_INDEX=$2 as_linked "./${1}_test" $FILTER >/dev/null 2>&1 || true
+  TEST_TMPDIR=$own GTEST_TOTAL_SHARDS=$3 GTEST_SHARD_INDEX=$2 as_linked "./${1}_test" "--gtest_filter=$4" $FILTER >/dev/null 2>&1 || true
+}
+
+name_of() { # SUITE SHARD SHARDS FILTER [TOOL]
+  [[ $4 == '*'* ]] && echo "$1.$2.$3.${5:-alone}" || echo "$1.$4"
 }
 
 # The result file of a job is NAME.xml. A job for which there is no time leaves nothing. end: in seconds since 1970.
 run_job() { # SUITE SHARD SHARDS FILTER TOOL
-  local suite=$1 name=$1.$2.$3.${5:-alone} status=0 left=$((end - $(date +%s))) tool=()
-  [[ $4 == '*'* ]] || name=$1.$4
+  local suite=$1 name status=0 left=$((end - $(date +%s))) tool=()
+  name=$(name_of "$@")
   ((left > 0)) || return 0
   [[ ! ${5:-} ]] || tool=("$sanitizer" --tool "$5" --error-exitcode 9)
   # A walk's relaxed loads and stores in a page are plain machine instructions, which racecheck takes for races. What they may
@@ -111,7 +120,7 @@ run_job() { # SUITE SHARD SHARDS FILTER TOOL
     timeout -k 5 "$left" "${tool[@]}" "./${suite}_test" "--gtest_filter=$4" $FILTER >"$results/$name.log" 2>&1 || status=$?
   echo "$status" >"$results/$name.status"
 }
-export -f as_linked as_run link_job run_job
+export -f as_linked as_run link_job name_of run_job
 
 # ---- What there is -------------------------------------------------------------------------------
 
@@ -123,44 +132,25 @@ list_job() { # SUITE: its cases
 export -f list_job
 tr ' ' '\n' <<<"$suites" | xargs -P "$cores" -I{} bash -c 'list_job {}'
 
-# ---- Linking -------------------------------------------------------------------------------------
-
-count_cubins() { find "$XDG_CACHE_HOME" -name '*.code' | wc -l; }
-started=$SECONDS
-for suite in $suites; do
-  shards=$(wc -l <"$results/$suite.list")
-  ((shards < 2 * cores)) || shards=$((2 * cores))
-  for ((i = 0; i < shards; i++)); do echo "$suite $i $shards"; done
-done >"$results/link_jobs"
-is_late=
-if ((link_s > 0)); then
-  timeout -k 2 "$link_s" xargs -P "$cores" -L 1 bash -c 'link_job "$@"' _ <"$results/link_jobs" || is_late=', and not all'
-fi
-linked=$(count_cubins)
-echo "linked $linked cubins in $((SECONDS - started)) s on $cores cores$is_late"
-[[ ! $link_sm ]] || exit $((linked == 0 || ${#is_late} > 0))
-
-# ---- Running -------------------------------------------------------------------------------------
-
 # First each case that is no parameter's, because those work on the largest tables. Then shards of the others, those of all
 # suites in turn: processes that do the same wait for each other, as those of groups do.
 # Tests that must see a race in one of their cases get many in each shard, and their cases are not run alone. Nor are those of
 # several devices, since a process takes seconds to open all GPUs.
 must_see_races='^(histories|races_without_guard)$'
 has_no_alone() { [[ $1 =~ $must_see_races || $devices_suites == *" $1 "* ]]; }
-list_jobs() {
+list_jobs() { # SUITES: lines of run_job's arguments
   local suite cases shards i what
   if [[ $FILTER == '' ]]; then
-    for suite in $suites; do
+    for suite in $1; do
       has_no_alone "$suite" || grep -v / "$results/$suite.list" | sed "s/.*/$suite 0 1 &/" || true
     done
   fi
   for tool in ${tools:-''}; do
-    for suite in $suites; do
+    for suite in $1; do
       cases=$(wc -l <"$results/$suite.list")
       shards=$((cases / 16 + 1))
       [[ ! $suite =~ $must_see_races ]] || shards=$((cases / 50 + 1))
-      [[ ! $suite =~ ^(endurance|group|whole) ]] || shards=$((cases / 4 + 1))
+      [[ ! $suite =~ ^(endurance|group|whole|device|split) ]] || shards=$((cases / 4 + 1))
       what='*/*'
       ! has_no_alone "$suite" || what='*'
       for ((i = 0; i < shards; i++)); do echo "$((1000000 * i / shards)) $suite $i $shards $what${tool:+ $tool}"; done
@@ -173,11 +163,58 @@ if [[ $sanitize ]]; then
   sanitizer=$(command -v compute-sanitizer || echo "${CUDA_PATH:-/usr/local/cuda}/bin/compute-sanitizer")
   times=$(wc -w <<<"$tools")
 fi
+of_one='' of_several=''
+for suite in $suites; do
+  if [[ $devices_suites == *" $suite "* ]]; then of_several+=" $suite"; else of_one+=" $suite"; fi
+done
+list_jobs "$of_one" >"$results/jobs_of_one"
+list_jobs "$of_several" >"$results/jobs_of_several"
+
+# ---- Linking -------------------------------------------------------------------------------------
+
+count_cubins() { find "$XDG_CACHE_HOME" -name '*.code' | wc -l; }
+
+# Jobs of four cases at most, in the order in which they run. What runs under several tools is linked once.
+list_links() {
+  local suite shard shards what tool pieces i
+  while read -r suite shard shards what tool; do
+    [[ ! $tool || $tool == "${tools%% *}" ]] || continue
+    pieces=1
+    [[ $what != '*'* ]] || pieces=$(($(wc -l <"$results/$suite.list") / (4 * shards) + 1))
+    for ((i = 0; i < pieces; i++)); do
+      echo "$suite $((shard + i * shards)) $((pieces * shards)) $what $(name_of "$suite" "$shard" "$shards" "$what" "$tool")"
+    done
+  done
+}
+
+before=$(count_cubins) started=$SECONDS links=''
+if ((link_s > 0)); then
+  cat "$results"/jobs_of_{one,several} | list_links >"$results/links"
+  setsid xargs -P "$cores" -L 1 bash -c 'set -f; link_job "$@"' _ <"$results/links" &
+  links=$!
+  trap 'kill -- -$links 2>/dev/null || true; rm -rf "$results"' EXIT
+fi
+while [[ $links ]] && kill -0 "$links" 2>/dev/null && ((SECONDS - started < link_s)); do sleep .2; done
+linked=$(count_cubins)
+is_late=
+[[ ! $links ]] || ! kill -0 "$links" 2>/dev/null || is_late=', and not all'
+echo "linked $((linked - before)) cubins in $((SECONDS - started)) s on $cores cores$is_late"
+[[ ! $link_sm ]] || exit $((linked == 0 || ${#is_late} > 0))
+
+# ---- Running -------------------------------------------------------------------------------------
+
 end=$(($(date +%s) + end_s - SECONDS))
 export end sanitizer
 started=$SECONDS
-list_jobs | xargs -P "$processes" --process-slot-var=SLOT -L 1 bash -c 'set -f; run_job "$@"' _ || true
-echo "ran for $((SECONDS - started)) s in $processes processes; $(($(count_cubins) - linked)) cubins were linked meanwhile"
+# Beside cases, links have what is left of the cores.
+[[ ! $is_late ]] || pgrep -s "$links" | xargs -r renice -n 15 >/dev/null 2>&1 || true
+run_jobs() { # FILE PROCESSES
+  xargs -P "${processes:-$2}" --process-slot-var=SLOT -L 1 bash -c 'set -f; run_job "$@"' _ <"$1" || true
+}
+run_jobs "$results/jobs_of_one" $((8 * gpus))
+run_jobs "$results/jobs_of_several" 8
+[[ ! $links ]] || kill -- "-$links" 2>/dev/null || true
+echo "ran for $((SECONDS - started)) s, 8 processes for each of $gpus GPUs; $(($(count_cubins) - linked)) cubins were linked meanwhile"
 
 # ---- What came out -------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@
 //   TSR_SOAK_ROUNDS    how many (64 on the cpu backend, otherwise 1000)
 //   TSR_SOAK_SECONDS   after that many it ends as well
 //   TSR_SEED           another seed
+//   TSR_DEVICES        those of the table of several devices, as "0,1" (the first one twice)
 //
 // Nothing else may use the card meanwhile, since its free memory is measured. ../soak/soak.sh does the same to the program.
 #include <dlfcn.h>
@@ -93,7 +94,9 @@ choices::Spec spec_of(const Kind &kind) {
   entries.set("table", "hasher", "murmur3");
   entries.set("table", "backend", device::backend());
   std::istringstream words(kind.entries);
+  const char *devices = getenv("TSR_DEVICES");
   for (std::string word; words >> word;) {
+    if (devices && !word.find("devices=")) word = std::string("devices=") + devices;
     const size_t equals = word.find('='), point = word.substr(0, equals).find('.');
     const bool is_of_part = point != std::string::npos;
     entries.set(is_of_part ? word.substr(0, point) : "table",

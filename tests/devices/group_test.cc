@@ -21,6 +21,7 @@
 #include <functional>
 #include <new>
 #include <set>
+#include <tuple>
 
 extern "C" {
 #include "core/cuda/nccl.h"
@@ -124,10 +125,14 @@ uint32_t most() {
   return backend() == "cpu" ? 3 : std::min(3u, 1 + static_cast<uint32_t>(std::count(all.begin(), all.end(), ',')));
 }
 
+// Whether columns are exchanged although processes reach each other's memory.
+bool copies = false;
+
 tsr_status make(uint32_t rank, tsr_group *group, const std::string &words, tsr_table **table, tsr_error *error) {
   tsr_options options = {};
   options.plugins = "layouts:probing:hashers:allocators:eviction";
-  tsr_spec *spec = spec_of(words + " devices=" + device_of(rank));
+  const std::string way = copies ? " devices.exchange=copy" : "";
+  tsr_spec *spec = spec_of(words + " devices=" + device_of(rank) + way);
   const tsr_status status = tsr_group_table_create(group, spec, &options, table, error);
   tsr_spec_free(spec);
   return status;
@@ -144,7 +149,13 @@ const char *const kRight =
 
 uint32_t key_of(uint32_t i) { return i * 2654435761u; }
 
-class Group : public testing::TestWithParam<uint32_t> {};
+// A number of processes, whose kernels reach each other's memory or exchange copies.
+class Group : public testing::TestWithParam<std::tuple<uint32_t, bool>> {
+protected:
+  void SetUp() override { copies = std::get<1>(GetParam()); }
+  void TearDown() override { copies = false; }
+  static uint32_t size_asked() { return std::get<0>(GetParam()); }
+};
 
 // Every process inserts its part, and asks for the keys of all.
 int map_life(uint32_t rank, uint32_t size, const std::string &id) {
@@ -261,7 +272,7 @@ int join_life(uint32_t rank, uint32_t size, const std::string &id) {
 }
 
 TEST_P(Group, Joins) {
-  const uint32_t size = GetParam();
+  const uint32_t size = size_asked();
   if (size > most()) GTEST_SKIP() << "there is no GPU for each process";
   EXPECT_EQ(live(size, [&](uint32_t rank, const std::string &id) { return join_life(rank, size, id); }),
             std::vector<int>(size, 0));
@@ -314,7 +325,7 @@ int save_life(uint32_t rank, uint32_t size, const std::string &id) {
 }
 
 TEST_P(Group, SavesAndLoads) {
-  const uint32_t size = GetParam();
+  const uint32_t size = size_asked();
   if (size > most()) GTEST_SKIP() << "there is no GPU for each process";
   EXPECT_EQ(live(size, [&](uint32_t rank, const std::string &id) { return save_life(rank, size, id); }),
             std::vector<int>(size, 0));
@@ -351,7 +362,7 @@ TEST(Loading, TheFileOfOneProcess) {
 }
 
 TEST_P(Group, Maps) {
-  const uint32_t size = GetParam();
+  const uint32_t size = size_asked();
   if (size > most()) GTEST_SKIP() << "there is no GPU for each process";
   EXPECT_EQ(live(size, [&](uint32_t rank, const std::string &id) { return map_life(rank, size, id); }),
             std::vector<int>(size, 0));
@@ -395,6 +406,44 @@ int multimap_life(uint32_t rank, uint32_t size, const std::string &id) {
   return 0;
 }
 
+// Equal keys of all processes, combined before they travel: first few, then more, so that buffers grow that others have mapped.
+int counter_life(uint32_t rank, uint32_t size, const std::string &id) {
+  const uint32_t distinct = 1000;
+  tsr_group *group = nullptr;
+  tsr_table *table = nullptr;
+  NEED_OK(join(rank, size, id, 20, &group, &error));
+  NEED_OK(
+      make(rank, group,
+           "kind=counter key_bits=32 value_bits=32 layout=packed probing=cuckoo hasher=murmur3 devices.combine=always "
+           "capacity=3000",
+           &table, &error));
+  std::vector<uint32_t> asked, wanted, found(distinct);
+  for (uint32_t i = 0; i < distinct; i++) asked.push_back(key_of(i)), wanted.push_back(0);
+  for (uint32_t n : {10u, 700u, 900000u, 300u}) {
+    std::vector<uint32_t> keys;
+    for (uint32_t i = 0; i < n; i++) keys.push_back(key_of((i * 7 + rank) % distinct));
+    for (uint32_t from = 0; from < size; from++)
+      for (uint32_t i = 0; i < n; i++) wanted[(i * 7 + from) % distinct]++;
+    std::vector<uint8_t> codes(n);
+    tsr_call call = {};
+    if (n != 700) call.results = codes.data();
+    NEED_OK(tsr_insert(table, n, keys.data(), nullptr, &call, &error));
+    for (uint8_t code : codes) NEED(n == 700 || code == TSR_INSERTED || code == TSR_COMBINED);
+    NEED_OK(tsr_find(table, distinct, asked.data(), found.data(), nullptr, &error));
+    NEED(found == wanted);
+  }
+  tsr_table_destroy(table);
+  tsr_group_destroy(group);
+  return 0;
+}
+
+TEST_P(Group, Counters) {
+  const uint32_t size = size_asked();
+  if (size > most()) GTEST_SKIP() << "there is no GPU for each process";
+  EXPECT_EQ(live(size, [&](uint32_t rank, const std::string &id) { return counter_life(rank, size, id); }),
+            std::vector<int>(size, 0));
+}
+
 // Keys of 128 bits travel between processes with their values, and into files: every process counts the same keys.
 int wide_life(uint32_t rank, uint32_t size, const std::string &id) {
   const uint32_t n = 3000;
@@ -432,21 +481,21 @@ int wide_life(uint32_t rank, uint32_t size, const std::string &id) {
 }
 
 TEST_P(Group, KeysOf128Bits) {
-  const uint32_t size = GetParam();
+  const uint32_t size = size_asked();
   if (size > most()) GTEST_SKIP() << "there is no GPU for each process";
   EXPECT_EQ(live(size, [&](uint32_t rank, const std::string &id) { return wide_life(rank, size, id); }),
             std::vector<int>(size, 0));
 }
 
 TEST_P(Group, Multimaps) {
-  const uint32_t size = GetParam();
+  const uint32_t size = size_asked();
   if (size > most()) GTEST_SKIP() << "there is no GPU for each process";
   EXPECT_EQ(live(size, [&](uint32_t rank, const std::string &id) { return multimap_life(rank, size, id); }),
             std::vector<int>(size, 0));
 }
 
 TEST_P(Group, MapsOverTcp) {
-  const uint32_t size = GetParam();
+  const uint32_t size = size_asked();
   if (size > most()) GTEST_SKIP() << "there is no GPU for each process";
   EXPECT_EQ(live(
                 size, [&](uint32_t rank, const std::string &id) { return map_life(rank, size, id); }, new_address()),
@@ -495,12 +544,13 @@ int large_life(uint32_t rank, uint32_t size, const std::string &id) {
   }
   NEED_OK(tsr_memory_copy(table, found.data(), arrays[2], n * 4ull, &error));
   for (uint32_t i = 0; i < n; i++) NEED(found[i] == (rank + 1) % size * n + n - 1 - i);
+  if (backend() == "cpu") NEED(inserted.is_direct == (size > 1 && !copies) && asked.is_direct == inserted.is_direct);
   if (rank == 0 && said)
     for (int op = 0; op < 2; op++) {
       const tsr_phases &p = op ? asked : inserted;
-      printf("%u processes, %u pairs each: %s %.0f M/s; split %.3f, exchange %.3f, work %.3f, answer %.3f ms\n", size,
-             n, op ? "find" : "insert", size * 1e-6 * n / (op ? find_s : insert_s), p.split_ms, p.exchange_ms,
-             p.work_ms, p.answer_ms);
+      printf("%u processes, %u pairs each%s: %s %.0f M/s; split %.3f, exchange %.3f, work %.3f, answer %.3f ms\n", size,
+             n, p.is_direct ? ", direct" : "", op ? "find" : "insert", size * 1e-6 * n / (op ? find_s : insert_s),
+             p.split_ms, p.exchange_ms, p.work_ms, p.answer_ms);
     }
   fflush(stdout);
   for (void *array : arrays) tsr_memory_free(table, array);
@@ -510,13 +560,17 @@ int large_life(uint32_t rank, uint32_t size, const std::string &id) {
 }
 
 TEST_P(Group, LargeBatches) {
-  const uint32_t size = GetParam();
+  const uint32_t size = size_asked();
   if (size > most()) GTEST_SKIP() << "there is no GPU for each process";
   EXPECT_EQ(live(size, [&](uint32_t rank, const std::string &id) { return large_life(rank, size, id); }),
             std::vector<int>(size, 0));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Group, testing::Values(1u, 2u, 3u));
+INSTANTIATE_TEST_SUITE_P(All, Group, testing::Combine(testing::Values(1u, 2u, 3u), testing::Bool()),
+                         [](const testing::TestParamInfo<std::tuple<uint32_t, bool>> &info) {
+                           return std::to_string(std::get<0>(info.param)) +
+                                  (std::get<1>(info.param) ? "Copies" : "Direct");
+                         });
 
 // ---- Failures ----------------------------------------------------------------------------------
 

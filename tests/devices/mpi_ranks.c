@@ -23,13 +23,15 @@ static uint32_t rank, size;
 
 static tsr_error error;
 
+/* The transport carries columns too, though all ranks are on one machine. */
 static tsr_table *table_of(tsr_group *group, const char *capacity) {
   tsr_spec *spec = NULL;
   tsr_table *table = NULL;
   char words[64];
-  NEED(tsr_spec_parse("[table]\nkind = map\nkey_bits = 32\nvalue_bits = 32\nlayout = packed\nprobing = cuckoo\n"
-                      "hasher = murmur3\nbackend = cpu\ncapacity = 1\ndevices = 0\n[devices]\nchunk = 1024\n",
-                      "spec", &spec, &error) == TSR_OK);
+  NEED(tsr_spec_parse(
+           "[table]\nkind = map\nkey_bits = 32\nvalue_bits = 32\nlayout = packed\nprobing = cuckoo\n"
+           "hasher = murmur3\nbackend = cpu\ncapacity = 1\ndevices = 0\n[devices]\nchunk = 1024\nexchange = copy\n",
+           "spec", &spec, &error) == TSR_OK);
   snprintf(words, sizeof words, "table.capacity=%s", capacity);
   NEED(tsr_spec_set(spec, words, &error) == TSR_OK);
   NEED(tsr_group_table_create(group, spec, NULL, &table, &error) == TSR_OK);

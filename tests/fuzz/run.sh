@@ -49,8 +49,9 @@ sources_of() {
   esac
 }
 
-# As ThreadSanitizer has it in .bazelrc: threads without OpenMP.
-flags=(-std=c11 -gline-tables-only -O1 -I. -mcx16 -DTSR_PTHREADS -fno-sanitize-recover=all)
+# As ThreadSanitizer has it in .bazelrc: threads without OpenMP. Small blocks, since new memory costs a sanitizer most; and short
+# inputs have many of them.
+flags=(-DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION -DTSR_SMALL_BLOCKS -std=c11 -gline-tables-only -O1 -I. -mcx16 -DTSR_PTHREADS -fno-sanitize-recover=all)
 
 # The library as core/BUILD makes it, and all plugins; both without device code.
 build_core() {

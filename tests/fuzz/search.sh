@@ -26,7 +26,10 @@ mkdir -p "$out"/{crashes,corpus,logs}
 out=$(cd "$out" && pwd)
 export TMPDIR=$work TESSERA_CC='' XDG_CACHE_HOME=$work/cache
 export TESSERA_PLUGINS=$here/plugins LD_LIBRARY_PATH=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1} UBSAN_OPTIONS=print_stacktrace=1
+# What is freed is soon used again, threads have small stacks, and teams two members: new memory costs AddressSanitizer most.
+export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:quarantine_size_mb=8} UBSAN_OPTIONS=print_stacktrace=1
+export OMP_NUM_THREADS=${OMP_NUM_THREADS:-2}
+ulimit -s 1024
 
 # A Python with NumPy, and atheris for it; without that inputs are drawn at random.
 python=

@@ -489,6 +489,29 @@ API int cuCtxEnablePeerAccess(void *other, unsigned flags) {
   return 217; /* CUDA_ERROR_PEER_ACCESS_UNSUPPORTED */
 }
 
+/* One process has nobody to share with. */
+API int cuIpcGetMemHandle(void *name, uint64_t memory) {
+  (void)name;
+  (void)memory;
+  return 801; /* CUDA_ERROR_NOT_SUPPORTED */
+}
+
+typedef struct shared_name {
+  char bytes[64];
+} shared_name;
+
+API int cuIpcOpenMemHandle_v2(uint64_t *memory, shared_name name, unsigned flags) {
+  (void)memory;
+  (void)name;
+  (void)flags;
+  return 801;
+}
+
+API int cuIpcCloseMemHandle(uint64_t memory) {
+  (void)memory;
+  return 801;
+}
+
 /* ---- The driver: code, events, streams ------------------------------------------------------- */
 
 typedef struct function {

@@ -70,6 +70,9 @@ const char *why_not_by_guard(const std::string &fault, const Shape &shape) {
   if (owns && of_slots.count(fault)) return "an insert owns the bucket that it writes to, so no slot is lost";
   if (fault == "AnErasedSlotIsTakenAtOnce" && shape.has_large_buckets)
     return "the table has one bucket, and an insert sees all of it at once";
+  if (fault == "AnErasedSlotIsTakenAtOnce" && shape.has_links && shape.overlap == MIXED)
+    return "an insert into a list whose erases overlap it looks for no erased slot, so it takes none and goes on to "
+           "the lock";
   if (fault == "ErasedSlotsAreNotFound" && shape.has_large_buckets && std::string(shape.policy) == "Lists")
     return "the pool has fewer units than the table has slots, so the table is never full";
   if (fault == "TheFirstLookUnderTheLockIsLeftOut" && shape.in_kernel)
@@ -105,7 +108,7 @@ const char *why_not_by_value(const std::string &fault, const Shape &shape) {
   if (fault == "TheNextSlotsValueIsFound" && is_apart && (policy == "First" || policy == "Add"))
     return "what is found is read by a later find, and whether a value is written does not depend on the one before";
   if (fault == "TheNextSlotsValueIsFound" && is_apart && policy == "Replace" && std::string(shape.other) == "OneSlot")
-    return "open: no case has the offered value in the next bucket";
+    return "a bucket of one slot has no next one: what is read was not loaded, and is no value that is offered";
   if (fault == "AMixedTableLooksThroughL1" && !shape.once)
     return "what overlaps is judged only where a key has one pair";
   return nullptr;

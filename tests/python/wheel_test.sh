@@ -117,6 +117,7 @@ fi
 case_of "what is run on machines with a GPU works with NumPy"
 "$python" "$here/tests/device/python_on_gpu.py" --backend cpu numpy >log 2>&1 || fail "$(cat log)"
 tail -n 1 log | grep -qE '^[0-9]+ passed, 0 failed, 0 skipped$' || fail "$(cat log)"
+"$python" "$here/tests/device/python_soak.py" --backend cpu --rounds 4 >log 2>&1 || fail "$(cat log)"
 
 case_of "the verbs that are run on machines with a GPU work on tensors of the host, where PyTorch can be imported"
 if "$python" -c 'import torch; torch.uint64' 2>/dev/null; then

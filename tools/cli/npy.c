@@ -17,7 +17,11 @@
 enum {
   TSR_MAGIC_BYTES = 8,        /* "\x93NUMPY", major, minor */
   TSR_NPY_TEXT_MAX = 1 << 16, /* of a dictionary; that of an array of numbers has some 100 bytes */
+#ifdef TSR_SMALL_BLOCKS
+  TSR_BLOCK_NUMBERS = 1 << 7
+#else
   TSR_BLOCK_NUMBERS = 1 << 13
+#endif
 };
 
 /* Those of the part, by their numbers in the file. */

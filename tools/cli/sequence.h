@@ -21,7 +21,11 @@ extern "C" {
 typedef struct tsr_sequence tsr_sequence;
 
 enum {
-  TSR_SEQUENCE_BLOCK = 1 << 18,                /* bytes of text that are worked on at a time */
+#ifdef TSR_SMALL_BLOCKS /* tests/fuzz: so that short inputs have many blocks, and none costs a megabyte */
+  TSR_SEQUENCE_BLOCK = 1 << 10,
+#else
+  TSR_SEQUENCE_BLOCK = 1 << 18, /* bytes of text that are worked on at a time */
+#endif
   TSR_SEQUENCE_ROOM = TSR_SEQUENCE_BLOCK + 64, /* k-mers or letters that a call must have room for */
   TSR_LETTER_BREAK = 4
 };

@@ -12,7 +12,11 @@
 #include "core/spec/number.h"
 #include "tools/cli/texts.h"
 
+#ifdef TSR_SMALL_BLOCKS
+enum { TSR_FIELD_SHOWN = 40, TSR_BLOCK_BYTES = 1 << 8, TSR_ROW_BYTES_MAX = 1 << 12 };
+#else
 enum { TSR_FIELD_SHOWN = 40, TSR_BLOCK_BYTES = 1 << 16, TSR_ROW_BYTES_MAX = 1 << 20 };
+#endif
 
 /* Bytes of the row, from its begin on. */
 typedef struct field {

@@ -17,9 +17,15 @@
 
 enum {
   PIECES = 2,
+#ifdef TSR_SMALL_BLOCKS
+  PIECE_BYTES = 1 << 12,
+  READ_BYTES = 1 << 9,
+  SEARCHED_BYTES = 1 << 13,
+#else
   PIECE_BYTES = 1 << 20, /* of text; more where many members are decoded at once */
   READ_BYTES = 1 << 18,
   SEARCHED_BYTES = 1 << 25, /* of the file, where members are searched for */
+#endif
   BGZIP_HEAD_BYTES = 18,
   BGZIP_END_BYTES = 28
 };
