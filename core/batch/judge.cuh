@@ -2,29 +2,14 @@
  *
  * Whether the keys of a batch repeat so often that random access is faster than pages, where an insert looks for its
  * key and does not combine values. All slots of the frequent keys are then in the cache, and a page with a hot key
- * would keep one block busy. The sample is judged on the device, because the host waits for nothing: the order that
- * follows has all items of the batch, or none, and a last step inserts those that it had not.
+ * would keep one block busy. The sample is judged on the device, because the host waits for nothing: the steps of the order
+ * that follow have all items of the batch, or are idle (idle.cuh), and a last step inserts those that they had not.
  */
 #ifndef TSR_BATCH_JUDGE_CUH
 #define TSR_BATCH_JUDGE_CUH
 
 #include "core/batch/hot.cuh"
-#include "core/batch/runs.h"
-
-/* Tells the steps of the order how many items they have. */
-static __device__ __forceinline__ void judge_tell(const tsr_judge_step *a, uint64_t items) {
-  const uint32_t few = (uint32_t)items; /* of TSR_PIECE_MAX */
-  if (threadIdx.x == 0) {
-    a->begins[0] = a->tiles[0] = 0;
-    a->begins[1] = items;
-    a->tiles[1] = few / a->tile_items + (few % a->tile_items != 0);
-  }
-  const uint64_t spans = a->made ? (a->bulk.n + TSR_RUNS_SPAN - 1) / TSR_RUNS_SPAN : 0;
-  for (uint64_t span = threadIdx.x; span < spans; span += TSR_COUNT_THREADS) {
-    const uint64_t before = span * TSR_RUNS_SPAN, left = items > before ? items - before : 0;
-    a->made[span] = left < TSR_RUNS_SPAN ? (uint32_t)left : (uint32_t)TSR_RUNS_SPAN;
-  }
-}
+#include "core/batch/idle.cuh"
 
 /* Each block counts the keys whose hash is its own. Two keys of one hash are rare enough to be taken for one. Atomics are
  * relaxed: they count, and let one of several threads win. A barrier comes before a block reads its count, and a fence
@@ -65,20 +50,21 @@ extern "C" __global__ void __launch_bounds__(TSR_COUNT_THREADS, 1)
     repeats = atomicAdd(&a.counted[0], 0u);
   }
   __syncthreads();
-  if (is_last) judge_tell(&a, repeats >= a.judged.from && repeats < a.judged.before ? 0 : a.bulk.n);
+  if (is_last && threadIdx.x == 0) *a.idle = repeats >= a.judged.from && repeats < a.judged.before;
 }
 
 /* All items as they came, if none of them was put in order; the filter before the table has not seen them. */
 static __device__ __forceinline__ void insert_unordered(const tsr_judge_step *a) {
   __shared__ bulk_statistics statistics;
+  if (!is_idle(a->idle)) return;
   tsr_scratch scratch;
   const tsr_ctx c = batch_context(&a->bulk, &scratch);
-  const uint64_t items = a->begins[1] ? 0 : a->bulk.n;
+  const uint32_t items = (uint32_t)a->bulk.n, step = gridDim.x * TSR_BLOCK_THREADS; /* of TSR_PIECE_MAX */
   uint32_t hits = 0;
   bulk_begin_statistics(&c, &statistics);
-  for (uint64_t row = blockIdx.x * (uint64_t)TSR_BLOCK_THREADS; row < items;
-       row += gridDim.x * (uint64_t)TSR_BLOCK_THREADS) {
-    const uint64_t i = row + threadIdx.x;
+  TSR_NO_UNROLL
+  for (uint32_t row = blockIdx.x * TSR_BLOCK_THREADS; row < items; row += step) {
+    const uint32_t i = row + threadIdx.x;
     bulk_mark(&c, &a->bulk, i, i < items);
     hits += bulk_insert(&c, &a->bulk, i, i < items);
   }
@@ -87,11 +73,11 @@ static __device__ __forceinline__ void insert_unordered(const tsr_judge_step *a)
 }
 
 /* If a form spills, the linker takes the next one. */
-extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS, 6)
+extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS, 4)
     tsr_pages_unordered_kernel(const __grid_constant__ tsr_judge_step a) {
   insert_unordered(&a);
 }
-extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS, 5)
+extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS, 3)
     tsr_medium_pages_unordered_kernel(const __grid_constant__ tsr_judge_step a) {
   insert_unordered(&a);
 }

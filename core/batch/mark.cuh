@@ -30,6 +30,7 @@ static __device__ __forceinline__ uint32_t mark_block(const tsr_ctx *c, uint32_t
 extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
     tsr_pages_mark_kernel(const __grid_constant__ tsr_mark_step a) {
   typedef unsigned long long pair; /* of words */
+  if (is_idle(a.segments.idle)) return;
   tsr_scratch scratch;
   const tsr_ctx c = batch_context(&a.bulk, &scratch);
   uint64_t page;

@@ -137,8 +137,7 @@ static tsr_status partition_once(const tsr_partition *partition, const tsr_work 
   p->to.are_pairs = goes_as_pairs(partition, pass, p);
   p->hot = pass == 0 ? partition->hot : (tsr_hot){.keys = NULL};
   const uint64_t tiles = (p->bulk.n + p->tile_items - 1) / p->tile_items + p->segments.count; /* some may be short */
-  const bool knows_tiles = !p->segments.begins || p->segments.begins == partition->begins;
-  tsr_status status = knows_tiles ? TSR_OK : tsr_work_tiles(b, &p->segments, p->tile_items);
+  tsr_status status = pass ? tsr_work_tiles(b, &p->segments, p->tile_items) : TSR_OK;
   if (status == TSR_OK) status = count_bins(b, p, tiles);
   if (status == TSR_OK)
     status = b->backend->copy(b->device, p->cursors, p->counts, p->bins * sizeof *p->counts, b->stream, b->error);
@@ -161,6 +160,7 @@ static tsr_zone_step first_of(const tsr_partition *partition, const tsr_bulk *bu
   first.runs.tiles = TSR_RUNS_TILES(bulk->n);
   first.pages = partition->pages;
   first.shift = shift_of(partition, 0);
+  first.idle = partition->idle;
   return first;
 }
 
@@ -185,13 +185,12 @@ static tsr_status partition_in_runs(const tsr_partition *partition, const tsr_wo
 
 tsr_status tsr_partition_run(const tsr_partition *partition, const tsr_work *b, const tsr_bulk *bulk,
                              tsr_ordered *ordered) {
-  tsr_order_step p = {
-      .bulk = *bulk,
-      .segments = {.count = partition->begins != NULL, .begins = partition->begins, .tiles = partition->tiles},
-      .pages = partition->pages,
-      .tile_items = partition->tile_items,
-      .room = partition->room,
-      .spills = partition->rest + partition->pages + 1};
+  tsr_order_step p = {.bulk = *bulk,
+                      .segments = {.tiles = partition->tiles, .idle = partition->idle},
+                      .pages = partition->pages,
+                      .tile_items = partition->tile_items,
+                      .room = partition->room,
+                      .spills = partition->rest + partition->pages + 1};
   tsr_status status = count_pages(partition, b, &p);
   if (status == TSR_OK && partition->wants.runs) status = partition_in_runs(partition, b, &p, &partition->copy[0]);
   for (uint32_t pass = partition->wants.runs; status == TSR_OK && pass < partition->passes; pass++)

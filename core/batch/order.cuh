@@ -9,6 +9,7 @@
 #include <cub/block/block_scan.cuh>
 
 #include "core/batch/hot.cuh"
+#include "core/batch/idle.cuh"
 
 /* ---- Tiles ----------------------------------------------------------------------------------- */
 
@@ -105,6 +106,7 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS)
     tsr_pages_count_kernel(const __grid_constant__ tsr_order_step a) {
   __shared__ uint32_t count[TILE_BINS];
   __shared__ io_key hot[TSR_HOT_SLOTS];
+  if (is_idle(a.segments.idle)) return;
   tsr_scratch scratch;
   const tsr_ctx c = batch_context(&a.bulk, &scratch);
   const tile t = tile_of(&a);
@@ -121,16 +123,17 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS)
 }
 
 /* Counts all pages at once, if a block's memory has a count for each. Each thread reads some keys before it counts the
- * first. The items are all of the batch, or those of the one segment. */
+ * first. */
 extern "C" __global__ void __launch_bounds__(TSR_COUNT_THREADS, 2)
     tsr_pages_count_pages_kernel(const __grid_constant__ tsr_order_step a) {
   enum { ROWS = 4, ITEMS = ROWS * TSR_COUNT_THREADS };
   __shared__ io_key hot[TSR_HOT_SLOTS];
+  if (is_idle(a.segments.idle)) return;
   uint32_t *count = (uint32_t *)tsr_page_memory;
   tsr_scratch scratch;
   const tsr_ctx c = batch_context(&a.bulk, &scratch);
   const uint32_t has_hot = hot_load(&c, &a.hot, hot);
-  const uint64_t n = a.segments.begins ? a.segments.begins[1] : a.bulk.n;
+  const uint64_t n = a.bulk.n;
   for (uint64_t page = threadIdx.x; page < a.bins; page += TSR_COUNT_THREADS) count[page] = 0;
   __syncthreads();
   for (uint64_t row = blockIdx.x * (uint64_t)ITEMS; row < n; row += gridDim.x * (uint64_t)ITEMS) {
@@ -340,6 +343,7 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
   __shared__ tile_bins bins;
   __shared__ typename scan::TempStorage scan_storage;
   __shared__ uint32_t spills; /* whether a bin has no room for its items of the tile; its count is then 0 */
+  if (is_idle(a.segments.idle)) return;
   const tile_copy copy = tile_copy_in(&a, tsr_page_memory);
   tsr_scratch scratch;
   const tsr_ctx c = batch_context(&a.bulk, &scratch);
@@ -369,15 +373,28 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 2)
 
 /* ---- Answers --------------------------------------------------------------------------------- */
 
-extern "C" __global__ void tsr_pages_answer_kernel(const __grid_constant__ tsr_answer_step a) {
-  const uint64_t i = io_item(0);
-  if (i >= *a.end) return; /* hot keys' items have other answers */
-  const uint32_t place = a.places[i], result = a.bulk.results[i];
+static __device__ __forceinline__ void answer_item(const tsr_answer_step &a, uint64_t i, uint32_t result,
+                                                   uint32_t place) {
   if (result == TSR_RESULT_INSERTED) return; /* as the caller's array says already */
   if (a.results) a.results[place] = (uint8_t)result;
   if (result != TSR_RESULT_NOT_PLACED) return;
   if (a.unplaced_keys) ((io_key *)a.unplaced_keys)[place] = ((const io_key *)a.bulk.keys)[i];
   io_put_payload(a.unplaced_values, place, io_payload_at(a.bulk.unplaced_values, i, a.unplaced_values != NULL));
+}
+
+/* Hot keys' items, which are behind the end, have other answers. */
+extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)
+    tsr_pages_answer_kernel(const __grid_constant__ tsr_answer_step a) {
+  const uint64_t first = blockIdx.x * (uint64_t)TSR_ANSWER_ITEMS + threadIdx.x, end = *a.end;
+  uint32_t result[TSR_ANSWER_ROWS], place[TSR_ANSWER_ROWS];
+#pragma unroll
+  for (uint32_t r = 0; r < TSR_ANSWER_ROWS; r++) {
+    const uint64_t i = first + r * TSR_BLOCK_THREADS;
+    result[r] = i < end ? a.bulk.results[i] : TSR_RESULT_INSERTED;
+    place[r] = i < end ? a.places[i] : 0;
+  }
+#pragma unroll
+  for (uint32_t r = 0; r < TSR_ANSWER_ROWS; r++) answer_item(a, first + r * TSR_BLOCK_THREADS, result[r], place[r]);
 }
 
 #endif

@@ -29,9 +29,7 @@ typedef struct tsr_partition {
   uint64_t room;                /* items that each page has room for, where they are not counted; 0: they are */
   uint64_t *counts[TSR_PASSES_MAX], *cursors[TSR_PASSES_MAX];
   uint64_t *tiles;
-  uint64_t *
-      begins; /* 2: where the items of the first pass begin and end, which a step has written, and their tiles; NULL: it
-                       has all */
+  uint32_t *idle; /* where judge.cuh writes whether the order has no items; NULL: it has all */
   uint32_t *rest; /* what a stage leaves, then what spills */
   struct {
     tsr_zone_step step;

@@ -8,13 +8,15 @@
 #include "core/batch/mark.h"
 #include "core/batch/order.h"
 
+enum { COUNTED = 2 }; /* numbers that judge counts in */
+
 typedef struct job {
   tsr_work batch;
   const tsr_stages *stages;
   tsr_partition partition;
   bool needs_results, bars, seeks_hot, makes_distinct, needs_made_results;
-  uint8_t *results, *made_results; /* of items; of those that one was made of */
-  uint32_t *barred, *distinct, *made_spans, *counted;
+  uint8_t *results, *made_results;      /* of items; of those that one was made of */
+  uint32_t *barred, *distinct, *judged; /* judged: what judge counts, and where it says that the order is idle */
 } job;
 
 /* Items of a piece. A page of the usual size is cut into equal pieces, as many as give each block that a large GPU runs
@@ -69,14 +71,6 @@ static void lay_out_hot(const tsr_shape *s, tsr_hot *hot, char *memory, uint64_t
   hot->rest = tsr_work_take(memory, used, 2 * sizeof *hot->rest);
 }
 
-static void lay_out_judge(job *j, uint64_t n, char *memory, uint64_t *used) {
-  j->partition.begins = tsr_work_take(memory, used, 2 * sizeof *j->partition.begins);
-  j->counted = tsr_work_take(memory, used, 2 * sizeof *j->counted);
-  if (j->partition.wants.runs)
-    j->made_spans = tsr_work_take(memory, used, ((n - 1) / TSR_RUNS_SPAN + 1) * sizeof *j->made_spans);
-  j->partition.first.step.runs.made = j->made_spans;
-}
-
 /* Lays the scratch memory out for n items; returns its bytes. */
 static uint64_t lay_out(void *argument, uint64_t n, char *memory) {
   job *j = argument;
@@ -86,7 +80,10 @@ static uint64_t lay_out(void *argument, uint64_t n, char *memory) {
   if (j->needs_made_results) j->made_results = tsr_work_take(memory, &used, n);
   if (j->bars) j->barred = tsr_work_take(memory, &used, j->partition.pages * sizeof(uint32_t));
   if (j->makes_distinct) j->distinct = tsr_work_take(memory, &used, pieces_max(j, n) * sizeof *j->distinct);
-  if (j->stages->judged.from) lay_out_judge(j, n, memory, &used);
+  if (j->stages->judged.from) {
+    j->judged = tsr_work_take(memory, &used, (COUNTED + 1) * sizeof *j->judged);
+    j->partition.idle = j->judged + COUNTED;
+  }
   if (j->seeks_hot) lay_out_hot(&j->partition.composition->shape, &j->partition.hot, memory, &used);
   return used;
 }
@@ -127,21 +124,15 @@ static void describe_page(const tsr_composition *c, uint64_t first, tsr_place_st
 /* ---- Keys that repeat ------------------------------------------------------------------------ */
 
 static tsr_judge_step judge_of(const job *j, const tsr_bulk *bulk) {
-  return (tsr_judge_step){.bulk = *bulk,
-                          .judged = j->stages->judged,
-                          .tile_items = (uint32_t)j->partition.tile_items,
-                          .counted = j->counted,
-                          .begins = j->partition.begins,
-                          .tiles = j->partition.tiles,
-                          .made = j->made_spans};
+  return (tsr_judge_step){.bulk = *bulk, .judged = j->stages->judged, .counted = j->judged, .idle = j->partition.idle};
 }
 
-/* Leaves the steps of the order all items, or none where a sample shows that random access is faster; and inserts what
+/* The steps of the order have all items, or are idle where a sample shows that random access is faster; and the insert of what
  * was left to it. */
 static tsr_status judge(const job *j, const tsr_bulk *bulk) {
   const tsr_judge_step p = judge_of(j, bulk);
   if (!p.judged.from) return TSR_OK;
-  const tsr_status status = tsr_work_zero(&j->batch, j->counted, 2 * sizeof *j->counted);
+  const tsr_status status = tsr_work_zero(&j->batch, j->judged, COUNTED * sizeof *j->judged);
   return status ? status
                 : tsr_work_step(&j->batch, TSR_PAGES_judge, &p, 1ull << (p.judged.sample_log2 - TSR_JUDGED_LOG2));
 }
@@ -262,7 +253,10 @@ static tsr_status mark(const job *j, const tsr_bulk *bulk, const tsr_ordered *or
 static tsr_status insert_piece(const job *j, const tsr_bulk *bulk, bool is_clear) {
   const tsr_work *b = &j->batch;
   tsr_ordered ordered;
+  /* Early, so that the host launches the idle steps meanwhile; but numbered answers are filled in before. */
+  const bool is_early = !j->partition.wants.answers || j->partition.wants.runs;
   tsr_status status = j->seeks_hot ? seek_hot(j, bulk) : judge(j, bulk);
+  if (status == TSR_OK && is_early) status = insert_unordered(j, bulk);
   if (status == TSR_OK) status = tsr_partition_run(&j->partition, b, bulk, &ordered);
   if (status == TSR_OK) status = mark(j, bulk, &ordered);
   if (status) return status;
@@ -272,7 +266,8 @@ static tsr_status insert_piece(const job *j, const tsr_bulk *bulk, bool is_clear
   if (status == TSR_OK) status = tsr_partition_spilled(&j->partition, b, bulk);
   if (status == TSR_OK) status = tsr_partition_answer(&j->partition, b, bulk, &ordered, j->results);
   if (status) return status;
-  return j->seeks_hot ? answer_hot(j, bulk) : insert_unordered(j, bulk);
+  if (j->seeks_hot) return answer_hot(j, bulk);
+  return is_early ? TSR_OK : insert_unordered(j, bulk);
 }
 
 tsr_status tsr_pages_insert(const tsr_work *b, const tsr_stages *stages, const tsr_bulk *bulk, bool *began) {

@@ -206,15 +206,15 @@ static __device__ __forceinline__ void page_insert_all(const tsr_place_step *a) 
 /* If a form spills, the linker takes the next one: with fewer items of a thread under way, then with more registers. */
 extern "C" __global__ void __launch_bounds__(TSR_PAGES_THREADS, 3)
     tsr_pages_insert_kernel(const __grid_constant__ tsr_place_step a) {
-  page_insert_all<4>(&a);
+  if (!is_idle(a.pages.idle)) page_insert_all<4>(&a);
 }
 extern "C" __global__ void __launch_bounds__(TSR_PAGES_THREADS, 3)
     tsr_medium_pages_insert_kernel(const __grid_constant__ tsr_place_step a) {
-  page_insert_all<2>(&a);
+  if (!is_idle(a.pages.idle)) page_insert_all<2>(&a);
 }
 extern "C" __global__ void __launch_bounds__(TSR_PAGES_THREADS, 1)
     tsr_roomy_pages_insert_kernel(const __grid_constant__ tsr_place_step a) {
-  page_insert_all<2>(&a);
+  if (!is_idle(a.pages.idle)) page_insert_all<2>(&a);
 }
 
 /* The items of pages that gave up, by random access. Blocks take pages in turn, and rows of items, so that ptxas sees

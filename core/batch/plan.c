@@ -191,23 +191,30 @@ static bool travels(const tsr_composition *c, const tsr_batch *b) {
   return c->window_pages && (changes(b->op) || (finds(b->op) && b->n >= tsr_plan_travel_batch(c)));
 }
 
+/* Whether a batch of a set is faster by random access: if it is not very large, or answers are wanted. On an H200 pages lose up to
+ * half below 2^26 distinct keys, and gain at most a fifth above. */
+static bool is_set_at_random(const tsr_composition *c, const tsr_batch *b) {
+  static const uint64_t least = 1u << 26;
+  const tsr_shape *s = &c->shape;
+  const bool is_set = s->sm && !s->payload_bits && TSR_POLICY_LOOKS(s->duplicates);
+  return is_set && c->settings.pages.batch == TSR_PAGE_BATCH_AUTO && (b->has_answers || b->n < least);
+}
+
 /* Whether inserts give their answers faster by random access. With few pages, results would have to be given one by one; where
- * values combine, fewer pages still gain. In a set pages gain little if all keys differ. */
+ * values combine, fewer pages still gain. */
 static bool answers_at_random(const tsr_composition *c) {
   enum { PAGES_THAT_COMBINE = 128 };
   const tsr_shape *s = &c->shape;
-  const bool is_set = s->sm && !s->payload_bits && TSR_POLICY_LOOKS(s->duplicates);
-  if (is_set && c->settings.pages.batch == TSR_PAGE_BATCH_AUTO) return true;
   return has_few_pages(c) && !(TSR_POLICY_MERGES(s->duplicates) && s->pages >= PAGES_THAT_COMBINE);
 }
 
 /* Where an insert looks for its key and combines nothing, random access gains from keys that repeat, whose slots are in the
- * cache, and a page with a hot key loses. Random access after a sample was judged, and after steps without items, is faster from
- * about 16 items per key on if results are wanted, and from 40 otherwise. Only `replace` of hot keys is faster in pages, where
- * their values are not written in turn. If each key comes r times, SAMPLE^2 * (r - 1) / 2 n of a sample repeat another.
- * Measured: 0014. */
+ * cache, and a page with a hot key loses. If results are wanted, random access is faster from about 3 items per key on; otherwise
+ * from 4 in small batches, and in large ones only if a few keys have much of the batch. Only `replace` of hot keys is faster in
+ * pages, where their values are not written in turn. If each key comes r times, SAMPLE^2 * (r - 1) / 2 n of a sample repeat
+ * another. Measured: 0014. */
 static tsr_judged judged_of(const tsr_composition *c, const tsr_batch *b) {
-  enum { REPEATS_ANSWERED = 16, REPEATS = 40, LEAST = 4, OF_EACH = 2, HOT = 16 };
+  enum { REPEATS_ANSWERED = 2, REPEATS_SMALL = 3, LEAST = 4, OF_EACH = 8, SKEWED = 4, HOT = 16 };
   const uint32_t policy = c->shape.duplicates;
   tsr_judged judged = {.before = UINT32_MAX, .sample_log2 = TSR_JUDGED_LOG2};
   const bool depends = c->shape.sm && TSR_POLICY_LOOKS(policy) && !TSR_POLICY_MERGES(policy);
@@ -215,7 +222,9 @@ static tsr_judged judged_of(const tsr_composition *c, const tsr_batch *b) {
   while (judged.sample_log2 < TSR_JUDGED_MOST_LOG2 && 1ull << 2 * judged.sample_log2 < OF_EACH * b->n)
     judged.sample_log2++;
   const uint64_t pairs = 1ull << (2 * judged.sample_log2 - 1), most = 1ull << (judged.sample_log2 - 1);
-  const uint64_t repeats = pairs * (b->has_answers ? REPEATS_ANSWERED : REPEATS) / b->n;
+  static const uint64_t small = 1u << 24;
+  const uint64_t known = pairs * (b->has_answers ? REPEATS_ANSWERED : REPEATS_SMALL) / b->n;
+  const uint64_t repeats = b->has_answers || b->n < small ? known : (1ull << judged.sample_log2) / SKEWED;
   judged.from = repeats < LEAST ? (uint32_t)LEAST : repeats < most ? (uint32_t)repeats : (uint32_t)most;
   if (policy == TSR_DUPLICATES_REPLACE) judged.before = (1u << judged.sample_log2) / HOT;
   return judged;
@@ -224,7 +233,7 @@ static tsr_judged judged_of(const tsr_composition *c, const tsr_batch *b) {
 /* Whether a batch goes by pages. A host that records a graph cannot see how large pages are. */
 static bool goes_by_pages(const tsr_composition *c, const tsr_batch *b) {
   return b->op == TSR_BULK_insert && !b->is_recorded && b->n >= tsr_plan_page_batch(c, b->held) &&
-         !(b->has_answers && answers_at_random(c));
+         !is_set_at_random(c, b) && !(b->has_answers && answers_at_random(c));
 }
 
 /* A host that records a graph does not know whether there will be memory when it is replayed. */

@@ -19,8 +19,8 @@
  *   scatter      moves each item to its bin; items as in count
  *   answer       returns results to the caller's order; items: those of the batch
  * Whether keys repeat so often that random access is faster (judge.cuh); items: the blocks, those of the batch:
- *   judge        looks at a sample; what follows then has all items or none
- *   unordered    inserts all items by random access, if what came before had none
+ *   judge        looks at a sample; what follows then has all items, or is idle
+ *   unordered    inserts all items by random access, if what came before was idle
  * Keys that a batch repeats (hot.cuh); items: those of the sample, slots, those of the batch:
  *   sample       counts the keys of a sample
  *   choose       which of them are hot
@@ -53,7 +53,7 @@
   F(bins)                                                                                                              \
   F(tiles, .range = tsr_order_tiles)                                                                                   \
   F(scatter, .range = tsr_order_scatter, .grid = {.threads = TSR_TILE_THREADS, .block_items = 1}, .fit = fit_tile)     \
-  F(answer, .range = tsr_order_answer)                                                                                 \
+  F(answer, .range = tsr_order_answer, .grid = {.block_items = TSR_ANSWER_ITEMS})                                      \
   F(judge, .grid = {.threads = TSR_COUNT_THREADS, .block_items = 1})                                                   \
   F(unordered, .grid = {.blocks_max = TSR_REST_BLOCKS},                                                                \
     .roomier = {"tsr_medium_pages_unordered_kernel", "tsr_roomy_pages_unordered_kernel"})                              \
@@ -125,8 +125,10 @@ enum {
   TSR_COUNT_THREADS = 1024, /* of a block that counts the items of all pages, */
   TSR_COUNT_BLOCKS = 256,   /* ... and how many do so: two on each multiprocessor of a large GPU */
   TSR_TILE_THREADS = 512,
-  TSR_REST_BLOCKS = 1024,      /* for work on few items */
-  TSR_CPU_TILE_ITEMS = 1 << 16 /* items that a thread of the CPU orders at once */
+  TSR_ANSWER_ROWS = 4,                                    /* answers that a thread returns, */
+  TSR_ANSWER_ITEMS = TSR_ANSWER_ROWS * TSR_BLOCK_THREADS, /* ... and a block */
+  TSR_REST_BLOCKS = 1024,                                 /* for work on few items */
+  TSR_CPU_TILE_ITEMS = 1 << 16                            /* items that a thread of the CPU orders at once */
 };
 
 /* Items that a block of the GPU orders at once: as many as its threads have registers for. */
@@ -170,6 +172,8 @@ typedef struct tsr_segments {
       *begins;     /* count + 1: where each begins, then where the last one ends; NULL: there is one, of all items */
   uint64_t *ends;  /* where each ends; NULL: where the next one begins. An end before its beginning: it has no items */
   uint64_t *tiles; /* count + 1: how many tiles come before each; NULL if begins is NULL */
+  const uint32_t
+      *idle; /* not 0 where judge has left all items to random access, so that there are none; NULL: there are */
 } tsr_segments;
 
 /* Items in one order. */
@@ -210,7 +214,7 @@ typedef struct tsr_tiles_step {
 typedef struct tsr_answer_step {
   tsr_bulk bulk;
   const uint32_t *places;
-  const uint64_t *end; /* how many items there are; those of hot keys have other answers */
+  const uint64_t *end; /* how many items there are; those of hot keys have other answers. 0 where the batch is idle */
   uint8_t *results;
   void *unplaced_keys, *unplaced_values;
 } tsr_answer_step;
@@ -225,11 +229,8 @@ typedef struct tsr_judged {
 typedef struct tsr_judge_step {
   tsr_bulk bulk;
   tsr_judged judged;
-  uint32_t tile_items; /* of a tile of the partition */
-  uint32_t *counted;   /* 2: repeats in the sample, and the blocks that have counted theirs */
-  uint64_t *begins; /* 2: the items that are put in order, from 0 to all, or to 0; as the segment of the first pass */
-  uint64_t *tiles;  /* 2: ... and the tiles before and after them */
-  uint32_t *made;   /* of each span of runs.h, its items; NULL: the first pass is none of runs */
+  uint32_t *counted; /* 2: repeats in the sample, and the blocks that have counted theirs */
+  uint32_t *idle;    /* 1: all items are left to random access, so that the order and the pages have none; 0: none is */
 } tsr_judge_step;
 
 /* sample, choose, hot_answer */

@@ -3,6 +3,7 @@
  * The kernels of zones.h.
  */
 #define TSR_ONE_TABLE
+#include "core/batch/idle.cuh"
 #include "core/batch/runs.cuh"
 #include "core/batch/zones.h"
 #include "core/kernels/bins.cuh"
@@ -18,6 +19,7 @@ static __device__ __forceinline__ uint32_t zone_of(const tsr_ctx *c, const tsr_z
 }
 
 KERNEL(count, 3) {
+  if (is_idle(a.idle)) return;
   tsr_scratch scratch;
   const tsr_ctx c = kernel_context(&a.bulk.state, &scratch);
   runs_count(&a.runs, (const io_key *)a.bulk.keys, [&](io_key key) { return zone_of(&c, &a, key); });
@@ -25,6 +27,10 @@ KERNEL(count, 3) {
 
 /* The first tile says where the zones begin. */
 KERNEL(scatter, 3) {
+  if (is_idle(a.idle)) {
+    if (a.begins && blockIdx.x == 0 && threadIdx.x <= a.runs.bins) a.begins[threadIdx.x] = 0;
+    return;
+  }
   __shared__ tile_runs runs;
   io_key *room = (io_key *)tsr_page_memory;
   uint16_t place[RUNS_ROUNDS];
@@ -58,6 +64,7 @@ static __device__ __forceinline__ void move_column(const tsr_zone_step *a, const
 }
 
 KERNEL(move, 3) {
+  if (is_idle(a.idle)) return;
   __shared__ tile_runs runs;
   runs_find(&a.runs, &runs);
   if (a.column_bytes == 8)
@@ -87,6 +94,7 @@ KERNEL(gather, 3) {
 }
 
 KERNEL(tell, 3) {
+  if (is_idle(a.idle)) return;
   __shared__ tile_runs runs;
   runs_find(&a.runs, &runs);
   runs_gather(

@@ -37,6 +37,7 @@ typedef struct tsr_zone_step {
   uint64_t *begins;      /* scatter: NULL, or zones + 1: where each begins */
   const void *column;    /* answers in the order of zones; move: a column in the caller's */
   void *answers;         /* gather: answers in the caller's order; move: the column in that of zones */
+  const uint32_t *idle;  /* as in tsr_segments (steps.h) */
 } tsr_zone_step;
 
 TSR_STEPS(tsr_zone_steps)

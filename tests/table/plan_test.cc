@@ -110,6 +110,9 @@ TEST(Plan, KeysThatMayRepeatAreJudgedByASample) {
           const bool is_random = depends && has_answers && !value_bits; // a set's answers
           EXPECT_EQ(stages.order, is_random ? TSR_ORDER_NONE : TSR_ORDER_PAGES);
           EXPECT_EQ(stages.judged.from != 0, depends && !is_random);
+          batch.n = 1 << 25;
+          EXPECT_EQ(tsr_plan_batch(c.get(), &batch).order, depends && !value_bits ? TSR_ORDER_NONE : TSR_ORDER_PAGES);
+          batch.n = kLarge;
           batch.is_recorded = true;
           EXPECT_EQ(tsr_plan_batch(c.get(), &batch).judged.from, 0u) << "it goes by random access in any case";
           batch.is_recorded = false;
@@ -131,12 +134,13 @@ TEST(Plan, ASampleIsAsLargeAsItTakesToSeeRepeats) {
     batch.has_answers = true;
     const tsr_judged answered = tsr_plan_batch(c.get(), &batch).judged;
     EXPECT_GE(answered.from, 4u) << "two keys of one hash may meet";
-    EXPECT_NEAR(repeats_of(answered, batch.n), 17, 1);
+    EXPECT_NEAR(repeats_of(answered, batch.n), 3, 1.1);
     const tsr_judged hot = tsr_plan_batch(replaces.get(), &batch).judged;
     EXPECT_GT(hot.before, hot.from);
     EXPECT_LT(hot.before, 1u << hot.sample_log2);
     batch.has_answers = false;
-    EXPECT_NEAR(repeats_of(tsr_plan_batch(c.get(), &batch).judged, batch.n), 41, 1);
+    const tsr_judged silent = tsr_plan_batch(c.get(), &batch).judged;
+    EXPECT_EQ(silent.from, 1u << (silent.sample_log2 - 2)) << "a few keys have much of the batch";
     EXPECT_EQ(answered.before, UINT32_MAX);
   }
 }
