@@ -68,10 +68,9 @@ typedef struct job {
   void *stream;
   tsr_error *error;
   uint64_t seed;
-  double copies;    /* items of a key, on average over items */
-  bool is_counted;  /* bins get the room that they need, which is counted first */
-  bool is_recorded; /* nothing is read back, so bins are counted */
-  bool is_sampled;  /* frequent keys are known to the device */
+  double copies;   /* items of a key, on average over items */
+  bool is_counted; /* bins get the room that they need, which is counted first */
+  bool is_sampled; /* frequent keys are known to the device */
   tsr_group_told told;
   uint32_t passes;
   tsr_group_pass pass[TSR_GROUP_PASSES];
@@ -173,9 +172,9 @@ static tsr_status look_at_sample(job *j) {
   tsr_status status = j->device->backend->fill(j->device, j->page.told, 0, sizeof *j->page.told, j->stream, j->error);
   j->page.seed = j->seed;
   j->copies = COPIES_UNKNOWN;
-  j->is_sampled = j->groups->n >= SAMPLED || (j->is_counted && !j->is_recorded && needs_passes(j->groups));
+  j->is_sampled = j->groups->n >= SAMPLED || (j->is_counted && !j->groups->found && needs_passes(j->groups));
   if (status == TSR_OK && j->is_sampled) status = run(j, TSR_GROUP_sample_32, &j->page, 1);
-  if (status || j->groups->n < WAITED || j->is_recorded) return status;
+  if (status || j->groups->n < WAITED || j->groups->found) return status;
   status = read_told(j);
   j->copies = COPIES_MIN + 2 * j->told.pairs * 2 * n / (sampled * sampled); /* twice: it is an estimate */
   j->is_sampled = j->told.hot;
@@ -362,16 +361,15 @@ tsr_status tsr_groups_make(tsr_device *device, const tsr_groups *groups, void *s
   return free_memory(&j, memory, status);
 }
 
-tsr_status tsr_groups_record(tsr_device *device, const tsr_groups *groups, void *stream, uint64_t *found,
-                             tsr_error *error) {
+tsr_status tsr_groups_record(tsr_device *device, const tsr_groups *groups, void *stream, tsr_error *error) {
   job j = {.device = device, .groups = groups, .stream = stream, .error = error, .seed = groups->seed};
   void *told = NULL, *memory = NULL;
   tsr_status status = device->backend->allocate_in(device, lay_out_hot(&j, NULL), stream, &told, error);
   if (status) return status;
-  j.is_counted = j.is_recorded = true;
+  j.is_counted = true; /* what bins need is not read back */
   lay_out_hot(&j, told);
   status = enqueue(&j, &memory);
-  const tsr_group_pass tell = {.n = 1, .told = j.page.told, .bin_begins = found};
+  const tsr_group_pass tell = {.n = 1, .told = j.page.told, .bin_begins = groups->found};
   if (status == TSR_OK) status = run_any(&j, TSR_GROUP_tell, &tell, 1);
   status = free_memory(&j, memory, status);
   return free_memory(&j, told, status);

@@ -190,6 +190,7 @@ typedef struct tsr_groups {
   const tsr_unique_column *columns;
   uint32_t column_count;
   uint32_t bins_log2; /* of the last pass; 0: as many as pages need */
+  uint64_t *found;    /* of tsr_groups_record: how many distinct keys there are; otherwise NULL */
 } tsr_groups;
 #define TSR_GROUPS_MOST (1ull << 30)
 
@@ -210,10 +211,10 @@ typedef struct tsr_groups_order {
 /* Writes how many distinct keys there are to *found. Only a device with kernels has this (tsr_groups_are_made). Waits. */
 tsr_status tsr_groups_make(tsr_device *device, const tsr_groups *groups, void *stream, uint64_t *found,
                            tsr_error *error) TSR_MUST_CHECK;
-/* The same, recorded into a graph, so it does not wait: *found is in device memory, and gets UINT64_MAX if the keys were made to
- * come together with the seed. */
-tsr_status tsr_groups_record(tsr_device *device, const tsr_groups *groups, void *stream, uint64_t *found,
-                             tsr_error *error) TSR_MUST_CHECK;
+/* The same, recorded into a graph, so it does not wait: groups->found gets the number, or UINT64_MAX if the keys were made to come
+ * together with the seed. */
+tsr_status tsr_groups_record(tsr_device *device, const tsr_groups *groups, void *stream, tsr_error *error)
+    TSR_MUST_CHECK;
 /* The passes alone. Writes where what they made is, in memory which the caller frees in the order of the stream. Waits. */
 tsr_status tsr_groups_bring(tsr_device *device, tsr_groups_order *order, void *stream, void **memory, tsr_error *error)
     TSR_MUST_CHECK;

@@ -256,11 +256,6 @@ static void columns_on_device(distinct *d) {
 
 /* ---- In a graph ------------------------------------------------------------------------------ */
 
-static tsr_status is_recorded(const tsr_table *t, void *stream, bool *is, tsr_error *error) {
-  *is = false;
-  return t->backend->is_capturing ? t->backend->is_capturing(t->device, stream, is, error) : TSR_OK;
-}
-
 /* What keeps a call out of a graph; NULL: nothing. */
 static const char *obstacle(const distinct *d, const uint64_t *count) {
   const tsr_table *t = d->t;
@@ -286,8 +281,9 @@ static tsr_status record(distinct *d, uint64_t *count, tsr_error *error) {
   if (d->n == 0) return t->backend->fill(t->device, count, 0, sizeof *count, d->stream, error);
   for (uint32_t i = 0; i < ARRAYS; i++) d->arrays[i].devices = (void *)(uintptr_t)d->arrays[i].callers;
   columns_on_device(d);
-  const tsr_groups groups = groups_of(d);
-  return tsr_groups_record(t->device, &groups, d->stream, count, error);
+  tsr_groups groups = groups_of(d);
+  groups.found = count;
+  return tsr_groups_record(t->device, &groups, d->stream, error);
 }
 
 /* ---- The call -------------------------------------------------------------------------------- */
@@ -298,7 +294,7 @@ static tsr_status check(tsr_table *t, uint64_t n, const void *keys, const tsr_un
   tsr_status status = t ? TSR_OK : tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_unique: the table is NULL");
   if (status == TSR_OK) status = tsr_table_admits(t, TSR_HAS_CALL_NUMBER, "tsr_unique", error);
   if (status == TSR_OK) status = tsr_table_admits(t, TSR_HAS_CALL_UNIQUE, "tsr_unique", error);
-  if (status == TSR_OK) status = is_recorded(t, arrays->stream, recorded, error);
+  if (status == TSR_OK) status = tsr_call_is_recorded(t, arrays->stream, recorded, error);
   if (status == TSR_OK && !*recorded) status = tsr_call_begin(t, &r, error);
   if (status == TSR_OK) status = tsr_check_insert(t, "tsr_unique", n, keys, NULL, error);
   if (status == TSR_OK && !count)
