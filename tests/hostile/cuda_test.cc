@@ -580,7 +580,7 @@ TEST_F(CapturedCalls, OfAnIndexAreRecordedOrRefused) {
   capture();
   EXPECT_EQ(tsr_unique(table_, N, keys_, &unique, device_given, &error_), TSR_OK) << error_.message;
   EXPECT_EQ(tsr_unique(table_, 0, nullptr, &unique, device_given, &error_), TSR_OK) << error_.message;
-  EXPECT_EQ(fake().unrecordable, 6) << "its memory comes and goes with the graph, too";
+  EXPECT_EQ(fake().unrecordable, 6) << "so does its memory";
   EXPECT_GE(recorded.size(), 3u);
   release();
   TearDown();
