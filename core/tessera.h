@@ -264,7 +264,9 @@ typedef struct tsr_unique_arrays { /* in host or device memory; NULL = not wante
  * several times as fast. On a GPU it takes up to 14 bytes of temporary memory a key of 32 bits and 22 of 64 bits, and with
  * inverse 14 more; on the CPU 8 to 12 bytes per key and up to 90 per distinct key.
  * TSR_BAD_ARGUMENT if `room` is too small; then only *count and inverse are of use. TSR_UNSUPPORTED for another kind, or if
- * the table is too small for the keys. Waits. */
+ * the table is too small for the keys. Waits, but in a captured stream, where it works on the batch alone: all arrays and
+ * count are in device memory, the table stays as it is, and *count may exceed `room`, or be UINT64_MAX for keys that were made
+ * to come together with the table's seed. */
 TSR_API tsr_status tsr_unique(tsr_table *table, uint64_t n, const void *keys, const tsr_unique_arrays *arrays,
                               uint64_t *count, tsr_error *error);
 /* Writes to values[i] the value of keys[i], or call->missing; in a multimap any one of its values. TSR_UNSUPPORTED for a

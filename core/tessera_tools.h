@@ -66,8 +66,8 @@ TSR_API tsr_status tsr_table_prepare(tsr_table *table, uint32_t calls, tsr_error
  *   - A call whose host would have to wait or to allocate returns TSR_UNSUPPORTED, and the capture stays valid: with growth =
  *     double, bulk lists, value_bytes, device_bytes or several devices, and tsr_build, tsr_for_all, tsr_for_each and
  *     tsr_call_parts. An insert that combines values where pairs move needs `results`.
- *   - tsr_find_all adds memory nodes to the graph, as do tsr_number and tsr_erase of an index. Calls that number keys need
- *     reuse = yes, and code of TSR_PREPARE_FIND_OR_INSERT.
+ *   - tsr_find_all adds memory nodes to the graph, as do tsr_unique, tsr_number and tsr_erase of an index. Calls that number
+ *     keys need reuse = yes. They and tsr_unique need code of TSR_PREPARE_FIND_OR_INSERT.
  *   - In reports insert_keys and the like count calls that ran. The other numbers also count what launches did.
  *   - A graph refers to the table's memory: capture it again after tsr_rehash or tsr_build. Cleaning ([table] clean) does
  *     not invalidate graphs: it happens in calls that are not captured, and never in a mixed table of a graph.

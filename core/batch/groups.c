@@ -172,9 +172,9 @@ static tsr_status look_at_sample(job *j) {
   tsr_status status = j->device->backend->fill(j->device, j->page.told, 0, sizeof *j->page.told, j->stream, j->error);
   j->page.seed = j->seed;
   j->copies = COPIES_UNKNOWN;
-  j->is_sampled = j->groups->n >= SAMPLED || (j->is_counted && needs_passes(j->groups));
+  j->is_sampled = j->groups->n >= SAMPLED || (j->is_counted && !j->groups->found && needs_passes(j->groups));
   if (status == TSR_OK && j->is_sampled) status = run(j, TSR_GROUP_sample_32, &j->page, 1);
-  if (status || j->groups->n < WAITED) return status;
+  if (status || j->groups->n < WAITED || j->groups->found) return status;
   status = read_told(j);
   j->copies = COPIES_MIN + 2 * j->told.pairs * 2 * n / (sampled * sampled); /* twice: it is an estimate */
   j->is_sampled = j->told.hot;
@@ -304,23 +304,31 @@ static tsr_status run_passes(job *j) {
   return status;
 }
 
-/* told.fails: bins or a set did not do. */
-static tsr_status try(job *j) {
-  void *memory = NULL;
+/* Enqueues all steps. *memory: what they work in; NULL: nothing but what all tries have. */
+static tsr_status enqueue(job *j, void **memory) {
   tsr_status status = look_at_sample(j);
+  *memory = NULL;
   if (status) return status;
   plan(j);
-  if (!j->passes) {
-    status = make_pages(j, 1);
-    return status ? status : read_told(j);
-  }
-  status = j->device->backend->allocate_in(j->device, lay_out(j, NULL), j->stream, &memory, j->error);
+  if (!j->passes) return make_pages(j, 1);
+  status = j->device->backend->allocate_in(j->device, lay_out(j, NULL), j->stream, memory, j->error);
   if (status) return status;
-  lay_out(j, memory);
-  status = run_passes(j);
-  if (status == TSR_OK) status = read_told(j);
+  lay_out(j, *memory);
+  return run_passes(j);
+}
+
+static tsr_status free_memory(const job *j, void *memory, tsr_status status) {
+  if (!memory) return status;
   const tsr_status freed = j->device->backend->free_in(j->device, memory, j->stream, status ? NULL : j->error);
   return status ? status : freed;
+}
+
+/* told.fails: bins or a set did not do. */
+static tsr_status try(job *j) {
+  void *memory;
+  tsr_status status = enqueue(j, &memory);
+  if (status == TSR_OK) status = read_told(j);
+  return free_memory(j, memory, status);
 }
 
 static tsr_status try_seeds(job *j) {
@@ -350,8 +358,21 @@ tsr_status tsr_groups_make(tsr_device *device, const tsr_groups *groups, void *s
   j.page.told = memory;
   status = try_seeds(&j);
   *found = j.told.found;
-  const tsr_status freed = device->backend->free_in(device, memory, stream, status ? NULL : error);
-  return status ? status : freed;
+  return free_memory(&j, memory, status);
+}
+
+tsr_status tsr_groups_record(tsr_device *device, const tsr_groups *groups, void *stream, tsr_error *error) {
+  job j = {.device = device, .groups = groups, .stream = stream, .error = error, .seed = groups->seed};
+  void *told = NULL, *memory = NULL;
+  tsr_status status = device->backend->allocate_in(device, lay_out_hot(&j, NULL), stream, &told, error);
+  if (status) return status;
+  j.is_counted = true; /* what bins need is not read back */
+  lay_out_hot(&j, told);
+  status = enqueue(&j, &memory);
+  const tsr_group_pass tell = {.n = 1, .told = j.page.told, .bin_begins = groups->found};
+  if (status == TSR_OK) status = run_any(&j, TSR_GROUP_tell, &tell, 1);
+  status = free_memory(&j, memory, status);
+  return free_memory(&j, told, status);
 }
 
 /* ---- The passes alone ------------------------------------------------------------------------ */

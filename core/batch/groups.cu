@@ -98,6 +98,10 @@ KERNEL(tiles, tsr_group_pass, TSR_BLOCK_THREADS, 1) {
   a.segments.tiles[segment] = (items + a.room - 1) / a.room;
 }
 
+KERNEL(tell, tsr_group_pass, TSR_BLOCK_THREADS, 1) {
+  if (tsr_step_thread() == 0) *a.bin_begins = a.told->fails ? ~0ull : a.told->found;
+}
+
 /* ---- Frequent keys --------------------------------------------------------------------------- */
 
 #define NOT_HOT 0xFFFFFFFFu

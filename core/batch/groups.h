@@ -52,11 +52,13 @@ enum {
  * merge    the same, and what their values become
  * large    the distinct keys of the pages that were listed; and the frequent ones
  * back     numbers go back, from the order after a pass to the order before it
- * combine  what the values become in the pages that were listed; and those of frequent keys */
+ * combine  what the values become in the pages that were listed; and those of frequent keys
+ * tell     how many distinct keys there are, where no host reads it */
 #define TSR_GROUP_TILED .grid = {.threads = TSR_GROUP_THREADS, .block_items = 1}
 #define TSR_GROUP_STEPS(F)                                                                                             \
   F(begin, .fit = NULL)                                                                                                \
   F(tiles, .fit = NULL)                                                                                                \
+  F(tell, .fit = NULL)                                                                                                 \
   F(sample_32, .grid = {.threads = TSR_GROUP_THREADS, .blocks = 1}, .fit = fit_page)                                   \
   F(sample_64, .grid = {.threads = TSR_GROUP_THREADS, .blocks = 1}, .fit = fit_page)                                   \
   F(count_32, TSR_GROUP_TILED)                                                                                         \
@@ -139,7 +141,7 @@ typedef struct tsr_group_pass {
   const void *from; /* keys; of the first pass they are not mixed; back: numbers in the order after the pass */
   void *to;         /* mixed keys; back: numbers in the order before it */
   tsr_group_segments segments;
-  uint64_t *bin_begins; /* bins of all segments + 1; count: how many keys; then their prefix sum */
+  uint64_t *bin_begins; /* bins of all segments + 1; count: how many keys; then their prefix sum. tell: 1 number */
   uint32_t *cursors;    /* of each bin: where its next key goes; then where it ends */
   uint64_t *runs;       /* of each tile and bin: the tile's run (TSR_GROUP_RUN); NULL: nobody wants to know */
   uint16_t *places;     /* of each item, its place in the tile in the order of bins */
@@ -188,6 +190,7 @@ typedef struct tsr_groups {
   const tsr_unique_column *columns;
   uint32_t column_count;
   uint32_t bins_log2; /* of the last pass; 0: as many as pages need */
+  uint64_t *found;    /* of tsr_groups_record: how many distinct keys there are; otherwise NULL */
 } tsr_groups;
 #define TSR_GROUPS_MOST (1ull << 30)
 
@@ -208,6 +211,10 @@ typedef struct tsr_groups_order {
 /* Writes how many distinct keys there are to *found. Only a device with kernels has this (tsr_groups_are_made). Waits. */
 tsr_status tsr_groups_make(tsr_device *device, const tsr_groups *groups, void *stream, uint64_t *found,
                            tsr_error *error) TSR_MUST_CHECK;
+/* The same, recorded into a graph, so it does not wait: groups->found gets the number, or UINT64_MAX if the keys were made to come
+ * together with the seed. */
+tsr_status tsr_groups_record(tsr_device *device, const tsr_groups *groups, void *stream, tsr_error *error)
+    TSR_MUST_CHECK;
 /* The passes alone. Writes where what they made is, in memory which the caller frees in the order of the stream. Waits. */
 tsr_status tsr_groups_bring(tsr_device *device, tsr_groups_order *order, void *stream, void **memory, tsr_error *error)
     TSR_MUST_CHECK;

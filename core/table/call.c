@@ -154,10 +154,13 @@ static tsr_status check_recordable(const tsr_table *t, const tsr_request *r, tsr
 
 /* ---- Beginning and end ----------------------------------------------------------------------- */
 
+tsr_status tsr_call_is_recorded(const tsr_table *t, void *stream, bool *is, tsr_error *error) {
+  *is = false;
+  return t->backend->is_capturing ? t->backend->is_capturing(t->device, stream, is, error) : TSR_OK;
+}
+
 tsr_status tsr_call_begin(tsr_table *t, tsr_request *r, tsr_error *error) {
-  r->call.is_recorded = false;
-  if (!t->backend->is_capturing) return TSR_OK;
-  tsr_status status = t->backend->is_capturing(t->device, r->call.stream, &r->call.is_recorded, error);
+  tsr_status status = tsr_call_is_recorded(t, r->call.stream, &r->call.is_recorded, error);
   if (status || !r->call.is_recorded) return status;
   status = check_recordable(t, r, error);
   if (status) return status;

@@ -27,6 +27,9 @@ enum {
  * reports. */
 tsr_status tsr_call_begin(tsr_table *table, tsr_request *request, tsr_error *error) TSR_MUST_CHECK;
 
+/* Whether the stream is captured into a graph; never without a GPU. */
+tsr_status tsr_call_is_recorded(const tsr_table *table, void *stream, bool *is, tsr_error *error) TSR_MUST_CHECK;
+
 /* tsr_table_enter and tsr_table_leave for a call that may be recorded: a graph has its own order, and its launches have
  * that of their stream. */
 tsr_status tsr_call_enter(tsr_table *table, tsr_phase phase, const tsr_call_state *call, tsr_error *error)

@@ -21,17 +21,23 @@
 #include "core/table/values.h"
 #include "core/tessera_tools.h"
 
+TSR_STEPS(tsr_group_steps) /* ../batch/groups.h, of whose names plan.h has one as well */
+
 /* ---- Of a table ------------------------------------------------------------------------------ */
 
 /* The sets of no table that a call needs. A set is loaded whole. */
 static tsr_status prepare_sets(tsr_table *t, const tsr_call_row *c, tsr_error *error) {
   uint32_t count = 0;
   const tsr_step *scan = &tsr_scan_steps.step[TSR_SCAN_tiles], *aggregate = tsr_aggregate_steps.step;
+  const tsr_step *unique[] = {tsr_group_steps.step, scan};
   tsr_status status = TSR_OK;
   if (t->values->further) t->values->further(c->operations[0], &count);
   if (c->bit == TSR_PREPARE_FIND_ALL) /* it sums up counts */
     status = t->backend->prepare(t->device, NULL, &scan, 1, error);
-  if (tsr_launch_tells_of_values(t) && c->operations[0] != TSR_BULK_find)
+  if (status == TSR_OK && c->bit == TSR_PREPARE_FIND_OR_INSERT && t->device->info.sm &&
+      t->store.composition->settings.kind == TSR_KIND_INDEX) /* of tsr_unique */
+    status = t->backend->prepare(t->device, NULL, unique, 2, error);
+  if (status == TSR_OK && tsr_launch_tells_of_values(t) && c->operations[0] != TSR_BULK_find)
     status = t->backend->prepare(t->device, NULL, &aggregate, 1, error);
   for (uint32_t i = 0; status == TSR_OK && count && i < TSR_VALUE_SETS_MAX; i++)
     if (t->values->sets[i]) status = t->backend->prepare(t->device, NULL, &t->values->sets[i]->step, 1, error);

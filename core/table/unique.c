@@ -7,6 +7,7 @@
 #include "core/batch/groups.h"
 #include "core/batch/sum.h"
 #include "core/kernels/aggregate.h"
+#include "core/kernels/scan.h"
 #include "core/sized.h"
 #include "core/table/call.h"
 #include "core/table/filter.h"
@@ -157,18 +158,22 @@ static tsr_status work_on_column(distinct *d, uint64_t *count, tsr_error *error)
   return status ? status : freed;
 }
 
-static tsr_status work_on_groups(const distinct *d, uint64_t *count, tsr_error *error) {
+static tsr_groups groups_of(const distinct *d) {
   const tsr_composition *c = d->t->store.composition;
-  const tsr_groups groups = {.n = d->n,
-                             .keys = d->arrays[KEYS].devices,
-                             .key_bytes = c->shape.key_bits / 8,
-                             .seed = c->settings.seed,
-                             .distinct = d->arrays[UNIQUE].devices,
-                             .counts = d->arrays[COUNTS].devices,
-                             .room = d->room,
-                             .numbers = d->arrays[INVERSE].devices,
-                             .columns = d->columns,
-                             .column_count = d->column_count};
+  return (tsr_groups){.n = d->n,
+                      .keys = d->arrays[KEYS].devices,
+                      .key_bytes = c->shape.key_bits / 8,
+                      .seed = c->settings.seed,
+                      .distinct = d->arrays[UNIQUE].devices,
+                      .counts = d->arrays[COUNTS].devices,
+                      .room = d->room,
+                      .numbers = d->arrays[INVERSE].devices,
+                      .columns = d->columns,
+                      .column_count = d->column_count};
+}
+
+static tsr_status work_on_groups(const distinct *d, uint64_t *count, tsr_error *error) {
+  const tsr_groups groups = groups_of(d);
   const tsr_status status = tsr_groups_make(d->t->device, &groups, d->stream, count, error);
   return status ? status : lacks_room(d, *count, error);
 }
@@ -249,45 +254,87 @@ static void columns_on_device(distinct *d) {
   }
 }
 
+/* ---- In a graph ------------------------------------------------------------------------------ */
+
+/* What keeps a call out of a graph; NULL: nothing. */
+static const char *obstacle(const distinct *d, const uint64_t *count) {
+  const tsr_table *t = d->t;
+  const tsr_array told = {.callers = count, .bytes = sizeof *count, .word = sizeof *count, .use = TSR_ARRAY_WRITTEN};
+  bool are_reached = tsr_array_is_reached(t, &told);
+  for (uint32_t i = 0; i < ARRAYS; i++) are_reached = are_reached && tsr_array_is_reached(t, &d->arrays[i]);
+  if (!needs_no_table(d))
+    return "the table's numbers wait: leave keep at 0, and take numbering = any and keys of at most 64 bits";
+  if (!are_reached)
+    return "an array or count is in host memory, which a replay does not copy: use device memory for all";
+  if (!t->backend->is_prepared(t->device, NULL, &tsr_group_steps.step[0]) ||
+      !t->backend->is_prepared(t->device, NULL, &tsr_scan_steps.step[0]))
+    return "its kernels are not loaded yet, which a capture cannot do: call tsr_table_prepare with "
+           "TSR_PREPARE_FIND_OR_INSERT before it";
+  return NULL;
+}
+
+/* The batch alone is worked on, and the table stays as it is. */
+static tsr_status record(distinct *d, uint64_t *count, tsr_error *error) {
+  const tsr_table *t = d->t;
+  const char *why = obstacle(d, count);
+  if (why) return tsr_fail(error, TSR_UNSUPPORTED, "tsr_unique: the stream is captured into a graph, and %s", why);
+  if (d->n == 0) return t->backend->fill(t->device, count, 0, sizeof *count, d->stream, error);
+  for (uint32_t i = 0; i < ARRAYS; i++) d->arrays[i].devices = (void *)(uintptr_t)d->arrays[i].callers;
+  columns_on_device(d);
+  tsr_groups groups = groups_of(d);
+  groups.found = count;
+  return tsr_groups_record(t->device, &groups, d->stream, error);
+}
+
+/* ---- The call -------------------------------------------------------------------------------- */
+
 static tsr_status check(tsr_table *t, uint64_t n, const void *keys, const tsr_unique_arrays *arrays,
-                        const uint64_t *count, tsr_error *error) {
+                        const uint64_t *count, bool *recorded, tsr_error *error) {
   tsr_request r = {.op = TSR_CALL_NUMBERS, .call.stream = arrays->stream};
   tsr_status status = t ? TSR_OK : tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_unique: the table is NULL");
   if (status == TSR_OK) status = tsr_table_admits(t, TSR_HAS_CALL_NUMBER, "tsr_unique", error);
   if (status == TSR_OK) status = tsr_table_admits(t, TSR_HAS_CALL_UNIQUE, "tsr_unique", error);
-  if (status == TSR_OK) status = tsr_call_begin(t, &r, error);
+  if (status == TSR_OK) status = tsr_call_is_recorded(t, arrays->stream, recorded, error);
+  if (status == TSR_OK && !*recorded) status = tsr_call_begin(t, &r, error);
   if (status == TSR_OK) status = tsr_check_insert(t, "tsr_unique", n, keys, NULL, error);
   if (status == TSR_OK && !count)
     status = tsr_fail(error, TSR_BAD_ARGUMENT, "tsr_unique: count is NULL: it takes the number of distinct keys");
   return status ? status : check_columns(arrays, error);
 }
 
-tsr_status tsr_unique(tsr_table *t, uint64_t n, const void *keys, const tsr_unique_arrays *arrays, uint64_t *count,
-                      tsr_error *error) {
-  TSR_WRITES(t);
-  tsr_unique_arrays known;
-  tsr_status status = tsr_take_over("tsr_unique", &known, arrays, sizeof known, error);
-  if (status == TSR_OK) status = check(t, n, keys, &known, count, error);
-  if (status) return status;
-  *count = 0;
-  if (n == 0) return tsr_clear(t, known.stream, error);
+static distinct distinct_of(tsr_table *t, uint64_t n, const void *keys, const tsr_unique_arrays *known) {
   const uint32_t key_bytes = t->store.composition->shape.key_bits / 8;
-  const uint64_t room = known.room < n ? known.room : n;
+  const uint64_t room = known->room < n ? known->room : n;
   distinct d = {
       .t = t,
       .n = n,
       .room = room,
-      .keeps = known.keep,
-      .stream = known.stream,
+      .keeps = known->keep,
+      .stream = known->stream,
       .arrays = {
           [KEYS] = {.callers = keys, .bytes = n * key_bytes, .word = key_bytes, .use = TSR_ARRAY_READ},
-          [UNIQUE] = {.callers = known.keys, .bytes = room * key_bytes, .word = key_bytes, TSR_ARRAY_PARTLY_WRITTEN},
-          [INVERSE] = {.callers = known.inverse, .bytes = n * sizeof(uint32_t), sizeof(uint32_t), TSR_ARRAY_WRITTEN},
-          [COUNTS] = {.callers = known.counts,
+          [UNIQUE] = {.callers = known->keys, .bytes = room * key_bytes, .word = key_bytes, TSR_ARRAY_PARTLY_WRITTEN},
+          [INVERSE] = {.callers = known->inverse, .bytes = n * sizeof(uint32_t), sizeof(uint32_t), TSR_ARRAY_WRITTEN},
+          [COUNTS] = {.callers = known->counts,
                       .bytes = room * sizeof(uint64_t),
                       .word = sizeof(uint64_t),
                       .use = TSR_ARRAY_PARTLY_WRITTEN}}};
-  add_columns(&d, &known);
+  add_columns(&d, known);
+  return d;
+}
+
+tsr_status tsr_unique(tsr_table *t, uint64_t n, const void *keys, const tsr_unique_arrays *arrays, uint64_t *count,
+                      tsr_error *error) {
+  TSR_WRITES(t);
+  tsr_unique_arrays known;
+  bool recorded = false;
+  tsr_status status = tsr_take_over("tsr_unique", &known, arrays, sizeof known, error);
+  if (status == TSR_OK) status = check(t, n, keys, &known, count, &recorded, error);
+  if (status) return status;
+  distinct d = distinct_of(t, n, keys, &known);
+  if (recorded) return record(&d, count, error);
+  *count = 0;
+  if (n == 0) return tsr_clear(t, known.stream, error);
   status = tsr_stage_in(t, d.arrays, ARRAYS, d.stream, error);
   if (status == TSR_OK) columns_on_device(&d);
   if (status == TSR_OK) status = needs_no_table(&d) ? work_without_table(&d, count, error) : work(&d, count, error);

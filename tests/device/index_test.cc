@@ -382,6 +382,50 @@ TEST(Groups, TellDistinctKeysOfAnyBatch) {
   }
 }
 
+// A graph finds the distinct keys of an array, again and again, with keys that the host does not know.
+TEST(Groups, AreCaptured) {
+  const uint64_t most = device::backend() == "cpu" ? 10000 : 1100000;
+  for (uint32_t bits : {32u, 64u}) {
+    tsr_error error = {};
+    device::Table table = an_index(bits, most);
+    ASSERT_TRUE(table);
+    tsr_table *t = table.get();
+    device::Streams streams;
+    tessera_test::Random random(bits + 1);
+    ASSERT_EQ(tsr_table_prepare(t, TSR_PREPARE_FIND_OR_INSERT, &error), TSR_OK) << error.message;
+    for (uint64_t n : {1u, 4096u, 4097u, 100000u, 300000u, 1100000u}) {
+      if (n > most) break;
+      device::Array keys(t, bits, n), unique(t, bits, n), inverse(t, 32, n), counts(t, 64, n), count(t, 64, 1);
+      tsr_unique_arrays arrays = {};
+      arrays.stream = streams.one;
+      arrays.keys = unique.data();
+      arrays.inverse = static_cast<uint32_t *>(inverse.data());
+      arrays.counts = static_cast<uint64_t *>(counts.data());
+      arrays.room = n;
+      device::Graph graph(streams.one, [&] {
+        EXPECT_EQ(tsr_unique(t, n, keys.data(), &arrays, static_cast<uint64_t *>(count.data()), &error), TSR_OK)
+            << error.message;
+      });
+      for (uint64_t distinct : {uint64_t{1}, n / 3 + 1, n * 4 + 1, n / 300 + 1}) {
+        SCOPED_TRACE(std::to_string(bits) + " bits, n " + std::to_string(n) + ", of " + std::to_string(distinct));
+        const std::vector<uint64_t> these = keys_of(bits, n, distinct, distinct < n / 100, &random);
+        std::unordered_map<uint64_t, uint64_t> expected;
+        for (uint64_t key : these) expected[key]++;
+        device::Array array(t, bits, these);
+        ASSERT_EQ(tsr_memory_copy(t, keys.data(), array.data(), n * bits / 8, &error), TSR_OK);
+        ASSERT_NO_FATAL_FAILURE(graph.launch());
+        ASSERT_EQ(count.numbers()[0], expected.size());
+        const std::vector<uint64_t> written = unique.numbers(), places = inverse.numbers(), often = counts.numbers();
+        for (uint64_t i = 0; i < n; i++) {
+          ASSERT_LT(places[i], expected.size()) << i;
+          ASSERT_EQ(written[places[i]], these[i]) << i;
+          ASSERT_EQ(often[places[i]], expected[these[i]]) << i;
+        }
+      }
+    }
+  }
+}
+
 // Columns of all types, and what each key's values become.
 struct Expected {
   uint64_t sum, least_u, most_u;

@@ -562,7 +562,12 @@ TEST_F(CapturedCalls, OfAnIndexAreRecordedOrRefused) {
   capture();
   expect_refused(tsr_number(table_, N, keys_, numbers, &numbering, &error_), "tsr_table_prepare");
   expect_refused(tsr_keys_by_number(table_, 0, N, keys_, &numbering, &error_), "it waits");
-  expect_refused(tsr_unique(table_, N, keys_, &unique, &given, &error_), "it waits");
+  uint64_t *device_given = static_cast<uint64_t *>(found_);
+  expect_refused(tsr_unique(table_, N, keys_, &unique, &given, &error_), "host memory");
+  expect_refused(tsr_unique(table_, N, keys_, &unique, device_given, &error_), "tsr_table_prepare");
+  unique.keep = 1;
+  expect_refused(tsr_unique(table_, N, keys_, &unique, device_given, &error_), "leave keep at 0");
+  unique.keep = 0;
   release();
   ASSERT_EQ(tsr_table_prepare(table_, TSR_PREPARE_FIND_OR_INSERT | TSR_PREPARE_ERASE, &error_), TSR_OK)
       << error_.message;
@@ -571,6 +576,12 @@ TEST_F(CapturedCalls, OfAnIndexAreRecordedOrRefused) {
   EXPECT_EQ(tsr_erase(table_, N, keys_, &numbering, &error_), TSR_OK) << error_.message;
   EXPECT_EQ(fake().unrecordable, 4) << "memory of both calls comes and goes with the graph";
   EXPECT_GE(recorded.size(), 12u);
+  release();
+  capture();
+  EXPECT_EQ(tsr_unique(table_, N, keys_, &unique, device_given, &error_), TSR_OK) << error_.message;
+  EXPECT_EQ(tsr_unique(table_, 0, nullptr, &unique, device_given, &error_), TSR_OK) << error_.message;
+  EXPECT_EQ(fake().unrecordable, 6) << "so does its memory";
+  EXPECT_GE(recorded.size(), 3u);
   release();
   TearDown();
   table_ = nullptr;

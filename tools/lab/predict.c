@@ -59,10 +59,11 @@ static const model inserts = {.memory = 1.35,
                               .spread = 0.72,
                               .norm = 1.41};
 /* An insert in the order of pages: a page is in the memory of its block, so there are no random accesses. bytes: per byte of a pair;
- * looked: per step, if its key is looked for; key: per key then. */
+ * looked: per step, if its key is looked for; key: per key then; tail: per square of what the busiest tile does more, since a
+ * page waits for its longest walk. */
 static const struct {
-  double copied, bytes, call, step, looked, load, shorter, wider, spread, key;
-} pages = {3.22, 0.00118, 43700, 0.0475, 0.0234, 0.0239, 0.742, 0.518, 0.953, 0.0107};
+  double copied, bytes, call, step, looked, load, shorter, wider, spread, key, tail;
+} pages = {2.06, 0.00123, 60700, 0.0293, 0.0283, 0.0194, 0.895, 0.679, 0.685, 0.01, 0.000598};
 
 /* How many steps a warp takes for its 32 keys: as many as the busiest of its 32 / lanes tiles, which work on `lanes` keys each.
  * warp_probes is that of tiles of one lane. A sum of more keys deviates from its mean by the root of their number, and the
@@ -99,20 +100,26 @@ static double work_of(const model *m, const tsr_work *w) {
   return steps_of(w, m->spread) / WARP * (step + m->slot * slots_of(w)) * (1 + (is_more ? m->looked : 0));
 }
 
-/* Nanoseconds per key of an insert in the order of pages; copied: of its pair. */
-static double in_pages(const tsr_work *w, double copied) {
+/* Bytes that a pair costs on its way to its page. A key and a value of unlike widths travel in two columns, whose runs are half as
+ * long as those of pairs (core/batch/items.cuh), and take about as long as two of the wider. */
+static double pair_bytes(const tsr_work *w) {
+  return w->value_bytes ? 2 * fmax(w->key_bytes, w->value_bytes) : w->key_bytes;
+}
+
+/* Nanoseconds per key of an insert in the order of pages; byte: of copying one. */
+static double in_pages(const tsr_work *w, double byte) {
   const double step = pages.step + (w->looks ? pages.looked : 0) + pages.load * loads_of(w);
   const double more = (1 + (w->has_short_keys ? pages.shorter : 0)) * (1 + (w->key_bytes > 4 ? pages.wider : 0));
-  return pages.copied * copied + pages.bytes * (w->key_bytes + w->value_bytes) +
-         steps_of(w, pages.spread) / WARP * step * more + (w->looks ? pages.key : 0) + pages.call / (double)w->n;
+  const double beyond = fmax(w->warp_probes - w->probes, 0);
+  return (pages.copied * byte + pages.bytes) * pair_bytes(w) + steps_of(w, pages.spread) / WARP * step * more +
+         pages.tail * beyond * beyond + (w->looks ? pages.key : 0) + pages.call / (double)w->n;
 }
 
 double tsr_predict(const tsr_card *card, const tsr_work *w) {
   const double copy = tsr_card_rate(card, "copy", SECTOR_BYTES, 1, HUGE_VAL);
-  const double copied = (w->key_bytes + w->value_bytes) / copy; /* nanoseconds for a pair */
-  if (w->by_pages) return 1 / in_pages(w, copied);
+  if (w->by_pages) return 1 / in_pages(w, 1 / copy);
   const model *m = w->kind == TSR_WORK_INSERT ? &inserts : &finds;
-  const double memory = accesses(card, m, w) + m->copied * copied, warp = work_of(m, w);
+  const double memory = accesses(card, m, w) + m->copied * (w->key_bytes + w->value_bytes) / copy, warp = work_of(m, w);
   const double both = pow(pow(memory, m->norm) + pow(warp, m->norm), 1 / m->norm);
   return 1 / (both + m->key + m->call / (double)w->n);
 }

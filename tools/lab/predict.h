@@ -49,7 +49,7 @@ typedef struct tsr_work {
 
 /* Median errors of the model in percent, on tables on an H200 that it was not fitted to: finds and inserts by random access, and
  * inserts page by page. core/design/0038 says how they were measured. */
-enum { TSR_PREDICT_ERROR_FINDS = 10, TSR_PREDICT_ERROR_INSERTS = 5, TSR_PREDICT_ERROR_PAGES = 13 };
+enum { TSR_PREDICT_ERROR_FINDS = 9, TSR_PREDICT_ERROR_INSERTS = 6, TSR_PREDICT_ERROR_PAGES = 10 };
 
 /* 10^9 keys per second. */
 double tsr_predict(const tsr_card *card, const tsr_work *work);
