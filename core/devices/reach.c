@@ -66,12 +66,12 @@ tsr_status tsr_reach_meet(tsr_shards *s, bool is_wanted, tsr_error *error) {
   const tsr_extents *extents = device->backend->extents;
   uint64_t yes[TSR_DEVICES_MAX] = {0};
   void *memory = NULL;
-  shared_row *rows = calloc(x->members, sizeof *rows), *mine = rows + x->first;
+  shared_row *rows = calloc(x->members, sizeof *rows);
   s->far = calloc(x->members, sizeof *s->far);
   tsr_status status = rows && s->far ? TSR_OK : tsr_fail(error, TSR_NO_MEMORY, "no memory for %u ranks", x->members);
   if (status == TSR_OK) {
-    mine->token = new_token(x->first);
-    if (is_wanted && extents && extents->share) offer(device, mine, &memory);
+    rows[x->first].token = new_token(x->first);
+    if (is_wanted && extents && extents->share) offer(device, &rows[x->first], &memory);
   }
   status = x->gather(x, (uint64_t *)rows, ROW_WORDS, status, error);
   bool reaches = status == TSR_OK;
