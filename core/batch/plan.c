@@ -207,7 +207,8 @@ enum {
   OF_SET = 1,   /* pairs have no value: pages gain little */
   ANSWERED = 2, /* results are wanted: pages return them to the caller's order */
   CROWDED = 4,  /* pages have too many items to take repeats out before they are made, so each item looks for its key */
-  CACHED = 8    /* the table fits the cache: random access costs little */
+  CACHED = 8,   /* the table fits the cache: random access costs little */
+  DEEP = 16     /* buckets have so many slots that pages are bound by instructions */
 };
 
 /* Random access is taken if there are at least `each` items per key, in batches of less than `below` bytes with these facts.
@@ -219,6 +220,7 @@ typedef struct repeats_rule {
 enum { EACH_BATCH = 1, IF_SKEWED = UINT8_MAX }; /* IF_SKEWED: a few keys have much of the batch */
 static const repeats_rule repeats_rules[] = {
     {OF_SET | ANSWERED, EACH_BATCH, UINT64_MAX},
+    {OF_SET | DEEP, EACH_BATCH, UINT64_MAX},
     {OF_SET, EACH_BATCH, 1ull << 28},
     {CROWDED | ANSWERED, EACH_BATCH, UINT64_MAX},
     {CROWDED | CACHED, EACH_BATCH, 1ull << 28},
@@ -240,7 +242,8 @@ static const repeats_rule *rule_of_repeats(const tsr_composition *c, const tsr_b
   const tsr_shape *s = &c->shape;
   const bool depends = s->sm && s->is_paged && TSR_POLICY_LOOKS(s->duplicates) && !TSR_POLICY_MERGES(s->duplicates);
   if (!depends || c->settings.pages.batch != TSR_PAGE_BATCH_AUTO) return NULL;
-  uint32_t facts = 0;
+  enum { DEEP_SLOTS = 16 };
+  uint32_t facts = s->bucket_slots >= DEEP_SLOTS ? DEEP : 0;
   if (!s->payload_bits) facts |= OF_SET;
   if (b->has_answers) facts |= ANSWERED;
   if (is_crowded(c, b->n)) facts |= CROWDED;
