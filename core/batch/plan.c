@@ -205,7 +205,7 @@ static bool answers_at_random(const tsr_composition *c) {
  * cache, and a page with a hot key loses. Which way is faster depends on how often keys repeat, and on what the host knows: */
 enum {
   OF_SET = 1,   /* pairs have no value: pages gain little */
-  DEEP = 2,     /* buckets have so many slots that pages are bound by instructions */
+  DEEP = 2,     /* buckets have many slots: instructions bound pages */
   ANSWERED = 4, /* results are wanted: pages return them to the caller's order */
   CROWDED = 8,  /* pages have too many items to take repeats out before they are made, so each item looks for its key */
   CACHED = 16,  /* the table fits the cache: random access costs little */
