@@ -39,14 +39,16 @@ static uint64_t break_even(const tsr_shape *s, uint64_t slots, uint64_t held) {
 /* A page is read and written once for all its pairs, so a batch pays from some share of the table on. The CPU gains
  * only its caches. There, only inserts that look for their key under its lock profit, from a quarter of the table on:
  * they wait for memory one after the other, while other inserts overlap. A small batch pays more for the steps than it
- * saves. */
+ * saves; more so if a sample has to judge it. */
 uint64_t tsr_plan_page_batch(const tsr_composition *c, uint64_t held) {
   enum { CPU_SHARE = 4 };
-  static const uint64_t gpu_least = 1u << 20, cpu_least = 1u << 23;
+  static const uint64_t gpu_least = 1u << 20, gpu_least_judged = 3u << 21, cpu_least = 1u << 23;
   const tsr_shape *s = &c->shape;
   const uint64_t slots = s->buckets * s->bucket_slots, wanted = c->settings.pages.batch;
   const uint64_t share = s->sm ? slots / 1000 * break_even(s, slots, held) : slots / CPU_SHARE;
-  const uint64_t least = s->sm ? gpu_least : cpu_least;
+  const uint64_t least = !s->sm                                                                 ? cpu_least
+                         : TSR_POLICY_MERGES(s->duplicates) || !TSR_POLICY_LOOKS(s->duplicates) ? gpu_least
+                                                                                                : gpu_least_judged;
   if (!s->is_paged || wanted == 0) return UINT64_MAX;
   if (wanted != TSR_PAGE_BATCH_AUTO) return wanted;
   if (!s->sm && !(c->facts.moves_pairs && TSR_POLICY_LOOKS(s->duplicates))) return UINT64_MAX;
@@ -201,88 +203,106 @@ static bool answers_at_random(const tsr_composition *c) {
 
 /* ---- Keys that may repeat -------------------------------------------------------------------- */
 
-/* Where an insert looks for its key and combines nothing, random access gains from keys that repeat, whose slots are in the
- * cache, and a page with a hot key loses. Which way is faster depends on how often keys repeat, and on what the host knows: */
+/* Random access gains from keys that repeat, whose slots are in the cache, and a page with a hot key loses, because one block
+ * has all its items. Which way is faster depends on how often keys repeat, and on what the host knows: */
 enum {
-  OF_SET = 1,   /* pairs have no value: pages gain little */
-  DEEP = 2,     /* buckets have many slots: instructions bound pages */
-  ANSWERED = 4, /* results are wanted: pages return them to the caller's order */
-  CROWDED = 8,  /* pages have too many items to take repeats out before they are made, so each item looks for its key */
-  CACHED = 16,  /* the table fits the cache: random access costs little */
-  HALF = 32     /* ... and half of it */
+  NUMBERS = 1,  /* an index */
+  COMBINES = 2, /* offers for one key become one: pages take hot keys out by a sample of their own */
+  DISTINCT = 4, /* by promise; otherwise, if none of these, an insert looks for its key and combines nothing */
+  ANSWERED = 8, /* results are wanted: pages return them to the caller's order */
+  WIDE = 16,    /* a pair takes more than 8 bytes */
+  FITS = 32,    /* the batch has no more items than the table has slots */
+  CROWDED = 64, /* each item of a page looks for its key (is_crowded) */
+  OF_SET = 128, /* pairs have no value */
+  DEEP = 256,   /* ... and buckets have many slots: instructions bound pages */
+  CACHED = 512, /* the table fits the cache */
+  HALF = 1024   /* ... and half of it */
 };
 
-/* Random access is taken if there are at least `each` items per key, in batches of less than `below` bytes with these facts.
- * The first row that fits is taken. Measured: 0014. */
+/* In batches of less than `below` items with these facts, random access is taken from `tenths` / 10 items per key on. The
+ * first row that fits is taken. Measured: 0014. */
 typedef struct repeats_rule {
-  uint32_t facts, each;
+  uint32_t facts, tenths;
   uint64_t below;
 } repeats_rule;
-enum { ALL = 1, IF_SKEWED = UINT8_MAX }; /* IF_SKEWED: a few keys have much of the batch */
+enum { ALL = 10, NONE = 0, SKEWED = UINT16_MAX }; /* SKEWED: if a few keys have much of the batch */
 static const repeats_rule repeats_rules[] = {
-    {OF_SET | ANSWERED, ALL, UINT64_MAX},
-    {OF_SET | DEEP, ALL, UINT64_MAX},
-    {OF_SET, ALL, 1ull << 28},
+    {NUMBERS, ALL, UINT64_MAX},
+    {ANSWERED, ALL, 1 << 23},
+    {COMBINES | ANSWERED | FITS | WIDE, ALL, UINT64_MAX},
+    {COMBINES | ANSWERED | FITS, ALL, 1 << 24},
+    {COMBINES, NONE, UINT64_MAX},
+    {DISTINCT, NONE, UINT64_MAX},
     {CROWDED | ANSWERED, ALL, UINT64_MAX},
+    {CROWDED | OF_SET | DEEP, ALL, UINT64_MAX},
+    {CROWDED | OF_SET, ALL, 1 << 25},
     {CROWDED | HALF, ALL, UINT64_MAX},
-    {CROWDED | CACHED, ALL, 1ull << 28},
-    {ANSWERED, 3, UINT64_MAX},
-    {0, 4, 1ull << 27},
-    {0, IF_SKEWED, UINT64_MAX},
+    {CROWDED | CACHED, ALL, 1 << 25},
+    {CROWDED, ALL, 1 << 24},
+    {ANSWERED | WIDE, 15, UINT64_MAX},
+    {ANSWERED, 15, 1 << 24},
+    {ANSWERED, 30, 1 << 26},
+    {ANSWERED, 80, UINT64_MAX},
+    {WIDE, 25, 1 << 24},
+    {WIDE, 80, 1 << 26},
+    {0, 80, 1 << 24},
+    {0, SKEWED, UINT64_MAX},
 };
 
-/* Whether a page has more items than the set has room for in which it finds those that repeat (counted.cuh). */
-static bool is_crowded(const tsr_composition *c, uint64_t n) {
+/* Whether each item of a page looks for its key: the page has pairs, or more items than there is room for in the set by which
+ * those that repeat a key are taken out (counted.cuh). */
+static bool is_crowded(const tsr_composition *c, const tsr_batch *b) {
   uint64_t page_bytes, behind_bytes;
   tsr_composition_measure_pages(c, &page_bytes, &behind_bytes);
-  const uint64_t items = n / c->shape.pages, room = page_bytes / (c->shape.key_bits / 8);
-  return items * 3 / 2 > room || items > TSR_PAGES_COUNTED_ITEMS;
+  const uint64_t items = b->n / c->shape.pages, room = page_bytes / (c->shape.key_bits / 8);
+  return !b->is_clear || items * 3 / 2 > room || items > TSR_PAGES_COUNTED_ITEMS;
 }
 
 static uint32_t facts_of(const tsr_composition *c, const tsr_batch *b) {
-  enum { DEEP_SLOTS = 16 };
+  enum { DEEP_SLOTS = 16, WIDE_BITS = 64 };
   const tsr_shape *s = &c->shape;
   const uint64_t table_bytes = tsr_composition_store_bytes(c), cache_bytes = cache_of(c, b->cache_bytes);
-  uint32_t facts = s->payload_bits ? 0 : OF_SET;
-  if (s->bucket_slots >= DEEP_SLOTS) facts |= DEEP;
+  uint32_t facts = 0;
+  if (c->settings.kind == TSR_KIND_INDEX) facts |= NUMBERS;
+  if (TSR_POLICY_MERGES(s->duplicates)) facts |= COMBINES;
+  if (!TSR_POLICY_LOOKS(s->duplicates)) facts |= DISTINCT;
   if (b->has_answers) facts |= ANSWERED;
-  if (is_crowded(c, b->n)) facts |= CROWDED;
+  if (s->key_bits + s->payload_bits > WIDE_BITS) facts |= WIDE;
+  if (b->n <= s->buckets * s->bucket_slots) facts |= FITS;
+  if (is_crowded(c, b)) facts |= CROWDED;
+  if (!s->payload_bits) facts |= OF_SET;
+  if (s->bucket_slots >= DEEP_SLOTS) facts |= DEEP;
   if (table_bytes <= cache_bytes) facts |= CACHED;
   if (table_bytes <= cache_bytes / 2) facts |= HALF;
   return facts;
 }
 
-/* NULL: pages do not lose by keys that repeat, or page_batch says what to do. */
-static const repeats_rule *rule_of(const tsr_composition *c, const tsr_batch *b) {
-  const tsr_shape *s = &c->shape;
-  const bool depends = s->sm && TSR_POLICY_LOOKS(s->duplicates) && !TSR_POLICY_MERGES(s->duplicates);
-  if (!depends || c->settings.pages.batch != TSR_PAGE_BATCH_AUTO) return NULL;
+/* From how many tenths of an item per key on random access is taken. page_batch overrides it. */
+static uint32_t tenths_at_random(const tsr_composition *c, const tsr_batch *b) {
+  if (!c->shape.sm || c->settings.pages.batch != TSR_PAGE_BATCH_AUTO) return NONE;
   const uint32_t facts = facts_of(c, b);
-  const uint64_t bytes = b->n * ((s->key_bits + s->payload_bits) / 8);
   const repeats_rule *rule = repeats_rules;
-  while ((rule->facts & ~facts) || bytes >= rule->below) rule++; /* the last one fits */
-  return rule;
+  while ((rule->facts & ~facts) || b->n >= rule->below) rule++; /* the last one fits */
+  return rule->tenths;
 }
 
-/* Whether random access is faster whatever the keys are. With `replace` it is not for hot keys: their values are written in
- * turn. */
-static bool is_random(const tsr_composition *c, const tsr_batch *b) {
-  const repeats_rule *rule = rule_of(c, b);
-  return rule && rule->each == ALL && (!c->shape.payload_bits || c->shape.duplicates != TSR_DUPLICATES_REPLACE);
-}
-
-/* What a sample decides. If each key comes r times, SAMPLE^2 * (r - 1) / 2 n of it repeat another. */
+/* What a sample decides. If each key comes r times, SAMPLE^2 * (r - 1) / 2 n of it repeat another, which must be a few. A share of
+ * 1 / HOT of the smallest sample repeats only if keys are hot. `replace` of these is faster in pages, where their values are not
+ * written in turn. */
 static tsr_judged judged_of(const tsr_composition *c, const tsr_batch *b) {
-  enum { LEAST = 4, OF_EACH = 8, SKEWED = 4, HOT = 16 };
-  const repeats_rule *rule = rule_of(c, b);
+  enum { HOT = 6, LEAST = 8 };
+  const uint32_t tenths = tenths_at_random(c, b);
+  const bool seeks_hot = tenths == SKEWED, spares_hot = c->shape.duplicates == TSR_DUPLICATES_REPLACE;
   tsr_judged judged = {.before = UINT32_MAX, .sample_log2 = TSR_JUDGED_LOG2};
-  if (!rule) return (tsr_judged){.from = 0};
-  while (judged.sample_log2 < TSR_JUDGED_MOST_LOG2 && 1ull << 2 * judged.sample_log2 < OF_EACH * b->n)
-    judged.sample_log2++;
-  const uint64_t sample = 1ull << judged.sample_log2, most = sample / 2;
-  const uint64_t repeats = rule->each == IF_SKEWED ? sample / SKEWED : sample * sample / 2 * (rule->each - 1) / b->n;
-  judged.from = rule->each == ALL ? 1 : repeats < LEAST ? (uint32_t)LEAST : (uint32_t)(repeats < most ? repeats : most);
-  if (c->shape.duplicates == TSR_DUPLICATES_REPLACE) judged.before = (uint32_t)(sample / HOT);
+  if (tenths <= ALL || (seeks_hot && spares_hot)) return (tsr_judged){.from = 0};
+  uint64_t sample = 1ull << TSR_JUDGED_LOG2, repeats = 0;
+  for (;; judged.sample_log2++) {
+    sample = 1ull << judged.sample_log2;
+    repeats = seeks_hot ? sample / HOT : sample * sample / 20 * (tenths - ALL) / b->n;
+    if (repeats >= LEAST || judged.sample_log2 == TSR_JUDGED_MOST_LOG2) break;
+  }
+  judged.from = (uint32_t)(repeats < LEAST / 2 ? LEAST / 2 : repeats < sample / 2 ? repeats : sample / 2);
+  if (spares_hot) judged.before = (uint32_t)(sample / HOT);
   return judged;
 }
 
@@ -290,8 +310,8 @@ static tsr_judged judged_of(const tsr_composition *c, const tsr_batch *b) {
 
 /* Whether a batch goes by pages. A host that records a graph cannot see how large pages are. */
 static bool goes_by_pages(const tsr_composition *c, const tsr_batch *b) {
-  return b->op == TSR_BULK_insert && !b->is_recorded && b->n >= tsr_plan_page_batch(c, b->held) && !is_random(c, b) &&
-         !(b->has_answers && answers_at_random(c));
+  return b->op == TSR_BULK_insert && !b->is_recorded && b->n >= tsr_plan_page_batch(c, b->held) &&
+         tenths_at_random(c, b) != ALL && !(b->has_answers && answers_at_random(c));
 }
 
 /* A host that records a graph does not know whether there will be memory when it is replayed. */
