@@ -53,37 +53,47 @@ extern "C" __global__ void __launch_bounds__(TSR_COUNT_THREADS, 1)
   if (is_last && threadIdx.x == 0) *a.idle = repeats >= a.judged.from && repeats < a.judged.before;
 }
 
-/* All items as they came, if none of them was put in order; the filter before the table has not seen them. */
+/* All items as they came, if none of them was put in order; the filter before the table has not seen them. COPIES: a block reads
+ * its argument from shared memory, again in each turn. The compiler keeps what it reads from a constant in registers, and
+ * fewer blocks would run at a time. The atomic counts, so it is relaxed: a barrier comes before the count is read. */
+template <bool COPIES>
 static __device__ __forceinline__ void insert_unordered(const tsr_judge_step *a) {
   __shared__ bulk_statistics statistics;
+  __shared__ tsr_bulk copy;
+  __shared__ uint32_t hits;
+  const tsr_bulk *own = COPIES ? &copy : &a->bulk;
   if (!is_idle(a->idle)) return;
+  if (threadIdx.x == 0) hits = 0;
+  if (threadIdx.x == 0 && COPIES) copy = a->bulk;
+  __syncthreads();
   tsr_scratch scratch;
-  const tsr_ctx c = batch_context(&a->bulk, &scratch);
-  const uint32_t items = (uint32_t)a->bulk.n, step = gridDim.x * TSR_BLOCK_THREADS; /* of TSR_PIECE_MAX */
-  uint32_t hits = 0;
+  const tsr_ctx c = batch_context(own, &scratch);
   bulk_begin_statistics(&c, &statistics);
   TSR_NO_UNROLL
-  for (uint32_t row = blockIdx.x * TSR_BLOCK_THREADS; row < items; row += step) {
+  for (uint32_t row = blockIdx.x * TSR_UNORDERED_THREADS; row < (uint32_t)own->n; /* of TSR_PIECE_MAX */
+       row += gridDim.x * TSR_UNORDERED_THREADS) {
+    if (COPIES) asm volatile("" : : : "memory");
     const uint32_t i = row + threadIdx.x;
-    bulk_mark(&c, &a->bulk, i, i < items);
-    hits += bulk_insert(&c, &a->bulk, i, i < items);
+    bulk_mark(&c, own, i, i < (uint32_t)own->n);
+    if (bulk_insert(&c, own, i, i < (uint32_t)own->n)) atomicAdd(&hits, 1u);
   }
-  bulk_add(a->bulk.tally, hits);
-  bulk_end_statistics(&c, &statistics, a->bulk.tally);
+  __syncthreads();
+  if (threadIdx.x == 0 && hits) IO_ADD(&own->tally->hits, hits);
+  bulk_end_statistics(&c, &statistics, own->tally);
 }
 
 /* If a form spills, the linker takes the next one. */
-extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS, 4)
+extern "C" __global__ void __launch_bounds__(TSR_UNORDERED_THREADS, 5)
     tsr_pages_unordered_kernel(const __grid_constant__ tsr_judge_step a) {
-  insert_unordered(&a);
+  insert_unordered<false>(&a);
 }
-extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS, 3)
+extern "C" __global__ void __launch_bounds__(TSR_UNORDERED_THREADS, 4)
     tsr_medium_pages_unordered_kernel(const __grid_constant__ tsr_judge_step a) {
-  insert_unordered(&a);
+  insert_unordered<true>(&a);
 }
-extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS, 1)
+extern "C" __global__ void __launch_bounds__(TSR_UNORDERED_THREADS, 1)
     tsr_roomy_pages_unordered_kernel(const __grid_constant__ tsr_judge_step a) {
-  insert_unordered(&a);
+  insert_unordered<false>(&a);
 }
 
 #endif

@@ -55,7 +55,7 @@
   F(scatter, .range = tsr_order_scatter, .grid = {.threads = TSR_TILE_THREADS, .block_items = 1}, .fit = fit_tile)     \
   F(answer, .range = tsr_order_answer, .grid = {.block_items = TSR_ANSWER_ITEMS})                                      \
   F(judge, .grid = {.threads = TSR_COUNT_THREADS, .block_items = 1})                                                   \
-  F(unordered, .grid = {.blocks_max = TSR_REST_BLOCKS},                                                                \
+  F(unordered, .grid = {.threads = TSR_UNORDERED_THREADS, .blocks_max = TSR_REST_BLOCKS},                              \
     .roomier = {"tsr_medium_pages_unordered_kernel", "tsr_roomy_pages_unordered_kernel"})                              \
   F(sample)                                                                                                            \
   F(choose, .grid = {.threads = TSR_TILE_THREADS, .blocks = 1})                                                        \
@@ -110,6 +110,7 @@ enum {
   TSR_JUDGED = 1 << TSR_JUDGED_LOG2, /* items of a sample that a block looks for in its set, */
   TSR_JUDGED_SLOTS = 2 * TSR_JUDGED, /* ... which has hashes, */
   TSR_JUDGED_MOST_LOG2 = 16,         /* ... and those of the largest sample */
+  TSR_UNORDERED_THREADS = 224, /* of a block that inserts items as they came: of four, each thread has 72 registers */
   TSR_HOT_SAMPLE_LOG2 = 14,
   TSR_HOT_SAMPLE = 1 << TSR_HOT_SAMPLE_LOG2, /* items of a batch in which keys that repeat are looked for, */
   TSR_HOT_SAMPLE_SLOTS_LOG2 = 15,            /* ... where they are counted, */

@@ -352,6 +352,48 @@ TEST_P(ToldOverfull, WhatFoundNoPlace) {
     told_what_found_no_place(choice_, keys, values_of(choice_, batch), batch % 2 == 0);
 }
 
+// On a GPU, `auto` puts batches of this size in order unless a sample on the device shows that many keys repeat.
+class Judged : public testing::TestWithParam<std::tuple<std::string, bool, Drawn>> {};
+
+TEST_P(Judged, HaveEachKeyOnce) {
+  const auto &[policy, asks, drawn] = GetParam();
+  const uint64_t n = device::backend() == "cpu" ? 5777 : (9u << 20) + 777;
+  choices::Entries entries = with(plain("packed", "double_hashing", policy, 32, 32), "pages").entries();
+  entries.set("table", "page_batch", "auto");
+  entries.set("table", "backend", device::backend());
+  entries.set("table", "load_factor", "0.5");
+  tsr_options options = {};
+  options.plugins = choices::plugin_folders().c_str();
+  options.capacity = n;
+  device::Table table = device::create(entries.parse().get(), options, false, device::INSERT_AND_EXPORT);
+  ASSERT_TRUE(table);
+  Batch keys, values;
+  for (uint64_t i = 0; i < n; i++) keys.push_back(device::key_of(drawn.number(i, n, device::key_of(i + 99, 64)), 32));
+  for (uint64_t key : keys) values.push_back(key * 3 & 0xFFFFFFFF);
+  Pairs expected;
+  for (uint64_t key : different(keys)) expected.push_back({key, key * 3 & 0xFFFFFFFF});
+  if (asks) {
+    const Answers told = insert_and_ask(table.get(), plain("packed", "double_hashing", policy, 32, 32), keys, values);
+    const auto inserted = std::count(told.codes.begin(), told.codes.end(), uint64_t{TSR_INSERTED});
+    const auto met =
+        std::count(told.codes.begin(), told.codes.end(), uint64_t{policy == "first" ? TSR_PRESENT : TSR_REPLACED});
+    EXPECT_EQ(static_cast<uint64_t>(inserted), expected.size());
+    EXPECT_EQ(static_cast<uint64_t>(inserted + met), n);
+  } else {
+    EXPECT_EQ(insert(table.get(), plain("packed", "double_hashing", policy, 32, 32), keys, values).inserted,
+              expected.size());
+  }
+  EXPECT_TRUE(device::pairs_of(table.get()) == expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(Large, Judged,
+                         testing::Combine(testing::Values("first", "replace"), testing::Bool(),
+                                          testing::Values(kDrawn[0], kDrawn[2], kDrawn[3])),
+                         [](const testing::TestParamInfo<std::tuple<std::string, bool, Drawn>> &info) {
+                           return std::get<0>(info.param) + (std::get<1>(info.param) ? "_told_" : "_") +
+                                  std::get<2>(info.param).name;
+                         });
+
 std::string name_of(const testing::TestParamInfo<std::tuple<Choice, Drawn>> &info) {
   return std::get<0>(info.param).name() + "_" + std::get<1>(info.param).name;
 }

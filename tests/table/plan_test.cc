@@ -107,12 +107,8 @@ TEST(Plan, KeysThatMayRepeatAreJudgedByASample) {
           SCOPED_TRACE(testing::Message() << value_bits << " bits, page_batch " << page_batch << ", " << has_answers);
           batch.has_answers = has_answers;
           const tsr_stages stages = tsr_plan_batch(c.get(), &batch);
-          const bool is_random = depends && has_answers && !value_bits; // a set's answers
-          EXPECT_EQ(stages.order, is_random ? TSR_ORDER_NONE : TSR_ORDER_PAGES);
-          EXPECT_EQ(stages.judged.from != 0, depends && !is_random);
-          batch.n = 1 << 25;
-          EXPECT_EQ(tsr_plan_batch(c.get(), &batch).order, depends && !value_bits ? TSR_ORDER_NONE : TSR_ORDER_PAGES);
-          batch.n = kLarge;
+          EXPECT_EQ(stages.order, TSR_ORDER_PAGES);
+          EXPECT_EQ(stages.judged.from != 0, depends);
           batch.is_recorded = true;
           EXPECT_EQ(tsr_plan_batch(c.get(), &batch).judged.from, 0u) << "it goes by random access in any case";
           batch.is_recorded = false;
@@ -135,42 +131,50 @@ TEST(Plan, ASampleIsAsLargeAsItTakesToSeeRepeats) {
     SCOPED_TRACE(batch.n);
     batch.has_answers = true;
     const tsr_judged answered = tsr_plan_batch(c.get(), &batch).judged;
-    EXPECT_GE(answered.from, 4u) << "two keys of one hash may meet";
-    EXPECT_NEAR(repeats_of(answered, batch.n), 3, 1.1);
+    EXPECT_GE(answered.from, 8u) << "fewer would often be missed";
+    EXPECT_NEAR(repeats_of(answered, batch.n), 8, 0.6);
+    EXPECT_EQ(answered.before, UINT32_MAX);
     const tsr_judged hot = tsr_plan_batch(replaces.get(), &batch).judged;
     EXPECT_GT(hot.before, hot.from);
     EXPECT_LT(hot.before, 1u << hot.sample_log2);
     batch.has_answers = false;
     const tsr_judged silent = tsr_plan_batch(c.get(), &batch).judged;
-    EXPECT_EQ(silent.from, 1u << (silent.sample_log2 - 2)) << "a few keys have much of the batch";
-    EXPECT_EQ(answered.before, UINT32_MAX);
+    EXPECT_EQ(silent.sample_log2, uint32_t{TSR_JUDGED_LOG2}) << "a small sample shows hot keys best";
+    EXPECT_EQ(silent.from, (1u << silent.sample_log2) / 6);
+    EXPECT_EQ(tsr_plan_batch(replaces.get(), &batch).judged.from, 0u) << "hot keys are better off in pages";
   }
 }
 
-// A batch of more items than the pages' sets have room for must repeat keys, which the host knows without a sample.
-TEST(Plan, CrowdedPagesAreAvoidedWhereTheyLose) {
-  const auto order = [](uint32_t policy, uint64_t capacity, const tsr_batch &batch) {
+// What the host sees: how many items, slots and bytes there are, and whether results are wanted.
+TEST(Plan, WhatTheHostKnowsSparesTheSample) {
+  tsr_batch batch = insert_of(1 << 25);
+  batch.cache_bytes = 50 << 20;
+  const auto stages = [&](uint32_t policy, uint64_t capacity) {
     return tsr_plan_batch(composed(recipe_of("packed", "cuckoo", policy), {"table.page_bytes=auto"}, capacity).get(),
                           &batch);
   };
-  tsr_batch batch = insert_of(1 << 24);
-  batch.cache_bytes = 50 << 20;
-  const uint64_t all = batch.n, half = batch.n / 2, eighth = batch.n / 8; // capacities
+  const uint64_t roomy = batch.n, crowded = batch.n / 2, cached = batch.n / 16;
   for (uint32_t policy : {TSR_DUPLICATES_FIRST, TSR_DUPLICATES_REPLACE}) {
     SCOPED_TRACE(policy);
-    const bool replaces = policy == TSR_DUPLICATES_REPLACE; // hot keys are better off in pages, so a sample is taken
     for (bool has_answers : {false, true}) {
       batch.has_answers = has_answers;
-      EXPECT_GT(order(policy, all, batch).judged.from, 1u);
-      const tsr_stages crowded = order(policy, half, batch), cached = order(policy, eighth, batch);
-      EXPECT_EQ(crowded.order, has_answers && !replaces ? TSR_ORDER_NONE : TSR_ORDER_PAGES) << has_answers;
-      EXPECT_EQ(crowded.judged.from == 1, has_answers && replaces);
-      EXPECT_EQ(cached.order, replaces ? TSR_ORDER_PAGES : TSR_ORDER_NONE) << has_answers;
+      EXPECT_EQ(stages(policy, roomy).order, TSR_ORDER_PAGES) << has_answers;
+      EXPECT_EQ(stages(policy, crowded).order, has_answers ? TSR_ORDER_NONE : TSR_ORDER_PAGES);
+      EXPECT_EQ(stages(policy, cached).order, TSR_ORDER_NONE) << has_answers;
     }
+    batch.is_clear = false;
+    EXPECT_EQ(stages(policy, roomy).order, TSR_ORDER_NONE) << "each item looks for its key among the pairs of its page";
+    batch.is_clear = true;
   }
   batch.has_answers = false;
-  EXPECT_EQ(order(TSR_DUPLICATES_ADD, half, batch).judged.from, 0u) << "values that combine need no sample";
-  EXPECT_EQ(order(TSR_DUPLICATES_PROMISE_UNIQUE, half, batch).order, TSR_ORDER_PAGES);
+  for (uint32_t policy : {TSR_DUPLICATES_ADD, TSR_DUPLICATES_PROMISE_UNIQUE}) {
+    EXPECT_EQ(stages(policy, crowded).order, TSR_ORDER_PAGES);
+    EXPECT_EQ(stages(policy, crowded).judged.from, 0u) << "their pages do not lose by keys that repeat";
+  }
+  batch.n = (1 << 23) - 1;
+  batch.has_answers = true;
+  for (uint32_t policy : {TSR_DUPLICATES_FIRST, TSR_DUPLICATES_ADD, TSR_DUPLICATES_PROMISE_UNIQUE})
+    EXPECT_EQ(stages(policy, batch.n).order, TSR_ORDER_NONE) << "too few to return their results in order";
 }
 
 TEST(Plan, NeighboursAreGroupedBeforeRandomAccess) {
