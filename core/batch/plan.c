@@ -227,7 +227,9 @@ typedef struct repeats_rule {
 } repeats_rule;
 enum { ALL = 10, NONE = 0, SKEWED = UINT16_MAX }; /* SKEWED: if a few keys have much of the batch */
 static const repeats_rule repeats_rules[] = {
-    {NUMBERS, ALL, UINT64_MAX},
+    {NUMBERS | WIDE, ALL, UINT64_MAX},
+    {NUMBERS, ALL, 1 << 25},
+    {NUMBERS, NONE, UINT64_MAX},
     {ANSWERED, ALL, 1 << 23},
     {COMBINES | ANSWERED | FITS | WIDE, ALL, UINT64_MAX},
     {COMBINES | ANSWERED | FITS, ALL, 1 << 24},
@@ -263,8 +265,10 @@ static uint32_t facts_of(const tsr_composition *c, const tsr_batch *b) {
   const tsr_shape *s = &c->shape;
   const uint64_t table_bytes = tsr_composition_store_bytes(c), cache_bytes = cache_of(c, b->cache_bytes);
   uint32_t facts = 0;
-  if (c->settings.kind == TSR_KIND_INDEX) facts |= NUMBERS;
-  if (TSR_POLICY_MERGES(s->duplicates)) facts |= COMBINES;
+  if (c->settings.kind == TSR_KIND_INDEX)
+    facts |= NUMBERS;
+  else if (TSR_POLICY_MERGES(s->duplicates))
+    facts |= COMBINES;
   if (!TSR_POLICY_LOOKS(s->duplicates)) facts |= DISTINCT;
   if (b->has_answers) facts |= ANSWERED;
   if (s->key_bits + s->payload_bits > WIDE_BITS) facts |= WIDE;
