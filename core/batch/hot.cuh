@@ -7,6 +7,7 @@
 #ifndef TSR_BATCH_HOT_CUH
 #define TSR_BATCH_HOT_CUH
 
+#include "core/batch/idle.cuh"
 #include "core/batch/offers.cuh"
 
 /* Whether offers are combined: only then can all that a batch offers for a key be one offer. With `first` and `replace`
@@ -81,7 +82,7 @@ extern "C" __global__ void __launch_bounds__(TSR_TILE_THREADS, 1)
   }
   atomicMax(&most, own);
   __syncthreads();
-  const uint32_t end = most >= TSR_HOT_MOST ? TSR_HOT_SAMPLE_SLOTS : 0;
+  const uint32_t end = most >= TSR_HOT_MOST && !is_idle(a.idle) ? TSR_HOT_SAMPLE_SLOTS : 0;
 #pragma unroll 8
   for (uint32_t i = threadIdx.x; i < end; i += TSR_TILE_THREADS) {
     if (a.hot.sampled_counts[i] < TSR_HOT_LEAST || atomicAdd(&count, 1u) >= TSR_HOT_KEYS) continue;

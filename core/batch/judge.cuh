@@ -9,7 +9,6 @@
 #define TSR_BATCH_JUDGE_CUH
 
 #include "core/batch/hot.cuh"
-#include "core/batch/idle.cuh"
 
 /* Each block counts the keys whose hash is its own. Two keys of one hash are rare enough to be taken for one. Atomics are
  * relaxed: they count, and let one of several threads win. A barrier comes before a block reads its count, and a fence
@@ -79,6 +78,7 @@ static __device__ __forceinline__ void insert_unordered(const tsr_judge_step *a)
   }
   __syncthreads();
   if (threadIdx.x == 0 && hits) IO_ADD(&own->tally->hits, hits);
+  bulk_tell_overflows(&c, own->tally, 1);
   bulk_end_statistics(&c, &statistics, own->tally);
 }
 

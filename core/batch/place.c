@@ -145,7 +145,7 @@ static tsr_status insert_unordered(const job *j, const tsr_bulk *bulk) {
 static tsr_status seek_hot(const job *j, const tsr_bulk *bulk) {
   const tsr_work *b = &j->batch;
   const tsr_hot *hot = &j->partition.hot;
-  const tsr_hot_step p = {.bulk = *bulk, .hot = *hot};
+  const tsr_hot_step p = {.bulk = *bulk, .hot = *hot, .idle = j->partition.idle};
   const uint64_t key_bytes = b->store->composition->shape.key_bits / 8;
   tsr_status status = b->backend->fill(b->device, hot->sampled_keys, 0xFF, TSR_HOT_SAMPLE_SLOTS * key_bytes, b->stream,
                                        b->error); /* all are the empty key */
@@ -255,7 +255,8 @@ static tsr_status insert_piece(const job *j, const tsr_bulk *bulk, bool is_clear
   tsr_ordered ordered;
   /* Early, so that the host launches the idle steps meanwhile; but numbered answers are filled in before. */
   const bool is_early = !j->partition.wants.answers || j->partition.wants.runs;
-  tsr_status status = j->seeks_hot ? seek_hot(j, bulk) : judge(j, bulk);
+  tsr_status status = judge(j, bulk);
+  if (status == TSR_OK && j->seeks_hot) status = seek_hot(j, bulk);
   if (status == TSR_OK && is_early) status = insert_unordered(j, bulk);
   if (status == TSR_OK) status = tsr_partition_run(&j->partition, b, bulk, &ordered);
   if (status == TSR_OK) status = mark(j, bulk, &ordered);
@@ -265,9 +266,8 @@ static tsr_status insert_piece(const job *j, const tsr_bulk *bulk, bool is_clear
   status = work_on_pages(j, bulk, &p);
   if (status == TSR_OK) status = tsr_partition_spilled(&j->partition, b, bulk);
   if (status == TSR_OK) status = tsr_partition_answer(&j->partition, b, bulk, &ordered, j->results);
-  if (status) return status;
-  if (j->seeks_hot) return answer_hot(j, bulk);
-  return is_early ? TSR_OK : insert_unordered(j, bulk);
+  if (status == TSR_OK && j->seeks_hot) status = answer_hot(j, bulk);
+  return status || is_early ? status : insert_unordered(j, bulk);
 }
 
 tsr_status tsr_pages_insert(const tsr_work *b, const tsr_stages *stages, const tsr_bulk *bulk, bool *began) {

@@ -230,10 +230,14 @@ static const repeats_rule repeats_rules[] = {
     {NUMBERS | WIDE, ALL, UINT64_MAX},
     {NUMBERS, ALL, 1 << 25},
     {NUMBERS, NONE, UINT64_MAX},
-    {ANSWERED, ALL, 1 << 23},
     {COMBINES | ANSWERED | FITS | WIDE, ALL, UINT64_MAX},
     {COMBINES | ANSWERED | FITS, ALL, 1 << 24},
+    {COMBINES | ANSWERED | WIDE, ALL, 1 << 23},
+    {COMBINES | ANSWERED, NONE, 1 << 24},
+    {COMBINES | ANSWERED, SKEWED, 1 << 26},
+    {COMBINES | ANSWERED, 80, UINT64_MAX},
     {COMBINES, NONE, UINT64_MAX},
+    {ANSWERED, ALL, 1 << 23},
     {DISTINCT, NONE, UINT64_MAX},
     {CROWDED | ANSWERED, ALL, UINT64_MAX},
     {CROWDED | OF_SET | DEEP, ALL, UINT64_MAX},
@@ -298,7 +302,7 @@ static tsr_judged judged_of(const tsr_composition *c, const tsr_batch *b) {
   const uint32_t tenths = tenths_at_random(c, b);
   const bool seeks_hot = tenths == SKEWED, spares_hot = c->shape.duplicates == TSR_DUPLICATES_REPLACE;
   tsr_judged judged = {.before = UINT32_MAX, .sample_log2 = TSR_JUDGED_LOG2};
-  if (tenths <= ALL || (seeks_hot && spares_hot)) return (tsr_judged){.from = 0};
+  if (tenths <= ALL || (seeks_hot && spares_hot) || c->facts.combines_later) return (tsr_judged){.from = 0};
   uint64_t sample = 1ull << TSR_JUDGED_LOG2, repeats = 0;
   for (;; judged.sample_log2++) {
     sample = 1ull << judged.sample_log2;
@@ -453,7 +457,7 @@ bool tsr_plan_has_step(const tsr_composition *c, uint32_t step) {
   if (sorts) does |= RETURNS;
   if (marks_in_order(c) && (s->is_paged || marks_alone)) does |= MARKS;
   if (s->is_paged && TSR_POLICY_MERGES(s->duplicates)) does |= GROUPS;
-  if (s->is_paged && TSR_POLICY_LOOKS(s->duplicates) && !TSR_POLICY_MERGES(s->duplicates)) does |= JUDGES;
+  if (s->is_paged && TSR_POLICY_LOOKS(s->duplicates) && !c->facts.combines_later) does |= JUDGES;
   if (c->facts.makes_spans) does |= SPANS;
   if (c->facts.makes_spans && c->settings.upkeep.growth) does |= SPAN_LISTS;
   if (s->is_paged) does |= PAGES;

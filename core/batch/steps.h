@@ -238,6 +238,7 @@ typedef struct tsr_judge_step {
 typedef struct tsr_hot_step {
   tsr_bulk bulk;
   tsr_hot hot;
+  const uint32_t *idle; /* choose: as in tsr_segments; then no key is hot */
   uint8_t *results;
   void *unplaced_keys, *unplaced_values;
 } tsr_hot_step;
