@@ -36,19 +36,28 @@ static uint64_t break_even(const tsr_shape *s, uint64_t slots, uint64_t held) {
   return share < MOST ? share : MOST;
 }
 
+/* The least batch, in pairs, that is worth the steps of pages. If a sample has to judge it, it must be larger. Numbers are
+ * written by a second pass over the pages, so an index gains in very large batches, and never with wide keys. */
+static uint64_t least_batch(const tsr_composition *c) {
+  enum { PAIR_BYTES = 8 };
+  static const uint64_t of_gpu = 1u << 20, of_numbers = 1u << 25, bytes_if_judged = 3u << 24, of_cpu = 1u << 23;
+  const tsr_shape *s = &c->shape;
+  const uint32_t bytes = (s->key_bits + s->payload_bits) / 8;
+  if (!s->sm) return of_cpu;
+  if (c->settings.kind == TSR_KIND_INDEX) return bytes > PAIR_BYTES ? UINT64_MAX : of_numbers;
+  if (TSR_POLICY_MERGES(s->duplicates) || !TSR_POLICY_LOOKS(s->duplicates)) return of_gpu;
+  return bytes_if_judged / (bytes > PAIR_BYTES ? bytes : PAIR_BYTES);
+}
+
 /* A page is read and written once for all its pairs, so a batch pays from some share of the table on. The CPU gains
  * only its caches. There, only inserts that look for their key under its lock profit, from a quarter of the table on:
- * they wait for memory one after the other, while other inserts overlap. A small batch pays more for the steps than it
- * saves; more so if a sample has to judge it. */
+ * they wait for memory one after the other, while other inserts overlap. */
 uint64_t tsr_plan_page_batch(const tsr_composition *c, uint64_t held) {
   enum { CPU_SHARE = 4 };
-  static const uint64_t gpu_least = 1u << 20, gpu_least_judged = 3u << 21, cpu_least = 1u << 23;
   const tsr_shape *s = &c->shape;
   const uint64_t slots = s->buckets * s->bucket_slots, wanted = c->settings.pages.batch;
   const uint64_t share = s->sm ? slots / 1000 * break_even(s, slots, held) : slots / CPU_SHARE;
-  const uint64_t least = !s->sm                                                                 ? cpu_least
-                         : TSR_POLICY_MERGES(s->duplicates) || !TSR_POLICY_LOOKS(s->duplicates) ? gpu_least
-                                                                                                : gpu_least_judged;
+  const uint64_t least = least_batch(c);
   if (!s->is_paged || wanted == 0) return UINT64_MAX;
   if (wanted != TSR_PAGE_BATCH_AUTO) return wanted;
   if (!s->sm && !(c->facts.moves_pairs && TSR_POLICY_LOOKS(s->duplicates))) return UINT64_MAX;
@@ -206,7 +215,7 @@ static bool answers_at_random(const tsr_composition *c) {
 /* Random access gains from keys that repeat, whose slots are in the cache, and a page with a hot key loses, because one block
  * has all its items. Which way is faster depends on how often keys repeat, and on what the host knows: */
 enum {
-  NUMBERS = 1,  /* an index */
+  NUMBERS = 1,  /* an index: its least batch decides */
   COMBINES = 2, /* offers for one key become one: pages take hot keys out by a sample of their own */
   DISTINCT = 4, /* by promise; otherwise, if none of these, an insert looks for its key and combines nothing */
   ANSWERED = 8, /* results are wanted: pages return them to the caller's order */
@@ -227,8 +236,6 @@ typedef struct repeats_rule {
 } repeats_rule;
 enum { ALL = 10, NONE = 0, SKEWED = UINT16_MAX }; /* SKEWED: if a few keys have much of the batch */
 static const repeats_rule repeats_rules[] = {
-    {NUMBERS | WIDE, ALL, UINT64_MAX},
-    {NUMBERS, ALL, 1 << 25},
     {NUMBERS, NONE, UINT64_MAX},
     {COMBINES | ANSWERED | FITS | WIDE, ALL, UINT64_MAX},
     {COMBINES | ANSWERED | FITS, ALL, 1 << 24},

@@ -234,8 +234,10 @@ static void print_plan(FILE *out, const tsr_composition *t) {
   const uint64_t pages = tsr_plan_page_batch(t, 0), marks = tsr_plan_mark_batch(t);
   const bool is_random = t->settings.kind == TSR_KIND_INDEX && pages == UINT64_MAX;
   const uint32_t op = is_random ? TSR_BULK_find_or_insert : TSR_BULK_insert;
+  const uint64_t slots = t->shape.buckets * t->shape.bucket_slots;
   tsr_batch batch = {.op = op, .n = TSR_SPANS_BATCH, .is_clear = true};
   if (pages != UINT64_MAX && pages > batch.n) batch.n = pages;
+  if (pages != UINT64_MAX && slots > batch.n) batch.n = slots; /* a smaller one with results may go another way */
   if (marks != UINT64_MAX && marks > batch.n) batch.n = marks;
   const tsr_stages stages = tsr_plan_batch(t, &batch);
   batch.has_answers = true;
