@@ -13,39 +13,18 @@
 #include <vector>
 
 extern "C" {
-#include "core/batch/groups.h"
 #include "core/batch/mix.h"
 }
-#include "tests/emulated/block.h"
-#include "tests/emulated/groups_kernels.h"
+#include "tests/emulated/step.h"
 #include "tests/oracle/random.h"
 
 namespace {
 
-// Steps of groups are emulated; others are those of the cpu backend.
-tsr_status run_step(tsr_device *device, tsr_program *program, const tsr_step *step, const void *argument, uint64_t n,
-                    void *stream, tsr_error *error) {
-  if (step->set != &tsr_group_steps) return tsr_cpu_backend.step(device, program, step, argument, n, stream, error);
-  void (*kernel)(const void *) = group_kernel(step->kernel);
-  EXPECT_NE(kernel, nullptr) << step->kernel;
-  tsr_grid grid = step->grid;
-  if (step->fit) step->fit(nullptr, argument, &grid);
-  if (!grid.threads) grid.threads = TSR_BLOCK_THREADS;
-  if (!grid.block_items) grid.block_items = grid.threads;
-  const uint64_t needed = (n + grid.block_items - 1) / grid.block_items;
-  // Of the blocks that share large pages, some are enough.
-  const unsigned blocks = grid.blocks ? std::min(grid.blocks, 3u) : static_cast<unsigned>(needed);
-  if (kernel) emulated::launch(kernel, argument, blocks, grid.threads, grid.shared_bytes);
-  return TSR_OK;
-}
-
 class Groups : public testing::Test {
 protected:
   void SetUp() override {
-    static tsr_backend backend = tsr_cpu_backend;
-    backend.step = run_step;
     ASSERT_EQ(tsr_cpu_backend.open(0, &device_, &error_), TSR_OK) << error_.message;
-    device_->backend = &backend;
+    device_->backend = emulated::backend();
   }
   void TearDown() override {
     if (device_) tsr_cpu_backend.close(device_);
