@@ -358,15 +358,20 @@ static __device__ __forceinline__ void keep_values(const tsr_match &a, match_til
 }
 
 /* The right pairs of a page become groups, and left pairs look their keys up there. If a thread finds no room for a key, the
- * whole call takes another way (gave_up). No thread leaves early, because all meet again at each step. */
+ * whole call takes another way (gave_up), and blocks that begin later do nothing. Threads of a block leave together or not at
+ * all, because they meet at each step. */
 template <class K, bool WRITES>
 static __device__ __forceinline__ void match_left(const tsr_match &a, match_tile &t, bool counts, uint64_t *rows) {
+  __shared__ uint32_t stops;
   page_groups<K> g;
   g.keys = (K *)match_memory;
   g.seen = (uint32_t *)(g.keys + page_groups<K>::COUNT);
   g.ends = g.seen + page_groups<K>::COUNT / 32;
+  const uint32_t gave_up = threadIdx.x == 0 ? *(const volatile uint32_t *)&a.pages.counters->gave_up : 0;
   clear_groups(g, counts);
+  if (threadIdx.x == 0) stops = gave_up;
   __syncthreads();
+  if (stops) return;
   group_right(a, g, t.begin, t.end, counts);
   __syncthreads();
   if (a.index.grouped) {
