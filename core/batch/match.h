@@ -97,15 +97,15 @@ typedef struct tsr_numbers {
   uint32_t bytes, stride_bytes;
 } tsr_numbers;
 
-/* group, rank: a side; look: the right one. place: `grouped`. sketch: keys, entries and mask. */
+/* group, rank: a side; look: the right one. place: `grouped`. sketch: keys, entries and mask. With tiles `grouped` has
+ * TSR_MATCH_PAGE_ITEMS values of each block, and behind these those that are kept. */
 typedef struct tsr_match_index {
   tsr_numbers keys;
   uint32_t *entries; /* mask + 1: numbers of leaders, TSR_MATCH_NONE at first; sketch: bits, clear at first */
   uint64_t mask;
   uint32_t *leaders, *ranks; /* of each pair: its leader, and its number in its group */
-  uint64_t *groups; /* n + 1: how many pairs each leader leads; summed up, where they begin; NULL: not counted */
-  void *
-      grouped; /* right values in that order; with tiles, TSR_MATCH_PAGE_ITEMS of each block, then those kept; NULL: not wanted */
+  uint64_t *groups;   /* n + 1: how many pairs each leader leads; summed up, where they begin; NULL: not counted */
+  void *grouped;      /* right values in that order; NULL: not wanted */
   uint64_t kept_room; /* with tiles: right values of tiles with long rows, for the step of pieces */
 } tsr_match_index;
 
@@ -513,7 +513,7 @@ TSR_STEP_FUNCTION void tsr_match_measure_item(const tsr_match *m, uint64_t i) {
   m->matches.begins[i] = tsr_match_page_end(m, 0, page) - m->pages.begins[0][page];
 }
 
-/* Item i of the listed pages, one page after the other: of the column `keys` of the index to its `grouped`. lefts: how many pages
+/* Item i of the listed pages, one page after the other: from the column `keys` of the index to `grouped`. lefts: how many pages
  * these are. */
 TSR_STEP_FUNCTION void tsr_match_gather_item(const tsr_match *m, uint64_t i) {
   const uint64_t at = tsr_match_pair_of(m, i, 0, m->lefts);

@@ -353,7 +353,7 @@ static uint64_t page_lists(const tsr_joining *j) {
   return lists > TSR_PAGE_LISTS ? TSR_PAGE_LISTS : lists ? lists : 1;
 }
 
-/* Where blocks note the pieces of long rows. On the CPU, and where there is no memory for it, they write all rows themselves. */
+/* Where blocks note the pieces of long rows. On the CPU, and without memory for it, they write all rows themselves. */
 static tsr_status take_pieces(tsr_joining *j) {
   tsr_match *m = &j->match;
   void *pieces = NULL;

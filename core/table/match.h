@@ -58,7 +58,7 @@ tsr_status tsr_joining_take_rows(tsr_joining *joining) TSR_MUST_CHECK;
 tsr_status tsr_joining_meet_pages(tsr_joining *joining, tsr_match_counters *counted) TSR_MUST_CHECK;
 /* The pairs of a side, in no order: written out of a table, or the arrays that it is. */
 tsr_status tsr_joining_write_out(tsr_joining *joining, uint32_t side) TSR_MUST_CHECK;
-/* match_arrays.c: matches sides page by page, of which it makes the pages. *matched: false: another way is better, or needed. */
+/* match_arrays.c: makes pages of both sides, and matches them page by page. *matched: false: another way is better. */
 tsr_status tsr_joining_match_arrays(tsr_joining *joining, bool *matched) TSR_MUST_CHECK;
 
 /* Device memory that is freed with them, NULL for no bytes; `what` it is for, in an error. Its bytes are `byte`, if that is

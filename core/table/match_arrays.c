@@ -72,7 +72,8 @@ static tsr_status cut(tsr_joining *j) {
 }
 
 /* Where right values go in the order of keys: where they are in the order of bins, or to memory of each block. Behind that there
- * is room for those of tiles with long rows, where it has memory: a tile's right pairs, and again where its page has further tiles. */
+ * is room for those of tiles with long rows, if there is memory for it: all right values once, and some again for the further
+ * tiles of a page. */
 static tsr_status take_grouped(tsr_joining *j) {
   tsr_match *m = &j->match;
   const uint64_t blocks = (uint64_t)TSR_MATCH_BLOCKS * TSR_MATCH_PAGE_ITEMS;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Joins of arrays: every kind of rows and every distribution of keys, beside an oracle that sorts; and joins of lists whose keys have
-// many pairs. Read next: ../../core/table/match_arrays.c; rows_test.cc, joins of tables.
+// Joins of arrays: every kind of rows and every distribution of keys, beside an oracle that sorts; and joins of lists whose keys
+// have many pairs. Read next: ../../core/table/match_arrays.c; rows_test.cc, joins of tables.
 #include <gtest/gtest.h>
 
 #include <algorithm>

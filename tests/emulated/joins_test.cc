@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Joins whose keys have many pairs, by the kernels of a GPU on the CPU (block.h), beside an oracle that sorts. Larger ones, of every
-// kind, on a GPU: ../device/arrays_test.cc. Read next: ../../core/table/match_arrays.c.
+// Joins whose keys have many pairs, by the kernels of a GPU on the CPU (block.h), beside an oracle that sorts. Larger ones, of
+// every kind, on a GPU: ../device/arrays_test.cc. Read next: ../../core/table/match_arrays.c.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -130,8 +130,8 @@ void add(Side<Key> *left, Side<Key> *right, uint64_t first, uint64_t keys, uint6
 
 enum class Hot { kFew, kLarge, kBoth };
 
-// At least as many pairs as joins by bins take. kFew: a key has a thousand right pairs and few left ones, and some have a number of
-// rows about which they count as long. kLarge: a key has more right pairs than a block takes. kBoth: a left key is in more than one
+// At least as many pairs as joins by bins take. kFew: a key has a thousand right pairs and few left ones, and some keys have about
+// as many rows as make them long. kLarge: a key has more right pairs than a block takes. kBoth: a left key is in more than one
 // tile, and has long rows.
 template <class Key>
 void fill(Hot hot, Side<Key> *left, Side<Key> *right) {
