@@ -314,7 +314,7 @@ static __device__ __forceinline__ uint64_t take_places(const tsr_match &a, uint3
 struct match_tile {
   uint32_t page, left, left_end, begin, end;
   uint32_t grouped; /* where its groups begin */
-  bool leaves;      /* they stay there, so that long rows can be left to another step */
+  bool leaves;      /* there are long rows, and they are left to another step */
 };
 
 /* Looks up the left pairs of a tile, and writes their rows. */
@@ -344,8 +344,8 @@ static __device__ __forceinline__ void meet_left(const tsr_match &a, const page_
   }
 }
 
-/* Other tiles of this block reuse its place for right values. For long rows they are put where they stay, if there is room. */
-static __device__ __forceinline__ void keep_values(const tsr_match &a, match_tile &t) {
+/* Other tiles of this block reuse its place for right values. For long rows they are put where they stay; false: no room. */
+static __device__ __forceinline__ bool keep_values(const tsr_match &a, match_tile &t) {
   __shared__ uint32_t at;
   if (threadIdx.x == 0) {
     const uint64_t n = t.end - t.begin;
@@ -353,8 +353,8 @@ static __device__ __forceinline__ void keep_values(const tsr_match &a, match_til
     at = kept + n <= a.index.kept_room ? TSR_MATCH_BLOCKS * TSR_MATCH_PAGE_ITEMS + (uint32_t)kept : TSR_MATCH_NONE;
   }
   __syncthreads();
-  t.leaves = at != TSR_MATCH_NONE;
-  if (t.leaves) t.grouped = at;
+  if (at != TSR_MATCH_NONE) t.grouped = at;
+  return at != TSR_MATCH_NONE;
 }
 
 /* The right pairs of a page become groups, and left pairs look their keys up there. If a thread finds no room for a key, the
@@ -376,7 +376,7 @@ static __device__ __forceinline__ void match_left(const tsr_match &a, match_tile
   __syncthreads();
   if (a.index.grouped) {
     const bool has_long = sum_groups<K>(g.ends);
-    if (WRITES && has_long && !t.leaves && a.matches.pieces) keep_values(a, t);
+    if (WRITES && t.leaves) t.leaves = has_long && (!a.pages.tiles || keep_values(a, t));
     place_right(a, g, t.begin, t.end, t.grouped);
     __syncthreads();
   }
@@ -393,7 +393,7 @@ static __device__ __forceinline__ match_tile tile_at(const tsr_match &a, uint32_
   t.left_end = (uint32_t)tsr_match_page_end(&a, 0, t.page);
   t.begin = t.grouped = (uint32_t)a.pages.begins[1][t.page];
   t.end = (uint32_t)tsr_match_page_end(&a, 1, t.page);
-  t.leaves = a.matches.pieces && (!a.pages.tiles || !a.index.grouped);
+  t.leaves = a.matches.pieces;
   if (!a.pages.tiles) return t;
   t.grouped = blockIdx.x * TSR_MATCH_PAGE_ITEMS;
   t.left += (at - (uint32_t)a.pages.tiles[t.page]) * TSR_MATCH_TILE;
