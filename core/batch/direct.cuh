@@ -11,23 +11,8 @@
 
 #define NOBODY 0xFFFFFFFFu
 
-template <class K>
-struct direct_rows {
-  K key[TSR_GROUP_DIRECT_ROWS];
-  uint32_t leader[TSR_GROUP_DIRECT_ROWS], there;
-};
-#define EACH_DIRECT(r, rows)                                                                                           \
-  _Pragma("unroll") for (uint32_t r = 0; r < TSR_GROUP_DIRECT_ROWS; r++) if ((rows) >> r & 1u)
-
-static __device__ __forceinline__ uint32_t direct_item(uint32_t row) {
-  return (blockIdx.x * TSR_GROUP_DIRECT_ROWS + row) * TSR_GROUP_THREADS + threadIdx.x;
-}
-
-static __device__ __forceinline__ uint32_t direct_items_there(uint64_t n) {
-  uint32_t there = 0;
-  EACH_DIRECT(r, ~0u) there |= (uint32_t)(direct_item(r) < n) << r;
-  return there;
-}
+/* Each thread has one item: with more, the block waits longer for those whose key finds its place late. */
+static __device__ __forceinline__ uint32_t direct_item() { return blockIdx.x * TSR_GROUP_THREADS + threadIdx.x; }
 
 /* Where a key is among `count` places: by its first bits, and among the others by its last. */
 static __device__ __forceinline__ uint32_t direct_place(uint32_t bits, uint32_t count) {
@@ -40,21 +25,20 @@ static __device__ __forceinline__ uint32_t claim_place(const tsr_group_direct &a
 
 template <class K>
 static __device__ __forceinline__ void claim(const tsr_group_direct &a) {
-  const uint32_t there = direct_items_there(a.n);
-  if (blockIdx.x == 0 && threadIdx.x == 0) {
+  const uint32_t own = direct_item();
+  if (own == 0) {
     const tsr_group_told told = {0};
     *a.told = told;
   }
-  EACH_DIRECT(r, there) {
-    store(&a.claims[claim_place(a, mix(((const K *)a.from)[direct_item(r)], a.seed))], direct_item(r));
-    a.others[direct_item(r)] = NOBODY;
-  }
+  if (own >= a.n) return;
+  store(&a.claims[claim_place(a, mix(((const K *)a.from)[own], a.seed))], own);
+  a.others[own] = NOBODY;
 }
-KERNEL(claim_32, tsr_group_direct, TSR_GROUP_THREADS, 2) { claim<uint32_t>(a); }
-KERNEL(claim_64, tsr_group_direct, TSR_GROUP_THREADS, 2) { claim<wide_key>(a); }
+KERNEL(claim_32, tsr_group_direct, TSR_GROUP_THREADS, 4) { claim<uint32_t>(a); }
+KERNEL(claim_64, tsr_group_direct, TSR_GROUP_THREADS, 4) { claim<wide_key>(a); }
 
-/* Who leads the items of a key whose place among the claims another key has. There are as many places as items, so one is free
- * or the key's; bounded, because keys may be crafted. */
+/* Which item leads those of a key whose place among the claims another key has. There are as many places as items, so one is
+ * free or the key's. Bounded, because keys may be crafted. */
 template <class K>
 static __device__ __forceinline__ uint32_t find_other(const tsr_group_direct &a, K key, uint32_t own) {
   uint32_t at = direct_place((uint32_t)mix(key, a.seed) * 0x9E3779B1u, (uint32_t)a.n);
@@ -73,31 +57,25 @@ template <class K>
 static __device__ __forceinline__ void lead(const tsr_group_direct &a) {
   __shared__ page_sums sums;
   const K *from = (const K *)a.from;
-  direct_rows<K> own;
-  uint32_t others = 0, leads = 0;
-  own.there = direct_items_there(a.n);
-  EACH_DIRECT(r, own.there) own.key[r] = from[direct_item(r)];
-  EACH_DIRECT(r, own.there) own.leader[r] = a.claims[claim_place(a, mix(own.key[r], a.seed))];
-  EACH_DIRECT(r, own.there) others |= (uint32_t)(from[own.leader[r]] != own.key[r]) << r;
-  EACH_DIRECT(r, others) own.leader[r] = find_other(a, own.key[r], direct_item(r));
-  EACH_DIRECT(r, own.there) {
-    if (a.leaders) a.leaders[direct_item(r)] = own.leader[r];
-    leads |= (uint32_t)(own.leader[r] == direct_item(r)) << r;
+  const uint32_t own = direct_item();
+  uint32_t leader = NOBODY;
+  K key = 0;
+  if (own < a.n) {
+    key = from[own];
+    leader = a.claims[claim_place(a, mix(key, a.seed))];
+    if (from[leader] != key) leader = find_other(a, key, own);
+    if (a.leaders) a.leaders[own] = leader;
   }
-  uint32_t number = take_numbers(__popc(leads), &sums, &a.told->found);
-#pragma unroll
-  for (uint32_t r = 0; r < TSR_GROUP_DIRECT_ROWS; r++) {
-    const uint32_t all = __ballot_sync(~0u, leads >> r & 1u);
-    const uint64_t to = sums.base + number + lanes_before(all);
-    number += __popc(all);
-    if (!(leads >> r & 1u)) continue;
-    if (a.leaders) a.numbers[direct_item(r)] = (uint32_t)to;
-    if (a.keys && to < a.room) ((K *)a.keys)[to] = own.key[r];
-    if (a.counts && to < a.room) a.counts[to] = 1;
-  }
+  const bool leads = own < a.n && leader == own;
+  const uint32_t all = __ballot_sync(~0u, leads), before = take_numbers(leads, &sums, &a.told->found);
+  const uint64_t to = sums.base + before + lanes_before(all);
+  if (!leads) return;
+  if (a.leaders) a.numbers[own] = (uint32_t)to;
+  if (a.keys && to < a.room) ((K *)a.keys)[to] = key;
+  if (a.counts && to < a.room) a.counts[to] = 1;
 }
-KERNEL(lead_32, tsr_group_direct, TSR_GROUP_THREADS, 2) { lead<uint32_t>(a); }
-KERNEL(lead_64, tsr_group_direct, TSR_GROUP_THREADS, 2) { lead<wide_key>(a); }
+KERNEL(lead_32, tsr_group_direct, TSR_GROUP_THREADS, 4) { lead<uint32_t>(a); }
+KERNEL(lead_64, tsr_group_direct, TSR_GROUP_THREADS, 4) { lead<wide_key>(a); }
 
 /* Counts the items that do not lead: lanes of one key together. All lanes of a warp call it. */
 static __device__ __forceinline__ void count_follower(const tsr_group_direct &a, uint32_t number) {
@@ -106,15 +84,11 @@ static __device__ __forceinline__ void count_follower(const tsr_group_direct &a,
     atomicAdd((unsigned long long *)&a.counts[number], (unsigned long long)__popc(same));
 }
 
-KERNEL(answer, tsr_group_direct, TSR_GROUP_THREADS, 2) {
-  uint32_t leader[TSR_GROUP_DIRECT_ROWS], number[TSR_GROUP_DIRECT_ROWS];
-  const uint32_t there = direct_items_there(a.n);
-  if (a.found && blockIdx.x == 0 && threadIdx.x == 0) *a.found = a.told->fails ? ~0ull : a.told->found;
+KERNEL(answer, tsr_group_direct, TSR_GROUP_THREADS, 4) {
+  const uint32_t own = direct_item(), is_item = own < a.n;
+  if (a.found && own == 0) *a.found = a.told->fails ? ~0ull : a.told->found;
   if (!a.leaders || a.told->fails) return;
-  EACH_DIRECT(r, there) leader[r] = a.leaders[direct_item(r)];
-  EACH_DIRECT(r, there) number[r] = a.numbers[leader[r]];
-  EACH_DIRECT(r, there) a.leaders[direct_item(r)] = number[r];
-#pragma unroll
-  for (uint32_t r = 0; a.counts && r < TSR_GROUP_DIRECT_ROWS; r++)
-    count_follower(a, there >> r & 1u && leader[r] != direct_item(r) ? number[r] : NOBODY);
+  const uint32_t leader = is_item ? a.leaders[own] : 0, number = is_item ? a.numbers[leader] : 0;
+  if (is_item) a.leaders[own] = number;
+  if (a.counts) count_follower(a, is_item && leader != own ? number : NOBODY);
 }

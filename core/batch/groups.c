@@ -426,7 +426,7 @@ typedef struct way {
   tsr_status (*record)(job *j);
 } way;
 
-static const way ways[] = {{1 << 20, 32, true, make_directly, work_directly},
+static const way ways[] = {{1 << 20, 40, true, make_directly, work_directly},
                            {TSR_GROUPS_MOST, 0, false, make_by_passes, record_passes}};
 
 static bool overlap(const void *a, uint64_t a_bytes, const void *b, uint64_t b_bytes) {

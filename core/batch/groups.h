@@ -28,10 +28,8 @@ enum {
   TSR_GROUP_VALUES = 16, /* arrays of values, and what is made of them */
   TSR_GROUP_HOT = 512,   /* the most frequent keys, which take another way, */
   TSR_GROUP_HOT_SLOTS = 2 * TSR_GROUP_HOT,
-  TSR_GROUP_HOT_LEAST = 4,   /* ... and how often each must be in the sample */
-  TSR_GROUP_DIRECT_ROWS = 2, /* items of a thread */
-  TSR_GROUP_DIRECT_ITEMS = TSR_GROUP_DIRECT_ROWS * TSR_GROUP_THREADS,
-  TSR_GROUP_DIRECT_CLAIMS = 2, /* places per item */
+  TSR_GROUP_HOT_LEAST = 4,     /* ... and how often each must be in the sample */
+  TSR_GROUP_DIRECT_CLAIMS = 4, /* places per item of a batch that is worked on directly, */
   TSR_GROUP_DIRECT_TRIES = 1024
 };
 #define TSR_GROUP_TILE(key_bytes) (TSR_GROUP_TILE_BYTES / (key_bytes))
@@ -62,7 +60,7 @@ enum {
  * answer   each item gets its key's number; counts; and how many there are, where no host reads it
  * tell     how many distinct keys there are, where no host reads it */
 #define TSR_GROUP_TILED .grid = {.threads = TSR_GROUP_THREADS, .block_items = 1}
-#define TSR_GROUP_DIRECT .grid = {.threads = TSR_GROUP_THREADS, .block_items = TSR_GROUP_DIRECT_ITEMS}
+#define TSR_GROUP_DIRECT .grid = {.threads = TSR_GROUP_THREADS}
 #define TSR_GROUP_STEPS(F)                                                                                             \
   F(begin, .fit = NULL)                                                                                                \
   F(tiles, .fit = NULL)                                                                                                \

@@ -262,8 +262,8 @@ uint64_t Groups::expect_direct(const std::vector<Key> &keys, uint64_t seed, cons
 // Sizes about those of a block and of a batch that a cache does not hold.
 TEST_F(Groups, AreFoundDirectlyWhereACacheHoldsThem) {
   constexpr uint64_t kCached = 3000;
-  device_->info.l2_bytes = kCached * 32;
-  for (uint64_t n : {uint64_t{1}, uint64_t{2}, uint64_t{33}, uint64_t{1024}, uint64_t{1025}, kCached, kCached + 1})
+  device_->info.l2_bytes = kCached * 40;
+  for (uint64_t n : {uint64_t{1}, uint64_t{2}, uint64_t{33}, uint64_t{512}, uint64_t{1025}, kCached, kCached + 1})
     for (uint64_t distinct : {uint64_t{1}, n / 100 + 2, n * 2}) {
       SCOPED_TRACE(testing::Message() << "n " << n << " of " << distinct);
       const std::vector<uint32_t> narrow = keys_of<uint32_t>(n, distinct, &random_);
