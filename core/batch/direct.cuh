@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernels of groups.h for batches that a GPU's cache holds. An item's key has a place among the claims, and there each
- * item writes which item it is. Whichever stays there leads all items of its key. Another key may have the same place: its items
- * see at their leader's key that they have none, and find one by open addressing. Words of the claims need no clearing: all that
- * are read have been written by the kernel before.
+ * The kernels of groups.h for batches that a GPU's cache holds. Each key has a place among the claims, and each item writes its own
+ * number there. Whichever item stays leads all items of its key. Another key may have the same place: its items see that at
+ * their leader's key, and find a leader of their own by open addressing. Claims need no clearing: each word that is read was written
+ * by the kernel before.
  *
- * Included by groups.cu. Atomics and racing stores are relaxed: what they give out is read by a later kernel, or is the number of an
- * item, whose key nobody writes.
+ * Included by groups.cu. Atomics and racing stores are relaxed. What they give out is read by a later kernel, or it is the number of
+ * an item, whose key nobody writes.
  */
 
 #define NOBODY 0xFFFFFFFFu
