@@ -34,6 +34,7 @@ static tsr_status begin(tsr_task *task) {
                                                                   : TSR_TASK_ITEMS};
   mine.sends = task->sends;
   mine.spares = task->spares;
+  mine.flights = task->flights;
   for (uint32_t a = 0; a < TSR_ANSWERS; a++) mine.wanted |= (uint64_t)(task->answers[a].bytes != 0) << a;
   if (status == TSR_OK) status = tsr_fold_sample(task, &mine);
   for (uint32_t i = 0; task->rows && i < task->x->here; i++) task->rows[task->x->first + i] = mine;
@@ -52,6 +53,7 @@ static tsr_status begin(tsr_task *task) {
     if (row->kind != TSR_TASK_NO_ITEMS) sends = sends && row->sends;
     wanted |= row->wanted;
     spares = spares || row->spares;
+    if (row->flights < task->flights) task->flights = (uint32_t)row->flights;
   }
   if (kind == TSR_TASK_ITEMS_WITH_VALUES) task->question_bytes[TSR_VALUES] = task->answer_bytes[TSR_FOUND_VALUES];
   for (uint32_t a = 0; a < TSR_ANSWERS; a++) /* also what only another process wants */
@@ -113,18 +115,18 @@ static tsr_status run_chunks(tsr_table *t, const tsr_request *parts, bool stays,
   if (status == TSR_OK && !stays) status = balance(&task);
   /* The answers of a chunk travel when the next one is worked on and the one after it is enqueued: an exchange between
    * processes waits for its end, and the devices would wait for the host. */
-  enum { BEHIND = TSR_FLIGHTS - 1 };
+  const uint32_t flights = task.flights, behind = flights - 1;
   for (uint64_t round = 0; status == TSR_OK && round < task.rounds; round++) {
-    const uint32_t flight = (uint32_t)(round % TSR_FLIGHTS);
+    const uint32_t flight = (uint32_t)(round % flights);
     status = tsr_chunk_travel(&task, flight, tsr_chunk_split(&task, flight, round));
     *has_worked = *has_worked || status == TSR_OK;
     task.x->forgives = task.spares && !*has_worked;
     if (status == TSR_OK) status = tsr_chunk_work(&task, flight);
-    if (status == TSR_OK && has_answers && round >= BEHIND)
-      status = tsr_chunk_bring_back(&task, (uint32_t)((round - BEHIND) % TSR_FLIGHTS));
+    if (status == TSR_OK && has_answers && round >= behind)
+      status = tsr_chunk_bring_back(&task, (uint32_t)((round - behind) % flights));
   }
-  for (uint64_t round = task.rounds < BEHIND ? 0 : task.rounds - BEHIND; has_answers && round < task.rounds; round++)
-    if (status == TSR_OK) status = tsr_chunk_bring_back(&task, (uint32_t)(round % TSR_FLIGHTS));
+  for (uint64_t round = task.rounds < behind ? 0 : task.rounds - behind; has_answers && round < task.rounds; round++)
+    if (status == TSR_OK) status = tsr_chunk_bring_back(&task, (uint32_t)(round % flights));
   if (task.rows) status = end(&task, status);
   task.x->forgives = false;
   tsr_task_free(&task);

@@ -773,8 +773,12 @@ TEST_P(Group, ARankWithoutMemoryMakesAllSpare) {
     NEED_OK(tsr_size(table, &count, &error));
     NEED(count == uint64_t{size} * n);
     for (uint32_t i = 0; i < n; i++) keys[i] = key_of((rank + 1) % size * n + i);
-    NEED_OK(tsr_find(table, n, keys.data(), found.data(), nullptr, &error));
-    NEED(found == keys);
+    for (uint32_t asked :
+         {n, rank + 1 == size ? n : n / 16, rank == 0 ? n : 0}) { // some know large parts to be too large
+      std::fill(found.begin(), found.end(), 0);
+      NEED_OK(tsr_find(table, asked, keys.data(), found.data(), nullptr, &error));
+      NEED(std::equal(keys.begin(), keys.begin() + asked, found.begin()));
+    }
     tsr_table_destroy(table);
     NEED(count_shared_maps() == 0);
     tsr_group_destroy(group);
