@@ -93,12 +93,11 @@ inline unsigned __ballot_sync(unsigned, int yes) {
 }
 inline int __all_sync(unsigned mask, int yes) { return __ballot_sync(mask, yes) == ~0u; }
 inline int __any_sync(unsigned mask, int yes) { return __ballot_sync(mask, yes) != 0; }
-template <class T>
-unsigned __match_any_sync(unsigned, T value) {
+inline unsigned __match_any_sync(unsigned, unsigned value) {
   uint64_t all[32];
   unsigned same = 0;
-  emulated::exchange(emulated::word_of(value), all);
-  for (unsigned lane = 0; lane < 32; lane++) same |= (all[lane] == emulated::word_of(value) ? 1u : 0u) << lane;
+  emulated::exchange(value, all);
+  for (unsigned lane = 0; lane < 32; lane++) same |= static_cast<unsigned>(all[lane] == value) << lane;
   return same;
 }
 inline unsigned __reduce_add_sync(unsigned, unsigned value) {

@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 extern "C" {
 #include "core/batch/groups.h"
@@ -18,12 +20,20 @@ extern "C" {
 
 namespace emulated {
 
+// Kernels, by name.
+inline std::set<std::string> &launched() {
+  static std::set<std::string> names;
+  return names;
+}
+
 inline tsr_status run_step(tsr_device *device, tsr_program *program, const tsr_step *step, const void *argument,
                            uint64_t n, void *stream, tsr_error *error) {
   void (*kernel)(const void *) = step->set == &tsr_group_steps   ? group_kernel(step->kernel)
                                  : step->set == &tsr_match_steps ? match_kernel(step->kernel)
                                                                  : nullptr;
+  EXPECT_TRUE(kernel || step->set != &tsr_group_steps) << step->kernel;
   if (!kernel) return tsr_cpu_backend.step(device, program, step, argument, n, stream, error);
+  launched().insert(step->kernel);
   tsr_grid grid = step->grid;
   if (step->fit) step->fit(nullptr, argument, &grid);
   if (!grid.threads) grid.threads = TSR_BLOCK_THREADS;
