@@ -18,6 +18,7 @@
 # GPUS           their numbers, as "1" or "0 1" (all)
 # TSR_TEST_DRAW  the seed of the covering set (1)
 # TOOLS          of compute-sanitizer (memcheck racecheck synccheck initcheck)
+# TSR_TEST_STARVES  1: also cases of `group` that fill the memory of a GPU, so nothing may run beside them
 # OUT            a folder for cases.txt, the milliseconds of each case, and failures.txt
 # TSR_TEST_BACKEND=cpu: without a GPU.
 
