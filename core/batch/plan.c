@@ -191,15 +191,6 @@ static bool travels(const tsr_composition *c, const tsr_batch *b) {
   return c->window_pages && (changes(b->op) || (finds(b->op) && b->n >= tsr_plan_travel_batch(c)));
 }
 
-/* Whether a batch of a set is faster by random access: if it is not very large, or answers are wanted. On an H200 pages lose up to
- * half below 2^26 distinct keys, and gain at most a fifth above. */
-static bool is_set_at_random(const tsr_composition *c, const tsr_batch *b) {
-  static const uint64_t least = 1u << 26;
-  const tsr_shape *s = &c->shape;
-  const bool is_set = s->sm && !s->payload_bits && TSR_POLICY_LOOKS(s->duplicates);
-  return is_set && c->settings.pages.batch == TSR_PAGE_BATCH_AUTO && (b->has_answers || b->n < least);
-}
-
 /* Whether inserts give their answers faster by random access. With few pages, results would have to be given one by one; where
  * values combine, fewer pages still gain. */
 static bool answers_at_random(const tsr_composition *c) {
@@ -208,32 +199,99 @@ static bool answers_at_random(const tsr_composition *c) {
   return has_few_pages(c) && !(TSR_POLICY_MERGES(s->duplicates) && s->pages >= PAGES_THAT_COMBINE);
 }
 
+/* ---- Keys that may repeat -------------------------------------------------------------------- */
+
 /* Where an insert looks for its key and combines nothing, random access gains from keys that repeat, whose slots are in the
- * cache, and a page with a hot key loses. If results are wanted, random access is faster from about 3 items per key on; otherwise
- * from 4 in small batches, and in large ones only if a few keys have much of the batch. Only `replace` of hot keys is faster in
- * pages, where their values are not written in turn. If each key comes r times, SAMPLE^2 * (r - 1) / 2 n of a sample repeat
- * another. Measured: 0014. */
+ * cache, and a page with a hot key loses. Which way is faster depends on how often keys repeat, and on what the host knows: */
+enum {
+  OF_SET = 1,   /* pairs have no value: pages gain little */
+  DEEP = 2,     /* buckets have many slots: instructions bound pages */
+  ANSWERED = 4, /* results are wanted: pages return them to the caller's order */
+  CROWDED = 8,  /* pages have too many items to take repeats out before they are made, so each item looks for its key */
+  CACHED = 16,  /* the table fits the cache: random access costs little */
+  HALF = 32     /* ... and half of it */
+};
+
+/* Random access is taken if there are at least `each` items per key, in batches of less than `below` bytes with these facts.
+ * The first row that fits is taken. Measured: 0014. */
+typedef struct repeats_rule {
+  uint32_t facts, each;
+  uint64_t below;
+} repeats_rule;
+enum { ALL = 1, IF_SKEWED = UINT8_MAX }; /* IF_SKEWED: a few keys have much of the batch */
+static const repeats_rule repeats_rules[] = {
+    {OF_SET | ANSWERED, ALL, UINT64_MAX},
+    {OF_SET | DEEP, ALL, UINT64_MAX},
+    {OF_SET, ALL, 1ull << 28},
+    {CROWDED | ANSWERED, ALL, UINT64_MAX},
+    {CROWDED | HALF, ALL, UINT64_MAX},
+    {CROWDED | CACHED, ALL, 1ull << 28},
+    {ANSWERED, 3, UINT64_MAX},
+    {0, 4, 1ull << 27},
+    {0, IF_SKEWED, UINT64_MAX},
+};
+
+/* Whether a page has more items than the set has room for in which it finds those that repeat (counted.cuh). */
+static bool is_crowded(const tsr_composition *c, uint64_t n) {
+  uint64_t page_bytes, behind_bytes;
+  tsr_composition_measure_pages(c, &page_bytes, &behind_bytes);
+  const uint64_t items = n / c->shape.pages, room = page_bytes / (c->shape.key_bits / 8);
+  return items * 3 / 2 > room || items > TSR_PAGES_COUNTED_ITEMS;
+}
+
+static uint32_t facts_of(const tsr_composition *c, const tsr_batch *b) {
+  enum { DEEP_SLOTS = 16 };
+  const tsr_shape *s = &c->shape;
+  const uint64_t table_bytes = tsr_composition_store_bytes(c), cache_bytes = cache_of(c, b->cache_bytes);
+  uint32_t facts = s->payload_bits ? 0 : OF_SET;
+  if (s->bucket_slots >= DEEP_SLOTS) facts |= DEEP;
+  if (b->has_answers) facts |= ANSWERED;
+  if (is_crowded(c, b->n)) facts |= CROWDED;
+  if (table_bytes <= cache_bytes) facts |= CACHED;
+  if (table_bytes <= cache_bytes / 2) facts |= HALF;
+  return facts;
+}
+
+/* NULL: pages do not lose by keys that repeat, or page_batch says what to do. */
+static const repeats_rule *rule_of(const tsr_composition *c, const tsr_batch *b) {
+  const tsr_shape *s = &c->shape;
+  const bool depends = s->sm && TSR_POLICY_LOOKS(s->duplicates) && !TSR_POLICY_MERGES(s->duplicates);
+  if (!depends || c->settings.pages.batch != TSR_PAGE_BATCH_AUTO) return NULL;
+  const uint32_t facts = facts_of(c, b);
+  const uint64_t bytes = b->n * ((s->key_bits + s->payload_bits) / 8);
+  const repeats_rule *rule = repeats_rules;
+  while ((rule->facts & ~facts) || bytes >= rule->below) rule++; /* the last one fits */
+  return rule;
+}
+
+/* Whether random access is faster whatever the keys are. With `replace` it is not for hot keys: their values are written in
+ * turn. */
+static bool is_random(const tsr_composition *c, const tsr_batch *b) {
+  const repeats_rule *rule = rule_of(c, b);
+  return rule && rule->each == ALL && (!c->shape.payload_bits || c->shape.duplicates != TSR_DUPLICATES_REPLACE);
+}
+
+/* What a sample decides. If each key comes r times, SAMPLE^2 * (r - 1) / 2 n of it repeat another. */
 static tsr_judged judged_of(const tsr_composition *c, const tsr_batch *b) {
-  enum { REPEATS_ANSWERED = 2, REPEATS_SMALL = 3, LEAST = 4, OF_EACH = 8, SKEWED = 4, HOT = 16 };
-  const uint32_t policy = c->shape.duplicates;
+  enum { LEAST = 4, OF_EACH = 8, SKEWED = 4, HOT = 16 };
+  const repeats_rule *rule = rule_of(c, b);
   tsr_judged judged = {.before = UINT32_MAX, .sample_log2 = TSR_JUDGED_LOG2};
-  const bool depends = c->shape.sm && TSR_POLICY_LOOKS(policy) && !TSR_POLICY_MERGES(policy);
-  if (!depends || c->settings.pages.batch != TSR_PAGE_BATCH_AUTO) return (tsr_judged){.from = 0};
+  if (!rule) return (tsr_judged){.from = 0};
   while (judged.sample_log2 < TSR_JUDGED_MOST_LOG2 && 1ull << 2 * judged.sample_log2 < OF_EACH * b->n)
     judged.sample_log2++;
-  const uint64_t pairs = 1ull << (2 * judged.sample_log2 - 1), most = 1ull << (judged.sample_log2 - 1);
-  static const uint64_t small = 1u << 24;
-  const uint64_t known = pairs * (b->has_answers ? REPEATS_ANSWERED : REPEATS_SMALL) / b->n;
-  const uint64_t repeats = b->has_answers || b->n < small ? known : (1ull << judged.sample_log2) / SKEWED;
-  judged.from = repeats < LEAST ? (uint32_t)LEAST : repeats < most ? (uint32_t)repeats : (uint32_t)most;
-  if (policy == TSR_DUPLICATES_REPLACE) judged.before = (1u << judged.sample_log2) / HOT;
+  const uint64_t sample = 1ull << judged.sample_log2, most = sample / 2;
+  const uint64_t repeats = rule->each == IF_SKEWED ? sample / SKEWED : sample * sample / 2 * (rule->each - 1) / b->n;
+  judged.from = rule->each == ALL ? 1 : repeats < LEAST ? (uint32_t)LEAST : (uint32_t)(repeats < most ? repeats : most);
+  if (c->shape.duplicates == TSR_DUPLICATES_REPLACE) judged.before = (uint32_t)(sample / HOT);
   return judged;
 }
 
+/* ---- The stages of a batch ------------------------------------------------------------------- */
+
 /* Whether a batch goes by pages. A host that records a graph cannot see how large pages are. */
 static bool goes_by_pages(const tsr_composition *c, const tsr_batch *b) {
-  return b->op == TSR_BULK_insert && !b->is_recorded && b->n >= tsr_plan_page_batch(c, b->held) &&
-         !is_set_at_random(c, b) && !(b->has_answers && answers_at_random(c));
+  return b->op == TSR_BULK_insert && !b->is_recorded && b->n >= tsr_plan_page_batch(c, b->held) && !is_random(c, b) &&
+         !(b->has_answers && answers_at_random(c));
 }
 
 /* A host that records a graph does not know whether there will be memory when it is replayed. */

@@ -127,9 +127,11 @@ double repeats_of(const tsr_judged &judged, uint64_t n) {
 }
 
 TEST(Plan, ASampleIsAsLargeAsItTakesToSeeRepeats) {
-  const auto c = composed(recipe_of("packed", "cuckoo", TSR_DUPLICATES_FIRST), {"table.page_bytes=auto"});
-  const auto replaces = composed(recipe_of("packed", "cuckoo", TSR_DUPLICATES_REPLACE), {"table.page_bytes=auto"});
-  for (tsr_batch batch = insert_of(1 << 24); batch.n <= 1ull << 30; batch.n *= 2) {
+  const uint64_t most = 1ull << 29;
+  const auto c = composed(recipe_of("packed", "cuckoo", TSR_DUPLICATES_FIRST), {"table.page_bytes=auto"}, most);
+  const auto replaces =
+      composed(recipe_of("packed", "cuckoo", TSR_DUPLICATES_REPLACE), {"table.page_bytes=auto"}, most);
+  for (tsr_batch batch = insert_of(1 << 26); batch.n <= most; batch.n *= 2) {
     SCOPED_TRACE(batch.n);
     batch.has_answers = true;
     const tsr_judged answered = tsr_plan_batch(c.get(), &batch).judged;
@@ -143,6 +145,32 @@ TEST(Plan, ASampleIsAsLargeAsItTakesToSeeRepeats) {
     EXPECT_EQ(silent.from, 1u << (silent.sample_log2 - 2)) << "a few keys have much of the batch";
     EXPECT_EQ(answered.before, UINT32_MAX);
   }
+}
+
+// A batch of more items than the pages' sets have room for must repeat keys, which the host knows without a sample.
+TEST(Plan, CrowdedPagesAreAvoidedWhereTheyLose) {
+  const auto order = [](uint32_t policy, uint64_t capacity, const tsr_batch &batch) {
+    return tsr_plan_batch(composed(recipe_of("packed", "cuckoo", policy), {"table.page_bytes=auto"}, capacity).get(),
+                          &batch);
+  };
+  tsr_batch batch = insert_of(1 << 24);
+  batch.cache_bytes = 50 << 20;
+  const uint64_t all = batch.n, half = batch.n / 2, eighth = batch.n / 8; // capacities
+  for (uint32_t policy : {TSR_DUPLICATES_FIRST, TSR_DUPLICATES_REPLACE}) {
+    SCOPED_TRACE(policy);
+    const bool replaces = policy == TSR_DUPLICATES_REPLACE; // hot keys are better off in pages, so a sample is taken
+    for (bool has_answers : {false, true}) {
+      batch.has_answers = has_answers;
+      EXPECT_GT(order(policy, all, batch).judged.from, 1u);
+      const tsr_stages crowded = order(policy, half, batch), cached = order(policy, eighth, batch);
+      EXPECT_EQ(crowded.order, has_answers && !replaces ? TSR_ORDER_NONE : TSR_ORDER_PAGES) << has_answers;
+      EXPECT_EQ(crowded.judged.from == 1, has_answers && replaces);
+      EXPECT_EQ(cached.order, replaces ? TSR_ORDER_PAGES : TSR_ORDER_NONE) << has_answers;
+    }
+  }
+  batch.has_answers = false;
+  EXPECT_EQ(order(TSR_DUPLICATES_ADD, half, batch).judged.from, 0u) << "values that combine need no sample";
+  EXPECT_EQ(order(TSR_DUPLICATES_PROMISE_UNIQUE, half, batch).order, TSR_ORDER_PAGES);
 }
 
 TEST(Plan, NeighboursAreGroupedBeforeRandomAccess) {

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which way a large batch of inserts goes (core/batch/plan.h), compared with the measured rates of both ways. No device is
+// asked: ways.csv has the rates, and what a sample shows is what it shows on average.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "core/batch/plan.h"
+#include "core/compose/compose.h"
+#include "tests/table/judged.h"
+
+namespace tessera_test {
+namespace {
+
+constexpr uint64_t kCacheBytes = 50 << 20;
+constexpr double kLoad = 0.8;
+
+// A row of ways.csv. Rates are in billion items per second.
+struct Cell {
+  std::string table, keys;
+  uint64_t n = 0;
+  bool has_answers = false, is_held = false;
+  double batch_over_slots = 0, at_random = 0, in_order = 0;
+};
+
+std::vector<std::string> fields_of(const std::string &line) {
+  std::vector<std::string> fields;
+  std::stringstream stream(line);
+  for (std::string field; std::getline(stream, field, ',');) fields.push_back(field);
+  return fields;
+}
+
+std::vector<Cell> measured() {
+  std::ifstream file("tests/table/ways.csv");
+  std::vector<Cell> cells;
+  std::vector<std::string> head;
+  for (std::string line; std::getline(file, line);) {
+    if (line[0] == '#') continue;
+    if (head.empty()) {
+      head = fields_of(line);
+      continue;
+    }
+    std::map<std::string, std::string> row;
+    const std::vector<std::string> fields = fields_of(line);
+    for (size_t i = 0; i < fields.size() && i < head.size(); i++) row[head[i]] = fields[i];
+    cells.push_back({row["table"], row["keys"], uint64_t{1} << std::stoul(row["n_log2"]), row["answers"] == "results",
+                     row["held"] == "held", std::stod(row["batch_over_slots"]), std::stod(row["at_random"]),
+                     std::stod(row["in_order"])});
+  }
+  return cells;
+}
+
+struct Table {
+  const char *kind, *probing;
+  uint32_t duplicates, key_bits, value_bits, bucket_slots;
+};
+const std::map<std::string, Table> kTables = {
+    {"first 32", {"map", "double_hashing", TSR_DUPLICATES_FIRST, 32, 32, 8}},
+    {"first 64", {"map", "double_hashing", TSR_DUPLICATES_FIRST, 64, 64, 4}},
+    {"replace 32", {"map", "double_hashing", TSR_DUPLICATES_REPLACE, 32, 32, 8}},
+    {"replace 64", {"map", "double_hashing", TSR_DUPLICATES_REPLACE, 64, 64, 4}},
+    {"set 32", {"set", "cuckoo", TSR_DUPLICATES_FIRST, 32, 0, 16}},
+    {"set 8 32", {"set", "cuckoo", TSR_DUPLICATES_FIRST, 32, 0, 8}},
+    {"set 64", {"set", "cuckoo", TSR_DUPLICATES_FIRST, 64, 0, 8}},
+};
+
+CompositionPointer composition_of(const Cell &cell) {
+  const Table &table = kTables.at(cell.table);
+  Recipe recipe;
+  recipe.part[TSR_ROLE_LAYOUT] = "packed";
+  recipe.part[TSR_ROLE_PROBING] = table.probing;
+  recipe.part[TSR_ROLE_HASHER] = "murmur3";
+  recipe.key_bits = table.key_bits;
+  recipe.value_bits = table.value_bits;
+  recipe.duplicates = table.duplicates;
+  recipe.load_factor = "0.8";
+  const SpecPointer spec = spec_of(recipe);
+  for (const std::string &entry :
+       {std::string("table.page_bytes=auto"), "layout.bucket_slots=" + std::to_string(table.bucket_slots)})
+    EXPECT_EQ(tsr_spec_set(spec.get(), entry.c_str(), nullptr), TSR_OK) << entry;
+  const std::string plugins = plugin_directories();
+  tsr_options options = {};
+  options.plugins = plugins.c_str();
+  options.capacity = static_cast<uint64_t>(kLoad * static_cast<double>(cell.n) / cell.batch_over_slots) + 1;
+  tsr_composition *made = nullptr;
+  tsr_error error = {};
+  EXPECT_EQ(tsr_compose(spec.get(), &options, 90, 1, &made, &error), TSR_OK) << error.message;
+  return CompositionPointer(made);
+}
+
+// Sums of a function of the shares of n ids by Zipf's law with exponent s. Ids are taken in blocks, the later the larger.
+template <class F>
+double sum_of_shares(uint64_t n, double s, F term) {
+  double sum = 0;
+  for (uint64_t id = 1, block = 1; id <= n; id += block) {
+    block = 1 + id / 256;
+    const double many = static_cast<double>(std::min(block, n + 1 - id));
+    sum += many * term(std::pow(static_cast<double>(id) + (many - 1) / 2, -s));
+  }
+  return sum;
+}
+
+// How many items of a sample have the key of another one that is counted already, on average.
+double repeats_in(const Cell &cell, double sample) {
+  const double n = static_cast<double>(cell.n);
+  const size_t colon = cell.keys.find(':');
+  const double parameter = colon == std::string::npos ? 1 : std::stod(cell.keys.substr(colon + 1));
+  if (cell.keys.compare(0, 4, "zipf") != 0) return sample - n / parameter * (1 - std::pow(1 - sample / n, parameter));
+  const double whole = sum_of_shares(cell.n, parameter, [](double share) { return share; });
+  return sample -
+         sum_of_shares(cell.n, parameter, [&](double share) { return 1 - std::pow(1 - share / whole, sample); });
+}
+
+bool goes_at_random(const Cell &cell) {
+  const CompositionPointer c = composition_of(cell);
+  tsr_batch batch = {};
+  batch.op = TSR_BULK_insert;
+  batch.n = cell.n;
+  batch.is_clear = true;
+  batch.has_answers = cell.has_answers;
+  batch.cache_bytes = kCacheBytes;
+  const tsr_stages stages = tsr_plan_batch(c.get(), &batch);
+  if (stages.order != TSR_ORDER_PAGES) return true;
+  const double repeats = repeats_in(cell, std::ldexp(1, static_cast<int>(stages.judged.sample_log2)));
+  return stages.judged.from && repeats >= stages.judged.from && repeats < stages.judged.before;
+}
+
+TEST(Ways, TheFasterOneIsChosenInEveryMeasuredCell) {
+  constexpr double kLoss = 0.05;
+  const std::vector<Cell> cells = measured();
+  ASSERT_GE(cells.size(), 50u);
+  size_t at_random = 0;
+  for (const Cell &cell : cells) {
+    SCOPED_TRACE(testing::Message() << cell.table << ", " << cell.n << " items, " << cell.keys << ", "
+                                    << cell.batch_over_slots << " times the slots, answers " << cell.has_answers
+                                    << ": at random " << cell.at_random << ", in order " << cell.in_order);
+    const bool is_random = goes_at_random(cell);
+    at_random += is_random;
+    const double chosen = is_random ? cell.at_random : cell.in_order, best = std::max(cell.at_random, cell.in_order);
+    EXPECT_LE(best, (1 + kLoss) * chosen) << (is_random ? "random access" : "pages") << " is chosen";
+  }
+  EXPECT_GT(at_random, 0u);
+  EXPECT_LT(at_random, cells.size());
+}
+
+} // namespace
+} // namespace tessera_test
