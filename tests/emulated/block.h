@@ -83,6 +83,13 @@ inline unsigned __ballot_sync(unsigned, int yes) {
   return votes;
 }
 inline int __all_sync(unsigned mask, int yes) { return __ballot_sync(mask, yes) == ~0u; }
+inline unsigned __match_any_sync(unsigned, unsigned value) {
+  uint64_t all[32];
+  unsigned same = 0;
+  emulated::exchange(value, all);
+  for (unsigned lane = 0; lane < 32; lane++) same |= static_cast<unsigned>(all[lane] == value) << lane;
+  return same;
+}
 inline unsigned __reduce_add_sync(unsigned, unsigned value) {
   uint64_t all[32];
   unsigned sum = 0;
