@@ -98,8 +98,7 @@ static bool wants_values(const tsr_joining *j, uint32_t side) {
   return side == LEFT ? j->wants_left_values : j->wants_right_values;
 }
 
-/* All pairs of a side, in no order. */
-static tsr_status write_out(tsr_joining *j, uint32_t side) {
+tsr_status tsr_joining_write_out(tsr_joining *j, uint32_t side) {
   tsr_table *t = side == LEFT ? j->left : j->right;
   const uint32_t key_bytes = j->match.bytes.key, value_bytes = shape_of(t)->value_bits / 8;
   void *keys = NULL, *values = NULL;
@@ -176,8 +175,8 @@ static tsr_status match_by_index(tsr_joining *j) {
   tsr_match *m = &j->match;
   void *grouped;
   j->way = "by an index of the right keys";
-  tsr_status status = write_out(j, LEFT);
-  if (status == TSR_OK) status = write_out(j, RIGHT);
+  tsr_status status = tsr_joining_write_out(j, LEFT);
+  if (status == TSR_OK) status = tsr_joining_write_out(j, RIGHT);
   if (status == TSR_OK) status = tsr_joining_take_rows(j);
   if (status == TSR_OK) status = find_leaders(j);
   const bool counts = j->wants_right_values || tsr_match_wants_count(m);
@@ -223,7 +222,7 @@ static tsr_status find_all(tsr_joining *j) {
 
 static tsr_status match_by_finds(tsr_joining *j) {
   j->way = "by a find of each left key";
-  tsr_status status = write_out(j, LEFT);
+  tsr_status status = tsr_joining_write_out(j, LEFT);
   if (status == TSR_OK) status = tsr_joining_take_rows(j);
   if (status == TSR_OK) status = find_leaders(j);
   if (status == TSR_OK) status = find_all(j);
@@ -233,7 +232,7 @@ static tsr_status match_by_finds(tsr_joining *j) {
 /* No right table: every left pair, or key. */
 static tsr_status match_none(tsr_joining *j) {
   j->way = "of one table alone";
-  tsr_status status = write_out(j, LEFT);
+  tsr_status status = tsr_joining_write_out(j, LEFT);
   if (status == TSR_OK) status = tsr_joining_take_rows(j);
   if (status == TSR_OK) status = find_leaders(j);
   return status ? status : tsr_joining_step(j, TSR_MATCH_alone, j->match.lefts);
@@ -354,13 +353,36 @@ static uint64_t page_lists(const tsr_joining *j) {
   return lists > TSR_PAGE_LISTS ? TSR_PAGE_LISTS : lists ? lists : 1;
 }
 
+/* Where blocks note the pieces of long rows. On the CPU, and without memory for it, they write all rows themselves. */
+static tsr_status take_pieces(tsr_joining *j) {
+  tsr_match *m = &j->match;
+  void *pieces = NULL;
+  m->matches.pieces = NULL;
+  if (!j->out.room || !j->left->device->info.sm) return TSR_OK;
+  m->matches.pieces_room = j->out.room / TSR_MATCH_LONG;
+  const tsr_status status =
+      tsr_joining_take(j, "pieces of rows", m->matches.pieces_room * sizeof *m->matches.pieces, -1, &pieces);
+  m->matches.pieces = pieces;
+  return status == TSR_NO_MEMORY ? (tsr_status)TSR_OK : status;
+}
+
+tsr_status tsr_joining_meet_pages(tsr_joining *j, tsr_match_counters *counted) {
+  static const uint32_t steps[2][2] = {{TSR_MATCH_pages, TSR_MATCH_wide_pages}, {TSR_MATCH_meet, TSR_MATCH_wide_meet}};
+  const tsr_match *m = &j->match;
+  tsr_status status = take_pieces(j);
+  if (status == TSR_OK) status = tsr_joining_step(j, steps[j->out.room != 0][m->bytes.key == 8], m->pages.count);
+  if (status == TSR_OK) status = tsr_joining_read(j, m->pages.counters, counted, sizeof *counted);
+  if (status || counted->gave_up) return status;
+  const uint64_t pieces = counted->pieces < m->matches.pieces_room ? counted->pieces : m->matches.pieces_room;
+  return tsr_joining_step(j, TSR_MATCH_pieces, pieces);
+}
+
 /* matched: false: some pairs are in no page, or a page has too many. */
 static tsr_status match_pages(tsr_joining *j, bool *matched) {
-  static const uint32_t steps[2][2] = {{TSR_MATCH_pages, TSR_MATCH_wide_pages}, {TSR_MATCH_meet, TSR_MATCH_wide_meet}};
   const tsr_shape *s = shape_of(j->left);
   tsr_match *m = &j->match;
-  void *begins[SIDES] = {NULL}, *grouped = NULL, *flag = NULL;
-  uint32_t gave_up = 1;
+  void *begins[SIDES] = {NULL}, *grouped = NULL, *counters = NULL;
+  tsr_match_counters counted = {.gave_up = 1};
   bool whole = true;
   tsr_status status = TSR_OK;
   m->pages.lists = s->lists;
@@ -381,16 +403,15 @@ static tsr_status match_pages(tsr_joining *j, bool *matched) {
   status = tsr_joining_take_rows(j);
   if (status == TSR_OK && j->wants_right_values)
     status = tsr_joining_take(j, "right values in the order of keys", m->rights * m->bytes.right, -1, &grouped);
-  if (status == TSR_OK) status = tsr_joining_take(j, "a flag", sizeof gave_up, 0, &flag);
+  if (status == TSR_OK) status = tsr_joining_take(j, "what is counted", sizeof counted, 0, &counters);
   m->index.grouped = grouped;
-  m->pages.gave_up = flag;
+  m->pages.counters = counters;
   if (status == TSR_OK) status = tsr_joining_step(j, TSR_MATCH_stray, tail);
   if (status == TSR_OK) status = tsr_joining_step(j, TSR_MATCH_bounds, m->pages.count + 1);
   m->out = j->out;
-  if (status == TSR_OK) status = tsr_joining_step(j, steps[j->out.room != 0][m->bytes.key == 8], m->pages.count);
-  if (status == TSR_OK) status = tsr_joining_read(j, m->pages.gave_up, &gave_up, sizeof gave_up);
+  if (status == TSR_OK) status = tsr_joining_meet_pages(j, &counted);
   if (grouped) m->right_values = numbers_at(grouped, m->bytes.right);
-  *matched = gave_up == 0;
+  *matched = counted.gave_up == 0;
   return status;
 }
 
@@ -438,20 +459,30 @@ static tsr_status finds_are_better(const tsr_joining *j, bool *better) {
   return status;
 }
 
-/* Where there is no memory for it, another way may need less. */
-static tsr_status match_pages_if_better(tsr_joining *j, bool *matched) {
-  bool finds = false;
-  *matched = false;
-  if (!j->sides[LEFT] && !have_same_pages(j->left, j->right)) return TSR_OK;
-  tsr_status status = j->sides[LEFT] ? TSR_OK : finds_are_better(j, &finds);
-  if (status || finds) return status;
+/* One of two ways page by page. Where there is no memory for it, another way may need less. */
+static tsr_status try_pages(tsr_joining *j, tsr_status (*way)(tsr_joining *, bool *), bool *matched) {
   tsr_error why = {TSR_OK, ""}, *callers = j->error;
+  begin_match(j);
   j->error = &why; /* the caller gets this error only where nothing else is tried */
-  status = j->sides[LEFT] ? tsr_joining_match_arrays(j, matched) : match_pages(j, matched);
+  const tsr_status status = way(j, matched);
   j->error = callers;
+  if (status) *matched = false;
   if (status == TSR_NO_MEMORY || status == TSR_UNSUPPORTED) return TSR_OK;
   if (status && callers) *callers = why;
   return status;
+}
+
+/* Pages that the tables have, or otherwise those that both sides are brought into. */
+static tsr_status match_pages_if_better(tsr_joining *j, bool *matched) {
+  bool finds = false;
+  tsr_status status = TSR_OK;
+  *matched = false;
+  if (!j->sides[LEFT] && have_same_pages(j->left, j->right)) {
+    status = finds_are_better(j, &finds);
+    if (status == TSR_OK && !finds) status = try_pages(j, match_pages, matched);
+  }
+  if (status || *matched || finds || !may_repeat(j, RIGHT)) return status;
+  return try_pages(j, tsr_joining_match_arrays, matched);
 }
 
 tsr_status tsr_joining_match(tsr_joining *j) {

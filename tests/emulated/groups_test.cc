@@ -13,43 +13,19 @@
 #include <vector>
 
 extern "C" {
-#include "core/batch/groups.h"
 #include "core/batch/mix.h"
 }
-#include "tests/emulated/block.h"
-#include "tests/emulated/groups_kernels.h"
+#include "tests/emulated/step.h"
 #include "tests/oracle/random.h"
 
 namespace {
 
-std::set<std::string> launched; // kernels
-
-// Steps of groups are emulated; others are those of the cpu backend.
-tsr_status run_step(tsr_device *device, tsr_program *program, const tsr_step *step, const void *argument, uint64_t n,
-                    void *stream, tsr_error *error) {
-  if (step->set != &tsr_group_steps) return tsr_cpu_backend.step(device, program, step, argument, n, stream, error);
-  void (*kernel)(const void *) = group_kernel(step->kernel);
-  launched.insert(step->kernel);
-  EXPECT_NE(kernel, nullptr) << step->kernel;
-  tsr_grid grid = step->grid;
-  if (step->fit) step->fit(nullptr, argument, &grid);
-  if (!grid.threads) grid.threads = TSR_BLOCK_THREADS;
-  if (!grid.block_items) grid.block_items = grid.threads;
-  const uint64_t needed = (n + grid.block_items - 1) / grid.block_items;
-  // Of the blocks that share large pages, some are enough.
-  const unsigned blocks = grid.blocks ? std::min(grid.blocks, 3u) : static_cast<unsigned>(needed);
-  if (kernel) emulated::launch(kernel, argument, blocks, grid.threads, grid.shared_bytes);
-  return TSR_OK;
-}
-
 class Groups : public testing::Test {
 protected:
   void SetUp() override {
-    launched.clear();
-    static tsr_backend backend = tsr_cpu_backend;
-    backend.step = run_step;
+    emulated::launched().clear();
     ASSERT_EQ(tsr_cpu_backend.open(0, &device_, &error_), TSR_OK) << error_.message;
-    device_->backend = &backend;
+    device_->backend = emulated::backend();
   }
   void TearDown() override {
     if (device_) tsr_cpu_backend.close(device_);
@@ -268,14 +244,15 @@ TEST_F(Groups, AreFoundDirectlyWhereACacheHoldsThem) {
       SCOPED_TRACE(testing::Message() << "n " << n << " of " << distinct);
       const std::vector<uint32_t> narrow = keys_of<uint32_t>(n, distinct, &random_);
       const std::vector<uint64_t> wide = keys_of<uint64_t>(n, distinct, &random_);
-      launched.clear();
+      emulated::launched().clear();
       for (bool recorded : {false, true})
         for (uint32_t arrays = 0; arrays < 8; arrays++) {
           const Wanted wanted = {(arrays & 1) != 0, (arrays & 2) != 0, (arrays & 4) != 0, recorded, n};
           expect_direct(narrow, 5 + arrays, wanted);
           expect_direct(wide, 5 + arrays, wanted);
         }
-      EXPECT_EQ(launched.count("tsr_group_claim_32") + launched.count("tsr_group_lead_64"), n > kCached ? 0u : 2u);
+      EXPECT_EQ(emulated::launched().count("tsr_group_claim_32") + emulated::launched().count("tsr_group_lead_64"),
+                n > kCached ? 0u : 2u);
       if (n > 2) expect_direct(narrow, 3, {true, true, true, false, 2});
       if (n > 2) expect_direct(wide, 3, {true, true, true, true, 2});
     }
@@ -292,7 +269,7 @@ TEST_F(Groups, KeysInTheArrayOfAnswersGoByPasses) {
   groups.distinct = keys.data() + 1000, groups.room = 4000, groups.numbers = numbers.data();
   ASSERT_EQ(tsr_groups_make(device_, &groups, nullptr, &count, &error_), TSR_OK) << error_.message;
   EXPECT_EQ(count, std::set<uint32_t>(before.begin(), before.end()).size());
-  EXPECT_EQ(launched.count("tsr_group_claim_32"), 0u);
+  EXPECT_EQ(emulated::launched().count("tsr_group_claim_32"), 0u);
   for (size_t i = 0; i < before.size(); i++) ASSERT_EQ(keys.at(1000 + numbers[i]), before[i]) << i;
 }
 
@@ -306,7 +283,7 @@ TEST_F(Groups, CraftedKeysEndDirectly) {
   ASSERT_EQ(keys.size(), kItems / 2);
   for (uint32_t i = 0; keys.size() < kItems; i++) keys.push_back(keys[i]);
   expect_direct(keys, kSeed, {true, true, true, false, kItems});
-  EXPECT_EQ(launched.count("tsr_group_claim_32"), 1u);
+  EXPECT_EQ(emulated::launched().count("tsr_group_claim_32"), 1u);
   EXPECT_EQ(expect_direct(keys, kSeed, {true, true, true, true, kItems}), UINT64_MAX);
   EXPECT_EQ(expect_direct(keys, kSeed + 1, {true, true, true, true, kItems}), kItems / 2);
 }
