@@ -256,24 +256,36 @@ static __device__ __forceinline__ uint64_t leave_rows(const tsr_match &a, uint64
   return begin + __shfl_sync(ALL_LANES, end, 31);
 }
 
-/* The rows of the left pairs of a warp, one pair per lane: where they begin among all rows, and where the next ones do. leaves:
- * long ones are not written here. */
+/* Leaves the long rows of this warp's pairs of a batch, which begins at pair `row`: then they have no rows. One copy of the code
+ * for all rounds, because the kernel is long. */
+static __device__ __forceinline__ uint64_t leave_long(const tsr_match &a, uint64_t begin, uint64_t row,
+                                                      uint32_t rows[BATCH], const uint32_t match[BATCH]) {
+#pragma unroll 1
+  for (uint32_t r = 0; r < BATCH; r++) {
+    uint32_t own = 0, first = 0;
+#pragma unroll
+    for (uint32_t k = 0; k < BATCH; k++) {
+      if (k != r || rows[k] < TSR_MATCH_LONG) continue;
+      own = rows[k];
+      first = match[k];
+      rows[k] = 0;
+    }
+    if (__any_sync(ALL_LANES, own)) begin = leave_rows(a, begin, row + r * TSR_MATCH_THREADS + threadIdx.x, own, first);
+  }
+  return begin;
+}
+
+/* The rows of the left pairs of a warp, one pair per lane: where they begin among all rows, and where the next ones do. */
 template <class K>
 static __device__ __forceinline__ uint64_t write_rows(const tsr_match &a, uint64_t begin, uint64_t pair, K key,
-                                                      uint32_t rows, uint64_t match, bool leaves) {
+                                                      uint32_t rows, uint64_t match) {
   const uint32_t lane = threadIdx.x % 32;
   if (__all_sync(ALL_LANES, rows <= 1)) {
     const uint32_t all = __ballot_sync(ALL_LANES, rows);
     if (rows) tsr_match_meet_row(&a, begin + __popc(all & ((1u << lane) - 1)), pair, key, match);
     return begin + __popc(all);
   }
-  if (leaves && __any_sync(ALL_LANES, rows >= TSR_MATCH_LONG)) {
-    const bool is_long = rows >= TSR_MATCH_LONG;
-    begin = leave_rows(a, begin, pair, is_long ? rows : 0, (uint32_t)match);
-    rows = is_long ? 0 : rows;
-  }
-  const uint32_t end = sum_to_lane(rows);
-  const uint32_t all = __shfl_sync(ALL_LANES, end, 31);
+  const uint32_t end = sum_to_lane(rows), all = __shfl_sync(ALL_LANES, end, 31);
   for (uint32_t first = 0; first < all; first += 32) {
     const uint32_t r = first + lane;
     uint32_t owner = 0; /* the first lane that ends behind the row */
@@ -337,10 +349,11 @@ static __device__ __forceinline__ void meet_left(const tsr_match &a, const page_
       all += rows[r];
     }
     uint64_t next = take_places(a, all);
+    if (t.leaves) next = leave_long(a, next, row, rows, match);
 #pragma unroll
     for (uint32_t r = 0; r < BATCH; r++)
       next = write_rows<K>(a, next, row + r * TSR_MATCH_THREADS + threadIdx.x, callers_key(a.pages, t.page, key[r]),
-                           rows[r], match[r], t.leaves);
+                           rows[r], match[r]);
   }
 }
 
