@@ -32,6 +32,7 @@
  * meet, wide_meet     rows page by page, written as they are found
  * pieces   writes the rows that meet has left
  * measure  how many pairs the listed pages have; gather brings them together
+ * copy     a column without its gaps
  * rows     writes rows
  * fold     combines right values, row by row
  * mark     which left pairs have a row; emit writes these, with their combined values
@@ -57,6 +58,7 @@
   OWN(pieces, .grid = {.block_items = TSR_MATCH_PIECES})                                                               \
   ITEM(measure)                                                                                                        \
   ITEM(gather)                                                                                                         \
+  ITEM(copy)                                                                                                           \
   OWN(rows, .grid = {.block_items = TSR_MATCH_ROWS})                                                                   \
   ITEM(fold)                                                                                                           \
   ITEM(mark)                                                                                                           \
@@ -519,6 +521,11 @@ TSR_STEP_FUNCTION void tsr_match_gather_item(const tsr_match *m, uint64_t i) {
   const uint64_t at = tsr_match_pair_of(m, i, 0, m->lefts);
   const uint64_t from = m->pages.begins[0][m->pages.larges[at]] + (i - m->matches.begins[at]);
   tsr_match_put(m->index.grouped, i, m->index.keys.bytes, tsr_match_number(&m->index.keys, from));
+}
+
+/* From the column `keys` of the index to `grouped`. */
+TSR_STEP_FUNCTION void tsr_match_copy_item(const tsr_match *m, uint64_t i) {
+  tsr_match_put(m->index.grouped, i, m->index.keys.bytes, tsr_match_number(&m->index.keys, i));
 }
 
 TSR_STEP_FUNCTION void tsr_match_enumerate_item(const tsr_match *m, uint64_t i) {

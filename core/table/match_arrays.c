@@ -51,8 +51,12 @@ static tsr_status bring(tsr_joining *j, uint32_t side) {
   return TSR_OK;
 }
 
-/* Cuts the left pairs of the bins into tiles. */
-static tsr_status cut(tsr_joining *j) {
+bool tsr_joining_may_cut(const tsr_joining *j) {
+  const bool tells_pairs = j->wants_rows && !j->out.room; /* where each left pair's rows begin */
+  return !tells_pairs && !j->keys_once;
+}
+
+tsr_status tsr_joining_cut(tsr_joining *j) {
   tsr_match *m = &j->match;
   const uint64_t most = m->lefts / TSR_MATCH_TILE + m->pages.count;
   void *tiles, *owners, *larges;
@@ -94,10 +98,10 @@ static tsr_status take_grouped(tsr_joining *j) {
 
 /* ---- Large pages ----------------------------------------------------------------------------- */
 
-/* Their items of a column, one page after the other. column->at: NULL: not wanted. */
+/* Their items of a column, one page after the other. A column of no bytes is not wanted. */
 static tsr_status gather(tsr_joining *j, uint64_t n, const tsr_numbers *column, const void **gathered) {
   void *memory;
-  if (!column->at) return TSR_OK;
+  if (!column->at || !column->bytes) return TSR_OK;
   const tsr_status status = tsr_joining_take(j, "pairs of frequent keys", n * column->bytes, -1, &memory);
   j->match.index.keys = *column;
   j->match.index.grouped = memory;
@@ -141,7 +145,8 @@ static tsr_status write_behind(const tsr_joining *j, tsr_joining *one) {
   m->out.right = column_from(j->out.right, first, m->bytes.right);
   m->pages.seed = j->match.pages.seed;
   status = tsr_joining_step(one, TSR_MATCH_rows, one->rows);
-  return status || !m->out.keys ? status : tsr_joining_step(one, TSR_MATCH_unmix, one->rows);
+  if (status || !m->out.keys || !j->match.pages.mixed_log2) return status;
+  return tsr_joining_step(one, TSR_MATCH_unmix, one->rows);
 }
 
 /* Joins the pages that have too many right pairs for a block, all of them together, by an index of their right keys. */
@@ -168,6 +173,51 @@ static tsr_status join_larges(tsr_joining *j, uint32_t larges) {
 
 /* ---- All ------------------------------------------------------------------------------------- */
 
+/* Where blocks note the pieces of long rows. On the CPU, and without memory for it, they write all rows themselves. */
+static tsr_status take_pieces(tsr_joining *j) {
+  tsr_match *m = &j->match;
+  void *pieces = NULL;
+  m->matches.pieces = NULL;
+  if (!j->out.room || !j->left->device->info.sm) return TSR_OK;
+  m->matches.pieces_room = j->out.room / TSR_MATCH_LONG;
+  const tsr_status status =
+      tsr_joining_take(j, "pieces of rows", m->matches.pieces_room * sizeof *m->matches.pieces, -1, &pieces);
+  m->matches.pieces = pieces;
+  return status == TSR_NO_MEMORY ? (tsr_status)TSR_OK : status;
+}
+
+/* Waits. *counted: what blocks have counted. */
+static tsr_status meet(tsr_joining *j, tsr_match_counters *counted) {
+  static const uint32_t steps[2][2] = {{TSR_MATCH_pages, TSR_MATCH_wide_pages}, {TSR_MATCH_meet, TSR_MATCH_wide_meet}};
+  const tsr_match *m = &j->match;
+  tsr_status status = take_pieces(j);
+  if (status == TSR_OK) status = tsr_joining_step(j, steps[j->out.room != 0][m->bytes.key == 8], m->pages.count);
+  if (status == TSR_OK) status = tsr_joining_read(j, m->pages.counters, counted, sizeof *counted);
+  if (status || counted->gave_up) return status;
+  const uint64_t pieces = counted->pieces < m->matches.pieces_room ? counted->pieces : m->matches.pieces_room;
+  return tsr_joining_step(j, TSR_MATCH_pieces, pieces);
+}
+
+tsr_status tsr_joining_take_counters(tsr_joining *j) {
+  void *counters;
+  const tsr_status status = tsr_joining_take(j, "what is counted", sizeof *j->match.pages.counters, 0, &counters);
+  j->match.pages.counters = counters;
+  return status;
+}
+
+tsr_status tsr_joining_meet_pages(tsr_joining *j, bool *matched) {
+  tsr_match *m = &j->match;
+  tsr_match_counters counted = {.gave_up = 1};
+  tsr_status status = tsr_joining_take_rows(j);
+  if (status == TSR_OK) status = take_grouped(j);
+  m->out = j->out;
+  if (status == TSR_OK) status = meet(j, &counted);
+  if (status == TSR_OK && !counted.gave_up && counted.larges) status = join_larges(j, counted.larges);
+  if (m->index.grouped) m->right_values = (tsr_numbers){m->index.grouped, m->bytes.right, m->bytes.right};
+  *matched = status == TSR_OK && !counted.gave_up;
+  return status;
+}
+
 /* Sides of which at least one may have enough pairs. */
 static bool may_be_worth_it(const tsr_joining *j) {
   uint64_t most = 0;
@@ -187,28 +237,16 @@ static tsr_status bring_sides(tsr_joining *j) {
   m->pages.seed = j->left->store.composition->settings.seed;
   tsr_status status = bring(j, RIGHT);
   if (status == TSR_OK) status = bring(j, LEFT);
-  const bool tells_pairs = j->wants_rows && !j->out.room; /* where each left pair's rows begin */
-  return status || tells_pairs || j->keys_once ? status : cut(j);
+  return status || !tsr_joining_may_cut(j) ? status : tsr_joining_cut(j);
 }
 
 tsr_status tsr_joining_match_arrays(tsr_joining *j, bool *matched) {
-  tsr_match *m = &j->match;
-  tsr_match_counters counted = {.gave_up = 1};
-  void *counters = NULL;
   *matched = false;
   if (!may_be_worth_it(j)) return TSR_OK;
   tsr_status status = tsr_joining_write_out(j, LEFT);
   if (status == TSR_OK) status = tsr_joining_write_out(j, RIGHT);
   if (status || !is_worth_it(j)) return status;
   status = bring_sides(j);
-  if (status == TSR_OK) status = tsr_joining_take_rows(j);
-  if (status == TSR_OK) status = take_grouped(j);
-  if (status == TSR_OK) status = tsr_joining_take(j, "what is counted", sizeof counted, 0, &counters);
-  m->pages.counters = counters;
-  m->out = j->out;
-  if (status == TSR_OK) status = tsr_joining_meet_pages(j, &counted);
-  if (status == TSR_OK && !counted.gave_up && counted.larges) status = join_larges(j, counted.larges);
-  if (m->index.grouped) m->right_values = (tsr_numbers){m->index.grouped, m->bytes.right, m->bytes.right};
-  *matched = status == TSR_OK && !counted.gave_up;
-  return status;
+  if (status == TSR_OK) status = tsr_joining_take_counters(j);
+  return status ? status : tsr_joining_meet_pages(j, matched);
 }

@@ -373,7 +373,7 @@ TEST(Arrays, OfSkewedKeysAgreeWithTheOracle) {
   }
 }
 
-// Lists of one size meet page by page, unless a page has too many pairs; others are brought into bins first.
+// Lists of one size meet page by page; others are brought into bins first.
 TEST(Arrays, ListsWithFrequentKeysAgreeWithTheOracle) {
   for (uint32_t bits : {32u, 64u}) {
     device::Table table = make(bits);

@@ -187,11 +187,12 @@ void expect_tables(Hot hot, uint64_t left_capacity, uint64_t capacity, uint32_t 
   EXPECT_STREQ(tsr_join_way(r.table), way);
 }
 
-// Lists of one size meet as they are, unless a page has too many pairs; others are put into bins.
+// Lists of one size meet as they are; others are put into bins.
 TEST(Joins, OfTablesWithFrequentKeysAgreeWithTheOracle) {
   ASSERT_NO_FATAL_FAILURE(expect_tables<uint32_t>(Hot::kFew, 300000, 300000, TSR_JOIN_INNER, kByPages));
   ASSERT_NO_FATAL_FAILURE(expect_tables<uint64_t>(Hot::kFew, 300000, 300000, TSR_JOIN_LEFT, kByPages));
-  ASSERT_NO_FATAL_FAILURE(expect_tables<uint32_t>(Hot::kLarge, 300000, 300000, TSR_JOIN_INNER, kByBins));
+  ASSERT_NO_FATAL_FAILURE(expect_tables<uint32_t>(Hot::kLarge, 300000, 300000, TSR_JOIN_INNER, kByPages));
+  ASSERT_NO_FATAL_FAILURE(expect_tables<uint64_t>(Hot::kLarge, 300000, 300000, TSR_JOIN_ANTI, kByPages));
   ASSERT_NO_FATAL_FAILURE(expect_tables<uint32_t>(Hot::kFew, 2000, 300000, TSR_JOIN_INNER, kByBins));
   ASSERT_NO_FATAL_FAILURE(expect_tables<uint64_t>(Hot::kFew, 2000, 300000, TSR_JOIN_SEMI, kByBins));
 }
