@@ -77,11 +77,25 @@ static __device__ __forceinline__ void lead(const tsr_group_direct &a) {
 KERNEL(lead_32, tsr_group_direct, TSR_GROUP_THREADS, 4) { lead<uint32_t>(a); }
 KERNEL(lead_64, tsr_group_direct, TSR_GROUP_THREADS, 4) { lead<wide_key>(a); }
 
-/* Counts the items that do not lead: lanes of one key together. All lanes of a warp call it. */
+/* Counts the items that do not lead: lanes of one key together, and those of the first item's key in the block, because a frequent
+ * key would otherwise keep one address busy. All threads of a block call it. */
 static __device__ __forceinline__ void count_follower(const tsr_group_direct &a, uint32_t number) {
-  const uint32_t same = __match_any_sync(~0u, number);
-  if (number < a.room && number != NOBODY && lanes_before(same) == 0)
-    atomicAdd((unsigned long long *)&a.counts[number], (unsigned long long)__popc(same));
+  __shared__ uint32_t common, common_items;
+  const uint32_t same = __match_any_sync(~0u, number), items = __popc(same);
+  if (threadIdx.x == 0) {
+    common = number;
+    common_items = 0;
+  }
+  __syncthreads();
+  if (number < a.room && number != NOBODY && lanes_before(same) == 0) {
+    if (number == common)
+      atomicAdd(&common_items, items);
+    else
+      atomicAdd((unsigned long long *)&a.counts[number], (unsigned long long)items);
+  }
+  __syncthreads();
+  if (threadIdx.x == 0 && common_items)
+    atomicAdd((unsigned long long *)&a.counts[number], (unsigned long long)common_items);
 }
 
 KERNEL(answer, tsr_group_direct, TSR_GROUP_THREADS, 4) {

@@ -718,7 +718,7 @@ void feed(tsr_table *table) {
 
 // Where all have memory for a whole batch, each shard sorts it once.
 TEST_P(Group, PagesAreFilledAtOnce) {
-  const uint32_t size = size_asked(), n = is_sanitized ? 400000 : 3000000;
+  const uint32_t size = size_asked(), n = 600000;
   if (size > most()) GTEST_SKIP() << "there is no GPU for each process";
   const std::vector<int> statuses = live(size, [&](uint32_t rank, const std::string &id) {
     tsr_group *group = nullptr;
@@ -765,7 +765,7 @@ TEST(Short, NoChunkIsTooLarge) {
 
 // One process has no memory for a whole batch. All take smaller chunks, and each item is inserted once.
 TEST_P(Group, ARankWithoutMemoryMakesAllSpare) {
-  const uint32_t size = size_asked(), n = 4 << 20;
+  const uint32_t size = size_asked(), n = 2 << 20;
   if (size > most()) GTEST_SKIP() << "there is no GPU for each process";
   if (!may_starve())
     GTEST_SKIP() << "on a GPU TSR_TEST_STARVES asks for it; AddressSanitizer takes addresses of its own";
@@ -773,7 +773,7 @@ TEST_P(Group, ARankWithoutMemoryMakesAllSpare) {
     tsr_group *group = nullptr;
     tsr_table *table = nullptr;
     tsr_phases phases = {};
-    const uint64_t mib = 1 << 20, by_copies = backend() == "cpu" ? 60 : 90; // a GPU's memory comes in pieces of 2 MiB
+    const uint64_t mib = 1 << 20, by_copies = backend() == "cpu" ? 30 : 46; // a GPU's memory comes in pieces of 2 MiB
     NEED_OK(join(rank, size, id, 40, &group, &error));
     NEED_OK(make(rank, group, kPages + ("capacity=" + std::to_string(size * n)), &table, &error));
     std::vector<uint32_t> keys(n), found(n);
@@ -782,7 +782,7 @@ TEST_P(Group, ARankWithoutMemoryMakesAllSpare) {
     NEED_OK(tsr_insert(table, 1000, keys.data(), keys.data(), nullptr, &error)); // makes code and threads
     NEED_OK(tsr_find(table, 1000, keys.data(), found.data(), nullptr, &error));
     NEED_OK(tsr_clear(table, nullptr, &error));
-    if (rank + 1 == size) NEED(starve(rank, table, (copies || size == 1 ? by_copies : 24 + 24 * size) * mib) == 0);
+    if (rank + 1 == size) NEED(starve(rank, table, (copies || size == 1 ? by_copies : 12 + 12 * size) * mib) == 0);
     tsr_call call = {};
     call.results = codes.data();
     NEED_OK(tsr_phases_start(table, &error));
