@@ -261,8 +261,8 @@ typedef struct tsr_unique_arrays { /* in host or device memory; NULL = not wante
 } tsr_unique_arrays;
 /* kind = index: clears the table, numbers the keys, and writes how many are distinct to *count. With keep = 0, keys of at most
  * 64 bits and, on a GPU, numbering = any, the batch is worked on without the table, which may then be of any size: that is
- * several times as fast. On a GPU it takes up to 14 bytes of temporary memory a key of 32 bits and 22 of 64 bits, and with
- * inverse 14 more; on the CPU 8 to 12 bytes per key and up to 90 per distinct key.
+ * several times as fast. On a GPU it takes up to 28 bytes of temporary memory a key for 2^20 keys, and for more 14 of
+ * 32 bits or 22 of 64 bits, and with inverse 14 more; on the CPU 8 to 12 bytes per key and up to 90 per distinct key.
  * TSR_BAD_ARGUMENT if `room` is too small; then only *count and inverse are of use. TSR_UNSUPPORTED for another kind, or if
  * the table is too small for the keys. Waits, but in a captured stream, where it works on the batch alone: all arrays and
  * count are in device memory, the table stays as it is, and *count may exceed `room`, or be UINT64_MAX for keys that were made

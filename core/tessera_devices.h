@@ -88,6 +88,9 @@ TSR_API uint64_t tsr_batch_least(const tsr_table *table);
  *
  * Calls: all processes make the same calls on the group and its tables in the same order, each with its own number of
  * items, which may be 0. A call returns when all have made it.
+ * Ends: tsr_table_destroy waits, at most limit_s, until the other processes of this host do the same, because they map this
+ * one's memory. It does not wait for processes that have ended. If one keeps its table, what it maps stays until this process
+ * ends, the group is broken, and its next call says why.
  * Failures: if a process dies, is stopped for limit_s, makes another call, or makes its call late_s after the others, the
  * call fails in every other process with TSR_IO or TSR_BAD_ARGUMENT; nothing hangs. If a call fails in one process, it fails in
  * all with this status, and the message names the rank. Then the group is broken: every further call fails at once. Destroy its tables and the group. While a process

@@ -349,30 +349,116 @@ static tsr_status try_seeds(job *j) {
       (unsigned)SEEDS);
 }
 
+static tsr_status make_by_passes(job *j) {
+  void *memory = NULL;
+  tsr_status status = j->device->backend->allocate_in(j->device, lay_out_hot(j, NULL), j->stream, &memory, j->error);
+  if (status) return status;
+  j->page.told = memory;
+  status = try_seeds(j);
+  return free_memory(j, memory, status);
+}
+
+static tsr_status record_passes(job *j) {
+  void *told = NULL, *memory = NULL;
+  tsr_status status = j->device->backend->allocate_in(j->device, lay_out_hot(j, NULL), j->stream, &told, j->error);
+  if (status) return status;
+  j->is_counted = true; /* what bins need is not read back */
+  lay_out_hot(j, told);
+  status = enqueue(j, &memory);
+  const tsr_group_pass tell = {.n = 1, .told = j->page.told, .bin_begins = j->groups->found};
+  if (status == TSR_OK) status = run_any(j, TSR_GROUP_tell, &tell, 1);
+  status = free_memory(j, memory, status);
+  return free_memory(j, told, status);
+}
+
+/* ---- Directly -------------------------------------------------------------------------------- */
+
+/* Returns the bytes of the memory. */
+static uint64_t lay_out_direct(job *j, tsr_group_direct *direct, char *memory) {
+  const tsr_groups *g = j->groups;
+  const bool are_answered = g->numbers || g->counts;
+  uint64_t used = 0;
+  *direct = (tsr_group_direct){.n = g->n, .seed = j->seed, .from = g->keys, .keys = g->distinct, .counts = g->counts};
+  direct->room = g->room;
+  direct->found = g->found;
+  direct->claim_count = TSR_GROUP_DIRECT_CLAIMS * (uint32_t)g->n;
+  direct->told = j->page.told = tsr_work_take(memory, &used, sizeof *direct->told);
+  direct->claims = tsr_work_take(memory, &used, direct->claim_count * sizeof *direct->claims);
+  direct->others = tsr_work_take(memory, &used, g->n * sizeof *direct->others);
+  if (are_answered) direct->numbers = tsr_work_take(memory, &used, g->n * sizeof *direct->numbers);
+  direct->leaders = g->numbers;
+  if (g->counts && !g->numbers) direct->leaders = tsr_work_take(memory, &used, g->n * sizeof *direct->leaders);
+  return used;
+}
+
+static tsr_status work_directly(job *j) {
+  tsr_group_direct direct;
+  void *memory = NULL;
+  tsr_status status =
+      j->device->backend->allocate_in(j->device, lay_out_direct(j, &direct, NULL), j->stream, &memory, j->error);
+  if (status) return status;
+  lay_out_direct(j, &direct, memory);
+  status = run(j, TSR_GROUP_claim_32, &direct, direct.n);
+  if (status == TSR_OK) status = run(j, TSR_GROUP_lead_32, &direct, direct.n);
+  if (status == TSR_OK && (direct.leaders || direct.found))
+    status = run_any(j, TSR_GROUP_answer, &direct, direct.leaders ? direct.n : 1);
+  if (status == TSR_OK && !direct.found) status = read_told(j);
+  return free_memory(j, memory, status);
+}
+
+/* Keys that were crafted for the seed come together; passes try other seeds. */
+static tsr_status make_directly(job *j) {
+  const tsr_status status = work_directly(j);
+  if (status || !j->told.fails) return status;
+  j->told = (tsr_group_told){.fails = 0};
+  return make_by_passes(j);
+}
+
+/* ---- Ways ------------------------------------------------------------------------------------ */
+
+/* How a batch is worked on: the first of these that suits it. */
+typedef struct way {
+  uint64_t most;        /* items */
+  uint64_t cache_bytes; /* per item, that a GPU's cache is to hold */
+  bool
+      reads_last; /* keys are read after answers are written, so they may not be in one array; and values do not go along */
+  tsr_status (*make)(job *j);
+  tsr_status (*record)(job *j);
+} way;
+
+static const way ways[] = {{1 << 20, 40, true, make_directly, work_directly},
+                           {TSR_GROUPS_MOST, 0, false, make_by_passes, record_passes}};
+
+static bool overlap(const void *a, uint64_t a_bytes, const void *b, uint64_t b_bytes) {
+  return a && b && (uintptr_t)a < (uintptr_t)b + b_bytes && (uintptr_t)b < (uintptr_t)a + a_bytes;
+}
+
+static bool is_apart(const tsr_groups *g) {
+  const uint64_t bytes = g->n * g->key_bytes, most = g->room < g->n ? g->room : g->n;
+  return !g->column_count && !overlap(g->keys, bytes, g->distinct, most * g->key_bytes) &&
+         !overlap(g->keys, bytes, g->counts, most * sizeof *g->counts) &&
+         !overlap(g->keys, bytes, g->numbers, g->n * sizeof *g->numbers);
+}
+
+static const way *way_of(const tsr_device *device, const tsr_groups *g) {
+  const way *w = ways;
+  while (w < &ways[sizeof ways / sizeof *ways - 1] &&
+         (g->n > w->most || g->n * w->cache_bytes > device->info.l2_bytes || (w->reads_last && !is_apart(g))))
+    w++;
+  return w;
+}
+
 tsr_status tsr_groups_make(tsr_device *device, const tsr_groups *groups, void *stream, uint64_t *found,
                            tsr_error *error) {
   job j = {.device = device, .groups = groups, .stream = stream, .error = error, .seed = groups->seed};
-  void *memory = NULL;
-  tsr_status status = device->backend->allocate_in(device, lay_out_hot(&j, NULL), stream, &memory, error);
-  if (status) return status;
-  j.page.told = memory;
-  status = try_seeds(&j);
+  const tsr_status status = way_of(device, groups)->make(&j);
   *found = j.told.found;
-  return free_memory(&j, memory, status);
+  return status;
 }
 
 tsr_status tsr_groups_record(tsr_device *device, const tsr_groups *groups, void *stream, tsr_error *error) {
   job j = {.device = device, .groups = groups, .stream = stream, .error = error, .seed = groups->seed};
-  void *told = NULL, *memory = NULL;
-  tsr_status status = device->backend->allocate_in(device, lay_out_hot(&j, NULL), stream, &told, error);
-  if (status) return status;
-  j.is_counted = true; /* what bins need is not read back */
-  lay_out_hot(&j, told);
-  status = enqueue(&j, &memory);
-  const tsr_group_pass tell = {.n = 1, .told = j.page.told, .bin_begins = groups->found};
-  if (status == TSR_OK) status = run_any(&j, TSR_GROUP_tell, &tell, 1);
-  status = free_memory(&j, memory, status);
-  return free_memory(&j, told, status);
+  return way_of(device, groups)->record(&j);
 }
 
 /* ---- The passes alone ------------------------------------------------------------------------ */

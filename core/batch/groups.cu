@@ -873,3 +873,7 @@ static __device__ __forceinline__ void combine_large_pages(const tsr_group_page 
 }
 KERNEL(combine_32, tsr_group_page, TSR_GROUP_THREADS, 2) { combine_large_pages<uint32_t>(a); }
 KERNEL(combine_64, tsr_group_page, TSR_GROUP_THREADS, 2) { combine_large_pages<wide_key>(a); }
+
+/* ---- Directly -------------------------------------------------------------------------------- */
+
+#include "core/batch/direct.cuh"

@@ -28,7 +28,9 @@ enum {
   TSR_GROUP_VALUES = 16, /* arrays of values, and what is made of them */
   TSR_GROUP_HOT = 512,   /* the most frequent keys, which take another way, */
   TSR_GROUP_HOT_SLOTS = 2 * TSR_GROUP_HOT,
-  TSR_GROUP_HOT_LEAST = 4 /* ... and how often each must be in the sample */
+  TSR_GROUP_HOT_LEAST = 4,     /* ... and how often each must be in the sample */
+  TSR_GROUP_DIRECT_CLAIMS = 4, /* places per item of a batch that is worked on directly, */
+  TSR_GROUP_DIRECT_TRIES = 1024
 };
 #define TSR_GROUP_TILE(key_bytes) (TSR_GROUP_TILE_BYTES / (key_bytes))
 #define TSR_GROUP_FIRST(key_bytes) (TSR_GROUP_PAGE_BYTES / (key_bytes))
@@ -53,8 +55,12 @@ enum {
  * large    the distinct keys of the pages that were listed; and the frequent ones
  * back     numbers go back, from the order after a pass to the order before it
  * combine  what the values become in the pages that were listed; and those of frequent keys
+ * claim    each item claims its key's place, of a batch that is worked on directly
+ * lead     which item leads those of its key; the distinct keys
+ * answer   each item gets its key's number; counts; and how many there are, where no host reads it
  * tell     how many distinct keys there are, where no host reads it */
 #define TSR_GROUP_TILED .grid = {.threads = TSR_GROUP_THREADS, .block_items = 1}
+#define TSR_GROUP_DIRECT .grid = {.threads = TSR_GROUP_THREADS}
 #define TSR_GROUP_STEPS(F)                                                                                             \
   F(begin, .fit = NULL)                                                                                                \
   F(tiles, .fit = NULL)                                                                                                \
@@ -80,7 +86,12 @@ enum {
   F(back_32, TSR_GROUP_TILED, .fit = fit_tile)                                                                         \
   F(back_64, TSR_GROUP_TILED, .fit = fit_tile)                                                                         \
   F(combine_32, .grid = {.threads = TSR_GROUP_THREADS, .blocks = TSR_GROUP_LARGE_BLOCKS}, .fit = fit_combined)         \
-  F(combine_64, .grid = {.threads = TSR_GROUP_THREADS, .blocks = TSR_GROUP_LARGE_BLOCKS}, .fit = fit_combined)
+  F(combine_64, .grid = {.threads = TSR_GROUP_THREADS, .blocks = TSR_GROUP_LARGE_BLOCKS}, .fit = fit_combined)         \
+  F(claim_32, TSR_GROUP_DIRECT)                                                                                        \
+  F(claim_64, TSR_GROUP_DIRECT)                                                                                        \
+  F(lead_32, TSR_GROUP_DIRECT)                                                                                         \
+  F(lead_64, TSR_GROUP_DIRECT)                                                                                         \
+  F(answer, TSR_GROUP_DIRECT)
 #define TSR_GROUP_ENUM(step, ...) TSR_GROUP_##step,
 enum { TSR_GROUP_STEPS(TSR_GROUP_ENUM) TSR_GROUP_STEP_COUNT };
 
@@ -170,6 +181,22 @@ typedef struct tsr_group_page {
   uint16_t wants_numbers;
   uint32_t key_bytes; /* for the host */
 } tsr_group_page;
+
+/* claim, lead, answer */
+typedef struct tsr_group_direct {
+  uint64_t n, seed;
+  const void *from;  /* keys */
+  void *keys;        /* each once */
+  uint64_t *counts;  /* of keys and counts: NULL: nobody wants to know */
+  uint64_t room;     /* of keys and counts, which are never written past it */
+  uint32_t *leaders; /* of each item, which item leads those of its key; then its key's number; NULL: as counts */
+  uint32_t *numbers; /* of an item that leads */
+  uint32_t *claims;  /* claim_count: an item whose key has its place here */
+  uint32_t *others;  /* n: items that lead and whose key has no place there, by open addressing */
+  uint32_t claim_count;
+  uint64_t *found; /* how many distinct keys there are, or UINT64_MAX; NULL: the host reads it */
+  tsr_group_told *told;
+} tsr_group_direct;
 
 TSR_STEPS(tsr_group_steps)
 

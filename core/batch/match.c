@@ -31,6 +31,11 @@ static void rows_range(const tsr_cpu_table *table, const void *argument, uint64_
   }
 }
 
+static void pieces_range(const tsr_cpu_table *table, const void *argument, uint64_t begin, uint64_t end) {
+  (void)table;
+  for (uint64_t i = begin; i < end; i++) tsr_match_write_piece(argument, i, 0, 1);
+}
+
 /* ---- Pages ----------------------------------------------------------------------------------- */
 
 /* The groups of a page: the key of each, how many right pairs it has (later where these end), and whether a left pair
@@ -152,7 +157,7 @@ static void pages_range(const tsr_cpu_table *table, const void *argument, uint64
   g.vacant = tsr_match_vacant(m);
   g.none = g.vacant + 1;
   for (uint64_t page = begin; page < end; page++)
-    if (!match_page(m, page, &g)) __atomic_store_n(m->pages.gave_up, 1, __ATOMIC_RELAXED);
+    if (!match_page(m, page, &g)) __atomic_store_n(&m->pages.counters->gave_up, 1, __ATOMIC_RELAXED);
 }
 #define wide_pages_range pages_range
 #define meet_range pages_range

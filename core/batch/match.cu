@@ -88,14 +88,14 @@ static __device__ __forceinline__ uint32_t half_of(const uint32_t *halves, uint3
   return halves[e / 2] >> e % 2 * 16 & 0xFFFFu;
 }
 
-/* Turns the groups' counts into where they begin. */
+/* Turns the groups' counts into where they begin. Returns whether a group has as many pairs as a left pair with long rows. */
 template <class K>
-static __device__ __forceinline__ void sum_groups(uint32_t *halves) {
+static __device__ __forceinline__ bool sum_groups(uint32_t *halves) {
   typedef cub::BlockScan<uint32_t, TSR_MATCH_THREADS, cub::BLOCK_SCAN_WARP_SCANS> scan;
   __shared__ typename scan::TempStorage storage;
   enum { WORDS = page_groups<K>::WORDS };
   uint4 *const own = (uint4 *)halves + threadIdx.x * WORDS;
-  uint32_t counts[WORDS * 4], all = 0, before;
+  uint32_t counts[WORDS * 4], all = 0, before, most = 0;
 #pragma unroll
   for (uint32_t j = 0; j < WORDS; j++) {
     const uint4 four = own[j];
@@ -109,13 +109,14 @@ static __device__ __forceinline__ void sum_groups(uint32_t *halves) {
     const uint32_t low = counts[j] & 0xFFFFu, high = counts[j] >> 16;
     counts[j] = (all + low) << 16 | all;
     all += low + high;
+    most |= low | high; /* LONG is a power of 2 */
   }
   scan(storage).ExclusiveSum(all, before);
   const uint32_t both = before << 16 | before;
 #pragma unroll
   for (uint32_t j = 0; j < WORDS; j++)
     own[j] = {counts[4 * j] + both, counts[4 * j + 1] + both, counts[4 * j + 2] + both, counts[4 * j + 3] + both};
-  __syncthreads();
+  return __syncthreads_or(most >= TSR_MATCH_LONG);
 }
 
 /* Mixed keys of a page have the first bit in common. Without it no key is that of a slot without a pair. */
@@ -171,7 +172,7 @@ static __device__ __forceinline__ void group_right(const tsr_match &a, const pag
       if (key[r] >= set_free<K>() - 1) continue;
       const uint32_t e = group_of(g, key[r], true);
       if (e == TSR_MATCH_NONE)
-        *a.pages.gave_up = 1;
+        a.pages.counters->gave_up = 1;
       else if (counts)
         add_one(g.ends, e);
     }
@@ -218,13 +219,60 @@ static __device__ __forceinline__ uint64_t look_left(const tsr_match &a, const p
       const uint32_t matches = is_there && counts ? half_of(g.ends, e) - first : is_there;
       uint32_t leads = 1;
       if (a.want.keys_once) {
-        if (makes && !is_there) *a.pages.gave_up = 1;
+        if (makes && !is_there) a.pages.counters->gave_up = 1;
         leads = is_there && !(atomicOr(&g.seen[e / 32], 1u << e % 32) >> e % 32 & 1u);
       }
       rows += tsr_match_tell(&a, p, (uint32_t)begin + first, matches, leads);
     }
   }
   return rows;
+}
+
+/* What each lane has and all lanes before it. */
+static __device__ __forceinline__ uint32_t sum_to_lane(uint32_t own) {
+  uint32_t end = own;
+#pragma unroll
+  for (uint32_t d = 1; d < 32; d *= 2) {
+    const uint32_t before = __shfl_up_sync(ALL_LANES, end, d);
+    if (threadIdx.x % 32 >= d) end += before;
+  }
+  return end;
+}
+
+/* Leaves the long rows of a warp's left pairs to the step of pieces, one pair per lane, 0 rows: none. They are in front of the
+ * warp's other rows, and it returns where these begin. */
+static __device__ __forceinline__ uint64_t leave_rows(const tsr_match &a, uint64_t begin, uint64_t pair, uint32_t rows,
+                                                      uint32_t match) {
+  const uint32_t pieces = (rows + TSR_MATCH_PIECE - 1) / TSR_MATCH_PIECE;
+  const uint32_t end = sum_to_lane(rows), pieces_end = sum_to_lane(pieces);
+  uint64_t at = 0;
+  if (threadIdx.x % 32 == 31)
+    at = atomicAdd((unsigned long long *)&a.pages.counters->pieces, (unsigned long long)pieces_end);
+  at = __shfl_sync(ALL_LANES, at, 31) + (pieces_end - pieces);
+  for (uint32_t done = 0; done < rows; done += TSR_MATCH_PIECE, at++)
+    if (at < a.matches.pieces_room)
+      a.matches.pieces[at] = {begin + (end - rows) + done, (uint32_t)pair, match + done,
+                              rows - done < TSR_MATCH_PIECE ? rows - done : (uint32_t)TSR_MATCH_PIECE, 0};
+  return begin + __shfl_sync(ALL_LANES, end, 31);
+}
+
+/* Leaves the long rows of this warp's pairs of a batch, which begins at pair `row`: then they have no rows. One copy of the code
+ * for all rounds, because the kernel is long. */
+static __device__ __forceinline__ uint64_t leave_long(const tsr_match &a, uint64_t begin, uint64_t row,
+                                                      uint32_t rows[BATCH], const uint32_t match[BATCH]) {
+#pragma unroll 1
+  for (uint32_t r = 0; r < BATCH; r++) {
+    uint32_t own = 0, first = 0;
+#pragma unroll
+    for (uint32_t k = 0; k < BATCH; k++) {
+      if (k != r || rows[k] < TSR_MATCH_LONG) continue;
+      own = rows[k];
+      first = match[k];
+      rows[k] = 0;
+    }
+    if (__any_sync(ALL_LANES, own)) begin = leave_rows(a, begin, row + r * TSR_MATCH_THREADS + threadIdx.x, own, first);
+  }
+  return begin;
 }
 
 /* The rows of the left pairs of a warp, one pair per lane: where they begin among all rows, and where the next ones do. */
@@ -237,13 +285,7 @@ static __device__ __forceinline__ uint64_t write_rows(const tsr_match &a, uint64
     if (rows) tsr_match_meet_row(&a, begin + __popc(all & ((1u << lane) - 1)), pair, key, match);
     return begin + __popc(all);
   }
-  uint32_t end = rows;
-#pragma unroll
-  for (uint32_t d = 1; d < 32; d *= 2) {
-    const uint32_t before = __shfl_up_sync(ALL_LANES, end, d);
-    if (lane >= d) end += before;
-  }
-  const uint32_t all = __shfl_sync(ALL_LANES, end, 31);
+  const uint32_t end = sum_to_lane(rows), all = __shfl_sync(ALL_LANES, end, 31);
   for (uint32_t first = 0; first < all; first += 32) {
     const uint32_t r = first + lane;
     uint32_t owner = 0; /* the first lane that ends behind the row */
@@ -284,6 +326,7 @@ static __device__ __forceinline__ uint64_t take_places(const tsr_match &a, uint3
 struct match_tile {
   uint32_t page, left, left_end, begin, end;
   uint32_t grouped; /* where its groups begin */
+  bool leaves;      /* there are long rows, and they are left to another step */
 };
 
 /* Looks up the left pairs of a tile, and writes their rows. */
@@ -306,6 +349,7 @@ static __device__ __forceinline__ void meet_left(const tsr_match &a, const page_
       all += rows[r];
     }
     uint64_t next = take_places(a, all);
+    if (t.leaves) next = leave_long(a, next, row, rows, match);
 #pragma unroll
     for (uint32_t r = 0; r < BATCH; r++)
       next = write_rows<K>(a, next, row + r * TSR_MATCH_THREADS + threadIdx.x, callers_key(a.pages, t.page, key[r]),
@@ -313,21 +357,39 @@ static __device__ __forceinline__ void meet_left(const tsr_match &a, const page_
   }
 }
 
+/* Other tiles of this block reuse its place for right values. For long rows they are put where they stay; false: no room. */
+static __device__ __forceinline__ bool keep_values(const tsr_match &a, match_tile &t) {
+  __shared__ uint32_t at;
+  if (threadIdx.x == 0) {
+    const uint64_t n = t.end - t.begin;
+    const uint64_t kept = atomicAdd((unsigned long long *)&a.pages.counters->kept, (unsigned long long)n);
+    at = kept + n <= a.index.kept_room ? TSR_MATCH_BLOCKS * TSR_MATCH_PAGE_ITEMS + (uint32_t)kept : TSR_MATCH_NONE;
+  }
+  __syncthreads();
+  if (at != TSR_MATCH_NONE) t.grouped = at;
+  return at != TSR_MATCH_NONE;
+}
+
 /* The right pairs of a page become groups, and left pairs look their keys up there. If a thread finds no room for a key, the
- * whole call takes another way (gave_up). No thread leaves early, because all meet again at each step. */
+ * whole call takes another way (gave_up), and blocks that begin later do nothing. Threads of a block leave together or not at
+ * all, because they meet at each step. */
 template <class K, bool WRITES>
-static __device__ __forceinline__ void match_left(const tsr_match &a, const match_tile &t, bool counts,
-                                                  uint64_t *rows) {
+static __device__ __forceinline__ void match_left(const tsr_match &a, match_tile &t, bool counts, uint64_t *rows) {
+  __shared__ uint32_t stops;
   page_groups<K> g;
   g.keys = (K *)match_memory;
   g.seen = (uint32_t *)(g.keys + page_groups<K>::COUNT);
   g.ends = g.seen + page_groups<K>::COUNT / 32;
+  const uint32_t gave_up = threadIdx.x == 0 ? *(const volatile uint32_t *)&a.pages.counters->gave_up : 0;
   clear_groups(g, counts);
+  if (threadIdx.x == 0) stops = gave_up;
   __syncthreads();
+  if (stops) return;
   group_right(a, g, t.begin, t.end, counts);
   __syncthreads();
   if (a.index.grouped) {
-    sum_groups<K>(g.ends);
+    const bool has_long = sum_groups<K>(g.ends);
+    if (WRITES && t.leaves) t.leaves = has_long && (!a.pages.tiles || keep_values(a, t));
     place_right(a, g, t.begin, t.end, t.grouped);
     __syncthreads();
   }
@@ -344,6 +406,7 @@ static __device__ __forceinline__ match_tile tile_at(const tsr_match &a, uint32_
   t.left_end = (uint32_t)tsr_match_page_end(&a, 0, t.page);
   t.begin = t.grouped = (uint32_t)a.pages.begins[1][t.page];
   t.end = (uint32_t)tsr_match_page_end(&a, 1, t.page);
+  t.leaves = a.matches.pieces;
   if (!a.pages.tiles) return t;
   t.grouped = blockIdx.x * TSR_MATCH_PAGE_ITEMS;
   t.left += (at - (uint32_t)a.pages.tiles[t.page]) * TSR_MATCH_TILE;
@@ -351,23 +414,27 @@ static __device__ __forceinline__ match_tile tile_at(const tsr_match &a, uint32_
   return t;
 }
 
-/* A block has a page, or some tiles of all. A page with too many pairs is listed, or the whole call takes another way. */
+/* A block has a page, or takes tiles until none is left. A page with too many pairs is listed, or the whole call takes another
+ * way. */
 template <class K, bool WRITES>
 static __device__ __forceinline__ void match_page(const tsr_match &a) {
   const uint32_t tiles = (uint32_t)(a.pages.tiles ? a.pages.tiles[a.pages.count] : a.pages.count);
   const bool counts = tsr_match_counts(&a);
+  __shared__ uint32_t next;
   uint64_t rows = 0;
-  for (uint32_t at = blockIdx.x; at < tiles; at += gridDim.x) {
+  for (uint32_t at = blockIdx.x, own = tiles; at < tiles; at = next) {
+    if (a.pages.tiles && threadIdx.x == 0) own = gridDim.x + atomicAdd(&a.pages.counters->tiles, 1u);
     match_tile t = tile_at(a, at);
     if (t.end - t.begin > TSR_MATCH_PAGE_ITEMS || t.left_end - t.left > TSR_MATCH_PAGE_ITEMS) {
       if (!a.pages.tiles)
-        *a.pages.gave_up = 1;
+        a.pages.counters->gave_up = 1;
       else if (threadIdx.x == 0 && at == a.pages.tiles[t.page])
-        a.pages.larges[1 + atomicAdd(a.pages.larges, 1u)] = (uint32_t)t.page;
+        a.pages.larges[atomicAdd(&a.pages.counters->larges, 1u)] = t.page;
       t.end = t.begin;
       t.left_end = t.left;
     }
     match_left<K, WRITES>(a, t, counts, &rows);
+    if (threadIdx.x == 0) next = own;
     __syncthreads();
   }
   if (!WRITES) add_rows(a, rows);
@@ -383,6 +450,11 @@ TSR_STEP_KERNEL(tsr_match_meet_kernel, tsr_match, MEET_BOUNDS) { match_page<uint
 TSR_STEP_KERNEL(tsr_match_wide_meet_kernel, tsr_match, MEET_BOUNDS) { match_page<uint64_t, true>(a); }
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
+
+KERNEL(pieces) {
+  const uint64_t i = blockIdx.x * (uint64_t)TSR_MATCH_PIECES + threadIdx.x / 32;
+  if (i < a.n) tsr_match_write_piece(&a, i, threadIdx.x % 32, 32);
+}
 
 /* A block's rows belong to neighbouring left pairs, so two of its threads find the first and the last of these for
  * all. */

@@ -8,6 +8,8 @@
  * column of right values, from its `firsts` on. Rows are stored pair by pair, from its `begins` on. So each row is
  * found by a binary search, and a thread has the same work whatever its key.
  *
+ * Where pages meet, a left pair with many rows is left to the next step in pieces, so that all blocks share its rows.
+ *
  * Sides that are arrays have no pages of their own. groups.h brings their mixed keys into bins, and these are the pages.
  */
 #ifndef TSR_BATCH_MATCH_H
@@ -28,6 +30,9 @@
  * spread   which page each tile is of
  * pages, wide_pages   matches page by page, for keys of 32 and of 64 bits
  * meet, wide_meet     rows page by page, written as they are found
+ * pieces   writes the rows that meet has left
+ * measure  how many pairs the listed pages have; gather brings them together
+ * copy     a column without its gaps
  * rows     writes rows
  * fold     combines right values, row by row
  * mark     which left pairs have a row; emit writes these, with their combined values
@@ -50,6 +55,10 @@
   OWN(wide_pages, .grid = {.threads = TSR_MATCH_THREADS, .block_items = 1}, .fit = fit_index)                          \
   OWN(meet, .grid = {.threads = TSR_MATCH_THREADS, .block_items = 1}, .fit = fit_index)                                \
   OWN(wide_meet, .grid = {.threads = TSR_MATCH_THREADS, .block_items = 1}, .fit = fit_index)                           \
+  OWN(pieces, .grid = {.block_items = TSR_MATCH_PIECES})                                                               \
+  ITEM(measure)                                                                                                        \
+  ITEM(gather)                                                                                                         \
+  ITEM(copy)                                                                                                           \
   OWN(rows, .grid = {.block_items = TSR_MATCH_ROWS})                                                                   \
   ITEM(fold)                                                                                                           \
   ITEM(mark)                                                                                                           \
@@ -71,14 +80,17 @@ enum { TSR_FOLD_SUM, TSR_FOLD_MIN, TSR_FOLD_MAX, TSR_FOLD_COUNT };
 #define TSR_MATCH_NONE 0xFFFFFFFFu /* no pair; numbers of pairs are below it */
 
 enum {
-  TSR_MATCH_THREADS = 512,            /* of a block that matches a page */
-  TSR_MATCH_INDEX_BYTES = 1 << 16,    /* keys that a page's index has room for, in bytes, */
-  TSR_MATCH_PROBES = 256,             /* ... and how many of its places are looked at before the page is given up */
-  TSR_MATCH_PAGE_ITEMS = 0xFFFF,      /* pairs of a side that one block may have to work on, */
-  TSR_MATCH_TILE = 1 << 15,           /* ... and left pairs, where a page is cut into tiles, */
-  TSR_MATCH_BLOCKS = 264,             /* ... which these blocks share */
-  TSR_MATCH_FOLDED = 16,              /* rows that a thread combines before it adds them to others */
-  TSR_MATCH_ROWS = TSR_BLOCK_THREADS, /* of a block */
+  TSR_MATCH_THREADS = 512,         /* of a block that matches a page */
+  TSR_MATCH_INDEX_BYTES = 1 << 16, /* keys that a page's index has room for, in bytes, */
+  TSR_MATCH_PROBES = 256,          /* ... and how many of its places are looked at before the page is given up */
+  TSR_MATCH_PAGE_ITEMS = 0xFFFF,   /* pairs of a side that one block may have to work on, */
+  TSR_MATCH_TILE = 1 << 15,        /* ... and left pairs, where a page is cut into tiles, */
+  TSR_MATCH_BLOCKS = 264,          /* ... which these blocks share */
+  TSR_MATCH_LONG = 64,             /* rows of a left pair that meet leaves to another step, */
+  TSR_MATCH_PIECE = 1024,          /* ... in pieces of this many rows, one per warp, */
+  TSR_MATCH_PIECES = TSR_BLOCK_THREADS / 32, /* ... so of a block */
+  TSR_MATCH_FOLDED = 16,                     /* rows that a thread combines before it adds them to others */
+  TSR_MATCH_ROWS = TSR_BLOCK_THREADS,        /* of a block */
 };
 
 /* Numbers of 4 or 8 bytes, or keys of 16; the first is at `at`. */
@@ -87,14 +99,16 @@ typedef struct tsr_numbers {
   uint32_t bytes, stride_bytes;
 } tsr_numbers;
 
-/* group, rank: a side; look: the right one. place: `grouped`. sketch: keys, entries and mask. */
+/* group, rank: a side; look: the right one. place: `grouped`. sketch: keys, entries and mask. With tiles `grouped` has
+ * TSR_MATCH_PAGE_ITEMS values of each block, and behind these those that are kept. */
 typedef struct tsr_match_index {
   tsr_numbers keys;
   uint32_t *entries; /* mask + 1: numbers of leaders, TSR_MATCH_NONE at first; sketch: bits, clear at first */
   uint64_t mask;
   uint32_t *leaders, *ranks; /* of each pair: its leader, and its number in its group */
-  uint64_t *groups; /* n + 1: how many pairs each leader leads; summed up, where they begin; NULL: not counted */
-  void *grouped;    /* right values in that order; with tiles, TSR_MATCH_PAGE_ITEMS of each block; NULL: not wanted */
+  uint64_t *groups;   /* n + 1: how many pairs each leader leads; summed up, where they begin; NULL: not counted */
+  void *grouped;      /* right values in that order; NULL: not wanted */
+  uint64_t kept_room; /* with tiles: right values of tiles with long rows, for the step of pieces */
 } tsr_match_index;
 
 /* What is known of each left pair before. */
@@ -104,6 +118,15 @@ typedef struct tsr_match_known {
   uint8_t present;         /* what a result is where the key is there; sketch leaves these pairs out */
   uint64_t sampled_mask;   /* sketch: the hashes that count end with these zeros */
 } tsr_match_known;
+
+/* What blocks count, or tell. Both sums have 64 bits, because blocks add to them also when there is no more room. */
+typedef struct tsr_match_counters {
+  uint64_t pieces, kept; /* pieces that meet has left; right values that it keeps for them */
+  uint32_t tiles;        /* that were taken, after the first of each block */
+  uint32_t larges;       /* with tiles: pages that have too many right pairs for a block */
+  uint32_t gave_up;      /* 1: a pair is in no page, or a page has too many pairs or keys: the results are void */
+  uint32_t unused;
+} tsr_match_counters;
 
 /* stray, bounds, pages: both sides. The two largest keys are those of slots without a pair. mixed_log2: not 0: keys are mixed,
  * and this many of their first bits are the number of their page. So the first bit is needed no more, and the steps of pages
@@ -118,17 +141,26 @@ typedef struct tsr_match_pages {
   uint64_t count;
   uint64_t *tiles;  /* count + 1: tiles before each page; NULL: a page is one tile */
   uint32_t *owners; /* of each tile, its page */
-  uint32_t *larges; /* with tiles: how many pages have too many right pairs for a block, and which */
+  uint32_t *larges; /* with tiles: the pages that have too many right pairs for a block */
   uint64_t seed;
   uint32_t mixed_log2;
-  uint32_t *gave_up; /* 1: a pair is in no page, or a page has too many pairs or keys: the results are void */
+  tsr_match_counters *counters; /* all 0 at first */
 } tsr_match_pages;
+
+/* Some rows of one left pair: neighbours that have neighbouring matches. */
+typedef struct tsr_match_piece {
+  uint64_t row;         /* the first */
+  uint32_t pair, match; /* the left pair; the first match, a place among the grouped values */
+  uint32_t rows, unused;
+} tsr_match_piece;
 
 /* Out of look, found, alone, pages and meet. sketch: total: how many bits were set. */
 typedef struct tsr_match_found {
-  uint64_t *total;  /* of all rows; added to, where begins is NULL; meet: where the next rows go */
-  uint64_t *begins; /* lefts + 1: rows; summed up, where they begin; NULL: only the total is wanted */
-  uint32_t *firsts; /* lefts: the first match, or TSR_MATCH_NONE */
+  uint64_t *total;         /* of all rows; added to, where begins is NULL; meet: where the next rows go */
+  uint64_t *begins;        /* lefts + 1: rows; summed up, where they begin; NULL: only the total is wanted */
+  uint32_t *firsts;        /* lefts: the first match, or TSR_MATCH_NONE */
+  tsr_match_piece *pieces; /* out of meet; NULL: it writes all rows itself */
+  uint64_t pieces_room;    /* enough for all rows that there is room for */
 } tsr_match_found;
 
 /* Out of meet, rows and emit; NULL: not wanted. */
@@ -378,7 +410,7 @@ TSR_STEP_FUNCTION void tsr_match_stray_item(const tsr_match *m, uint64_t i) {
   const uint64_t vacant = tsr_match_vacant(m);
   if ((i < m->pages.tail_slots[0] && tsr_match_number(&m->left_keys, m->lefts + i) <= vacant) ||
       (i < m->pages.tail_slots[1] && tsr_match_number(&m->right_keys, m->rights + i) <= vacant))
-    *m->pages.gave_up = 1;
+    m->pages.counters->gave_up = 1;
 }
 
 /* Where page `page` of a side begins, the end of the last one for `pages`. */
@@ -446,6 +478,54 @@ TSR_STEP_FUNCTION void tsr_match_meet_row(const tsr_match *m, uint64_t r, uint64
                        !m->out.right             ? 0
                        : match == TSR_MATCH_NONE ? m->out.missing
                                                  : tsr_match_number(&grouped, match));
+}
+
+/* Writes the rows of a piece from `first` on, every `step`-th of them. Several values are requested before the first of them is
+ * used. */
+TSR_STEP_FUNCTION void tsr_match_write_piece(const tsr_match *m, uint64_t i, uint32_t first, uint32_t step) {
+  enum { AT_ONCE = 4 };
+  const tsr_match_piece piece = m->matches.pieces[i];
+  const uint64_t raw = tsr_match_number(&m->left_keys, piece.pair), seed = m->pages.seed;
+  const uint64_t key = !m->pages.mixed_log2 ? raw
+                       : m->bytes.key == 8  ? tsr_unmix_64(raw, seed)
+                                            : tsr_unmix_32((uint32_t)raw, seed);
+  const uint64_t left = m->out.left ? tsr_match_number(&m->left_values, piece.pair) : 0;
+  const uint64_t rows = m->out.room <= piece.row               ? 0
+                        : m->out.room - piece.row < piece.rows ? m->out.room - piece.row
+                                                               : piece.rows;
+  const tsr_numbers grouped = {m->index.grouped, m->bytes.right, m->bytes.right};
+  for (uint64_t r = first; r < rows; r += AT_ONCE * step) {
+    uint64_t right[AT_ONCE];
+    for (uint32_t k = 0; k < AT_ONCE; k++)
+      right[k] = m->out.right && r + k * step < rows ? tsr_match_number(&grouped, piece.match + r + k * step) : 0;
+    for (uint32_t k = 0; k < AT_ONCE && r + k * step < rows; k++) {
+      const uint64_t at = piece.row + r + k * step;
+      if (m->out.keys) tsr_match_put(m->out.keys, at, m->bytes.key, key);
+      if (m->out.left) tsr_match_put(m->out.left, at, m->bytes.left, left);
+      if (m->out.right) tsr_match_put(m->out.right, at, m->bytes.right, right[k]);
+    }
+  }
+}
+
+/* ---- Listed pages ---------------------------------------------------------------------------- */
+
+/* Side 0 alone is looked at. */
+TSR_STEP_FUNCTION void tsr_match_measure_item(const tsr_match *m, uint64_t i) {
+  const uint32_t page = m->pages.larges[i];
+  m->matches.begins[i] = tsr_match_page_end(m, 0, page) - m->pages.begins[0][page];
+}
+
+/* Item i of the listed pages, one page after the other: from the column `keys` of the index to `grouped`. lefts: how many pages
+ * these are. */
+TSR_STEP_FUNCTION void tsr_match_gather_item(const tsr_match *m, uint64_t i) {
+  const uint64_t at = tsr_match_pair_of(m, i, 0, m->lefts);
+  const uint64_t from = m->pages.begins[0][m->pages.larges[at]] + (i - m->matches.begins[at]);
+  tsr_match_put(m->index.grouped, i, m->index.keys.bytes, tsr_match_number(&m->index.keys, from));
+}
+
+/* From the column `keys` of the index to `grouped`. */
+TSR_STEP_FUNCTION void tsr_match_copy_item(const tsr_match *m, uint64_t i) {
+  tsr_match_put(m->index.grouped, i, m->index.keys.bytes, tsr_match_number(&m->index.keys, i));
 }
 
 TSR_STEP_FUNCTION void tsr_match_enumerate_item(const tsr_match *m, uint64_t i) {

@@ -79,6 +79,19 @@ void tsr_cpu_unshare(tsr_device *device, void *memory) {
   munmap(front_of(memory), at.bytes);
 }
 
+/* Maps a place of another process's file behind memory of this one alone, which keeps how large it is: the owner may give its
+ * memory back first. */
+static void *map_behind(int file, const place *p) {
+  char *own = mmap(NULL, FRONT + p->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (own == MAP_FAILED) return MAP_FAILED;
+  void *mapped = mmap(own + FRONT, p->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, (off_t)p->at);
+  if (mapped == MAP_FAILED)
+    munmap(own, FRONT + p->bytes);
+  else
+    *(place *)own = *p;
+  return mapped;
+}
+
 tsr_status tsr_cpu_open_shared(tsr_device *device, const uint8_t *name, void **memory, tsr_error *error) {
   char path[64];
   place at;
@@ -88,13 +101,17 @@ tsr_status tsr_cpu_open_shared(tsr_device *device, const uint8_t *name, void **m
   const int file = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
   struct stat of = {0};
   const bool is_there = file >= 0 && fstat(file, &of) == 0 && S_ISREG(of.st_mode);
+  errno = 0;
   void *mapped = MAP_FAILED; /* what is behind the end of a file would kill who reads it */
-  if (is_there && at.bytes > FRONT && at.at + at.bytes <= (uint64_t)of.st_size) mapped = map(file, &at);
+  if (is_there && at.bytes > FRONT && at.at + at.bytes <= (uint64_t)of.st_size) mapped = map_behind(file, &at);
   if (file >= 0) close(file);
   if (mapped != MAP_FAILED && memcmp(mapped, &at, sizeof at) != 0) { /* the number of a process of another host */
-    munmap(mapped, at.bytes);
+    munmap((char *)mapped - FRONT, FRONT + at.bytes);
     mapped = MAP_FAILED;
   }
+  if (mapped == MAP_FAILED && is_there && errno == ENOMEM)
+    return tsr_fail(error, TSR_NO_MEMORY, "the cpu backend cannot map %llu bytes of another process",
+                    (unsigned long long)at.bytes);
   if (mapped == MAP_FAILED)
     return tsr_fail(error, TSR_IO, "memory of process %llu cannot be opened: %s", (unsigned long long)at.process, path);
   *memory = (char *)mapped + FRONT;
@@ -102,6 +119,7 @@ tsr_status tsr_cpu_open_shared(tsr_device *device, const uint8_t *name, void **m
 }
 
 void tsr_cpu_close_shared(tsr_device *device, void *memory) {
+  char *own = (char *)front_of(memory) - FRONT;
   (void)device;
-  munmap(front_of(memory), front_of(memory)->bytes);
+  munmap(own, FRONT + ((const place *)own)->bytes);
 }

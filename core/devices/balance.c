@@ -25,6 +25,31 @@ tsr_status tsr_buffer_reserve(const tsr_member *m, tsr_buffer *b, uint64_t bytes
   return status;
 }
 
+void tsr_buffer_free(tsr_device *device, tsr_buffer *b) {
+  if (b->memory && b->is_shared) device->backend->extents->unshare(device, b->memory);
+  if (b->memory && !b->is_shared) device->backend->free(device, b->memory);
+  *b = (tsr_buffer){.memory = NULL};
+}
+
+void tsr_flight_free(tsr_device *device, tsr_flight *k) {
+  tsr_buffer *const others[] = {&k->places,           &k->counts,          &k->gathered.spans,
+                                &k->gathered.offsets, &k->gathered.values, &k->gathered.back,
+                                &k->gathered.ordered, &k->folded.made,     &k->folded.parts};
+  for (uint32_t b = 0; b < sizeof others / sizeof others[0]; b++) tsr_buffer_free(device, others[b]);
+  for (uint32_t c = 0; c < TSR_QUESTIONS; c++) {
+    tsr_buffer_free(device, &k->in[c]);
+    tsr_buffer_free(device, &k->split[c]);
+    tsr_buffer_free(device, &k->arrived[c]);
+    tsr_buffer_free(device, &k->folded.columns[c]);
+  }
+  for (uint32_t a = 0; a < TSR_ANSWERS; a++) {
+    tsr_buffer_free(device, &k->answer[a]);
+    tsr_buffer_free(device, &k->back[a]);
+    tsr_buffer_free(device, &k->ordered[a]);
+    tsr_buffer_free(device, &k->folded.answers[a]);
+  }
+}
+
 void tsr_balance_evenly(tsr_shards *s) {
   const uint32_t members = s->transport.members;
   for (uint32_t i = 0; i < members; i++) s->first_bin[i] = BINS * i / members;
@@ -48,6 +73,11 @@ tsr_status tsr_balance_add(tsr_shards *s, uint32_t member, uint64_t n, const voi
                            .bins = m->bins.memory};
   const tsr_step *step = &tsr_split_steps.step[tsr_split_for(TSR_SPLIT_bins, key_bytes)];
   return device->backend->step(device, NULL, step, &split, n, stream, error);
+}
+
+void tsr_balance_forget(tsr_shards *s) {
+  for (uint32_t i = 0; i < s->transport.here; i++) s->members[i].has_bins = false;
+  s->is_empty = true;
 }
 
 /* The first bin of a part before which the sum should be `target`: the nearest edge. */

@@ -15,8 +15,13 @@ void tsr_balance_evenly(tsr_shards *shards);
 tsr_status tsr_balance_add(tsr_shards *shards, uint32_t member, uint64_t n, const void *keys, uint32_t key_bytes,
                            tsr_error *error) TSR_MUST_CHECK;
 tsr_status tsr_balance_choose(tsr_shards *shards, uint64_t capacity, tsr_error *error) TSR_MUST_CHECK;
+/* The keys that were added are not, and the table is empty. */
+void tsr_balance_forget(tsr_shards *shards);
 /* More memory for a buffer of a member, if it needs it; what was in it is lost. pre: no work on it is under way. */
 tsr_status tsr_buffer_reserve(const tsr_member *member, tsr_buffer *buffer, uint64_t bytes, tsr_error *error)
     TSR_MUST_CHECK;
+void tsr_buffer_free(tsr_device *device, tsr_buffer *buffer);
+/* All buffers of a flight. */
+void tsr_flight_free(tsr_device *device, tsr_flight *flight);
 
 #endif

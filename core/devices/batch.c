@@ -33,12 +33,14 @@ static tsr_status begin(tsr_task *task) {
                                : task->question_bytes[TSR_VALUES] ? TSR_TASK_ITEMS_WITH_VALUES
                                                                   : TSR_TASK_ITEMS};
   mine.sends = task->sends;
+  mine.spares = task->spares;
+  mine.flights = task->flights;
   for (uint32_t a = 0; a < TSR_ANSWERS; a++) mine.wanted |= (uint64_t)(task->answers[a].bytes != 0) << a;
   if (status == TSR_OK) status = tsr_fold_sample(task, &mine);
   for (uint32_t i = 0; task->rows && i < task->x->here; i++) task->rows[task->x->first + i] = mine;
   status = task->x->gather(task->x, (uint64_t *)task->rows, sizeof *task->rows / sizeof(uint64_t), status, task->error);
   uint64_t wanted = mine.wanted, kind = mine.kind;
-  bool sends = true;
+  bool sends = true, spares = task->spares;
   task->rounds = 0;
   for (uint32_t i = 0; status == TSR_OK && i < task->x->members; i++) {
     const tsr_task_row *row = &task->rows[i];
@@ -50,11 +52,14 @@ static tsr_status begin(tsr_task *task) {
     if (task->rounds < row->rounds) task->rounds = row->rounds;
     if (row->kind != TSR_TASK_NO_ITEMS) sends = sends && row->sends;
     wanted |= row->wanted;
+    spares = spares || row->spares;
+    if (row->flights < task->flights) task->flights = (uint32_t)row->flights;
   }
   if (kind == TSR_TASK_ITEMS_WITH_VALUES) task->question_bytes[TSR_VALUES] = task->answer_bytes[TSR_FOUND_VALUES];
   for (uint32_t a = 0; a < TSR_ANSWERS; a++) /* also what only another process wants */
     if (wanted >> a & 1) task->answers[a].bytes = task->answer_bytes[a];
   task->sends = sends && kind != TSR_TASK_NO_ITEMS;
+  task->spares = spares;
   if (status == TSR_OK) tsr_fold_decide(task);
   return status;
 }
@@ -84,10 +89,12 @@ static tsr_status balance(const tsr_task *task) {
     }
   }
   status = task->x->agree(task->x, status, task->error);
+  if (status == TSR_NO_MEMORY) tsr_balance_forget(task->s);
   return status ? status : tsr_balance_choose(task->s, task->t->capacity, task->error);
 }
 
 static tsr_status end(tsr_task *task, tsr_status status) {
+  if (status) tsr_reach_finish(task->s);                      /* also what belongs to no flight yet */
   for (uint32_t flight = 0; flight < TSR_FLIGHTS; flight++) { /* buffers and the caller's arrays are free again */
     tsr_status finished = tsr_task_finish_slot(task, flight, status ? NULL : task->error);
     if (status == TSR_OK) status = finished;
@@ -104,33 +111,42 @@ static tsr_status run_chunks(tsr_table *t, const tsr_request *parts, bool stays,
   tsr_status status = begin(&task);
   const bool has_answers = tsr_task_has_answers(&task);
   *has_worked = false;
+  task.x->forgives = task.spares;
   if (status == TSR_OK && !stays) status = balance(&task);
   /* The answers of a chunk travel when the next one is worked on and the one after it is enqueued: an exchange between
    * processes waits for its end, and the devices would wait for the host. */
-  enum { BEHIND = TSR_FLIGHTS - 1 };
+  const uint32_t flights = task.flights, behind = flights - 1;
   for (uint64_t round = 0; status == TSR_OK && round < task.rounds; round++) {
-    const uint32_t flight = (uint32_t)(round % TSR_FLIGHTS);
+    const uint32_t flight = (uint32_t)(round % flights);
     status = tsr_chunk_travel(&task, flight, tsr_chunk_split(&task, flight, round));
     *has_worked = *has_worked || status == TSR_OK;
+    task.x->forgives = task.spares && !*has_worked;
     if (status == TSR_OK) status = tsr_chunk_work(&task, flight);
-    if (status == TSR_OK && has_answers && round >= BEHIND)
-      status = tsr_chunk_bring_back(&task, (uint32_t)((round - BEHIND) % TSR_FLIGHTS));
+    if (status == TSR_OK && has_answers && round >= behind)
+      status = tsr_chunk_bring_back(&task, (uint32_t)((round - behind) % flights));
   }
-  for (uint64_t round = task.rounds < BEHIND ? 0 : task.rounds - BEHIND; has_answers && round < task.rounds; round++)
-    if (status == TSR_OK) status = tsr_chunk_bring_back(&task, (uint32_t)(round % TSR_FLIGHTS));
+  for (uint64_t round = task.rounds < behind ? 0 : task.rounds - behind; has_answers && round < task.rounds; round++)
+    if (status == TSR_OK) status = tsr_chunk_bring_back(&task, (uint32_t)(round % flights));
   if (task.rows) status = end(&task, status);
+  task.x->forgives = false;
   tsr_task_free(&task);
   return status;
 }
 
-/* Where there is no memory for a batch as a whole, it goes in small chunks. Only if all members are here: another process
- * would not know. */
+/* Where a member has no memory for its part of a batch at once, all give back their buffers, and the batch goes in small
+ * chunks; later ones as large do at once. No item was inserted until then. In a group the others know by the numbers that they
+ * exchange in any case. If it was broken, the second try says so. */
 static tsr_status run(tsr_table *t, const tsr_request *parts, bool stays, tsr_error *error) {
-  const bool are_all_here = t->shards->transport.here == t->shards->transport.members;
+  tsr_shards *s = t->shards;
+  uint64_t most = 1;
+  for (uint32_t i = 0; i < s->transport.here; i++) most = parts[i].n > most ? parts[i].n : most;
+  const bool is_sparing = s->lacked && most >= s->lacked;
   bool has_worked;
-  const tsr_status status = run_chunks(t, parts, stays, !are_all_here, &has_worked, error);
-  if (status != TSR_NO_MEMORY || !are_all_here || has_worked) return status;
-  return run_chunks(t, parts, stays, true, &has_worked, error);
+  tsr_status status = run_chunks(t, parts, stays, is_sparing, &has_worked, error);
+  if (status != TSR_NO_MEMORY || has_worked) return status;
+  s->lacked = most;
+  status = tsr_reach_drop(s, error);
+  return status ? status : run_chunks(t, parts, stays, true, &has_worked, error);
 }
 
 /* The values, when it is known where each key's begin. */
@@ -142,7 +158,7 @@ static tsr_status retrieve(tsr_table *t, const tsr_request *parts, tsr_error *er
     keys_only[i].results = NULL;
     if (!parts[i].values_out) keys_only[i].n = 0;
   }
-  tsr_task task = tsr_task_of(t, keys_only, true, error);
+  tsr_task task = tsr_task_of(t, keys_only, false, error);
   task.answers[TSR_COUNTS].bytes = 0; /* the caller's are read here */
   const size_t members = task.x->members;
   uint64_t *sizes = calloc(2 * members * members, sizeof *sizes);

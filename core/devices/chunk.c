@@ -52,6 +52,29 @@ tsr_status tsr_chunk_fetch(const tsr_task *task, uint32_t member, tsr_flight *k,
   return status;
 }
 
+/* Where the caller wants an answer, if it is put there by the device itself. */
+static bool is_put_at_once(const tsr_task *task, uint32_t member, const tsr_flight *k, tsr_answer a) {
+  const uint64_t bytes = task->answers[a].bytes;
+  const char *callers = task->folds ? NULL : tsr_answer_in(&task->parts[member], a);
+  return callers && tsr_task_reaches(&task->s->members[member], callers + k->first * bytes, bytes);
+}
+
+/* Room for the answers of a member's part. Where there is none, nothing has been inserted yet. */
+static tsr_status reserve_answers(const tsr_task *task, uint32_t member, tsr_flight *k) {
+  const tsr_member *m = &task->s->members[member];
+  tsr_status status = TSR_OK;
+  if (task->parts->op == TSR_BULK_retrieve) return TSR_OK; /* values.c */
+  for (uint32_t a = 0; status == TSR_OK && k->n && a < TSR_ANSWERS; a++) {
+    const uint64_t bytes = k->n * task->answers[a].bytes;
+    const bool is_asked = tsr_answer_in(&task->parts[member], (tsr_answer)a) || a == TSR_CODES || task->folds;
+    if (!bytes) continue;
+    if (!task->x->is_direct && !task->stays) status = tsr_task_reserve(task, m, &k->back[a], bytes);
+    if (status == TSR_OK && is_asked && !is_put_at_once(task, member, k, (tsr_answer)a))
+      status = tsr_task_reserve(task, m, &k->ordered[a], bytes);
+  }
+  return status == TSR_OK && task->folds ? tsr_fold_reserve(task, member, k) : status;
+}
+
 /* A member's part of a chunk, on its device, and how many items each tile has for each shard. */
 static tsr_status count_part(const tsr_task *task, uint32_t member, tsr_flight *k) {
   const tsr_member *m = &task->s->members[member];
@@ -61,6 +84,7 @@ static tsr_status count_part(const tsr_task *task, uint32_t member, tsr_flight *
     if (status == TSR_OK && !task->stays && !task->x->is_direct)
       status = tsr_task_reserve(task, m, &k->split[c], k->n * task->question_bytes[c]);
   }
+  if (status == TSR_OK) status = reserve_answers(task, member, k);
   if (status || task->stays) return status;
   if (task->folds) status = tsr_fold_part(task, m, k);
   const uint64_t counts = TSR_RUNS_TILES(k->n) * task->x->members;
@@ -304,7 +328,7 @@ static tsr_status put_in_order(const tsr_task *task, uint32_t member, uint32_t f
   if (k->n == 0 || (!callers && a != TSR_CODES && !task->folds)) return TSR_OK; /* codes decide about other answers */
   if (callers) callers += k->first * wanted->bytes;
   const bool is_found = a == TSR_FOUND_VALUES, is_in_parts = !task->stays && !task->sends;
-  const bool is_at_once = callers && tsr_task_reaches(m, callers, wanted->bytes);
+  const bool is_at_once = is_put_at_once(task, member, k, a);
   if (!is_at_once) status = tsr_task_reserve(task, m, &k->ordered[a], bytes);
   k->ordered_at[a] = is_at_once ? callers : k->ordered[a].memory;
   if (status == TSR_OK && wanted->is_partial && !is_at_once && callers)

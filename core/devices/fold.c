@@ -184,9 +184,23 @@ static tsr_status place_answer(const tsr_task *task, uint32_t member, tsr_flight
   return status;
 }
 
+/* Where repeated items have answers of their own. */
+static const tsr_answer given[] = {TSR_CODES, TSR_UNPLACED_KEYS, TSR_UNPLACED_VALUES};
+enum { GIVEN = sizeof given / sizeof given[0] };
+
+tsr_status tsr_fold_reserve(const tsr_task *task, uint32_t member, tsr_flight *k) {
+  const tsr_member *m = &task->s->members[member];
+  tsr_status status = TSR_OK;
+  for (uint32_t i = 0; status == TSR_OK && i < GIVEN; i++) {
+    const char *callers = tsr_answer_in(&task->parts[member], given[i]);
+    const uint64_t bytes = task->answer_bytes[given[i]];
+    if (callers && bytes && !tsr_task_reaches(m, callers + k->first * bytes, bytes))
+      status = tsr_task_reserve(task, m, &k->folded.answers[given[i]], k->n * bytes);
+  }
+  return status;
+}
+
 tsr_status tsr_fold_answer(const tsr_task *task, uint32_t member, uint32_t flight) {
-  static const tsr_answer given[] = {TSR_CODES, TSR_UNPLACED_KEYS, TSR_UNPLACED_VALUES};
-  enum { GIVEN = sizeof given / sizeof given[0] };
   const tsr_member *m = &task->s->members[member];
   tsr_flight *k = &task->s->members[member].flights[flight];
   void *to[GIVEN];

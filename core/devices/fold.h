@@ -17,6 +17,8 @@ tsr_status tsr_fold_sample(const tsr_task *task, tsr_task_row *row) TSR_MUST_CHE
 /* Decides by the rows of all members, and sets the columns that travel then. */
 void tsr_fold_decide(tsr_task *task);
 
+/* Room for answers that the device cannot write to the caller's arrays. */
+tsr_status tsr_fold_reserve(const tsr_task *task, uint32_t member, tsr_flight *flight) TSR_MUST_CHECK;
 /* Folds a member's part of a chunk. */
 tsr_status tsr_fold_part(const tsr_task *task, const tsr_member *member, tsr_flight *flight) TSR_MUST_CHECK;
 /* Whether the shards have to give this answer although nobody has asked for it. */

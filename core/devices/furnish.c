@@ -87,40 +87,19 @@ static tsr_status furnish_member(tsr_member *m, tsr_error *error) {
   return status;
 }
 
-static void free_buffer(tsr_device *device, tsr_buffer *b) {
-  if (b->memory && b->is_shared) device->backend->extents->unshare(device, b->memory);
-  if (b->memory && !b->is_shared) device->backend->free(device, b->memory);
-  *b = (tsr_buffer){.memory = NULL};
-}
-
 static void release_member(tsr_member *m) {
   if (!m->shard) return;
   tsr_device *device = m->shard->device;
-  free_buffer(device, &m->bins);
-  free_buffer(device, &m->sample);
+  tsr_buffer_free(device, &m->bins);
+  tsr_buffer_free(device, &m->sample);
   for (uint32_t i = 0; i < TSR_FLIGHTS; i++) {
     tsr_flight *k = &m->flights[i];
-    tsr_buffer *const others[] = {&k->places,           &k->counts,          &k->gathered.spans,
-                                  &k->gathered.offsets, &k->gathered.values, &k->gathered.back,
-                                  &k->gathered.ordered, &k->folded.made,     &k->folded.parts};
+    tsr_flight_free(device, k);
     if (k->sizes) device->backend->free_host(device, k->sizes);
     if (k->times.back_at) device->backend->events->destroy(device, k->times.back_at);
     for (uint32_t leg = 0; leg < TSR_LEGS; leg++) {
       if (k->ended[leg]) device->backend->events->destroy(device, k->ended[leg]);
       if (k->times.begun[leg]) device->backend->events->destroy(device, k->times.begun[leg]);
-    }
-    for (uint32_t b = 0; b < sizeof others / sizeof others[0]; b++) free_buffer(device, others[b]);
-    for (uint32_t c = 0; c < TSR_QUESTIONS; c++) {
-      free_buffer(device, &k->in[c]);
-      free_buffer(device, &k->split[c]);
-      free_buffer(device, &k->arrived[c]);
-      free_buffer(device, &k->folded.columns[c]);
-    }
-    for (uint32_t a = 0; a < TSR_ANSWERS; a++) {
-      free_buffer(device, &k->answer[a]);
-      free_buffer(device, &k->back[a]);
-      free_buffer(device, &k->ordered[a]);
-      free_buffer(device, &k->folded.answers[a]);
     }
   }
   for (uint32_t leg = 0; leg < TSR_LEGS; leg++)
@@ -164,7 +143,7 @@ tsr_status tsr_shards_furnish(tsr_table *t, tsr_shard_maker *make, const void *f
 void tsr_shards_release(tsr_table *t) {
   tsr_shards *s = t->shards;
   tsr_order_close(t);
-  if (s) tsr_reach_close(s);
+  if (s && s->members) tsr_reach_leave(s);
   for (uint32_t i = 0; s && s->members && i < s->transport.here; i++) release_member(&s->members[i]);
   if (s) free(s->members);
   free(s);

@@ -29,6 +29,22 @@ struct tsr_group {
 
 /* ---- The transport --------------------------------------------------------------------------- */
 
+/* Whether all processes that have failed have no memory. All come to the same answer. */
+static bool lack_memory(const tsr_transport *x, tsr_status mine, const tsr_error *theirs) {
+  bool any = mine != TSR_OK, all = mine == TSR_OK || mine == TSR_NO_MEMORY;
+  for (uint32_t i = 0; i < x->members; i++) {
+    if (i == x->first) continue;
+    any = any || theirs[i].status;
+    all = all && (theirs[i].status == TSR_OK || theirs[i].status == TSR_NO_MEMORY);
+  }
+  return any && all;
+}
+
+static void give_up(tsr_transport *x, const tsr_error *why) {
+  const tsr_status broken = tsr_mesh_break(&x->group->mesh, why);
+  (void)broken; /* it is that of `why`, or of an earlier failure */
+}
+
 /* What a process tells of its own work. All return the sentence of the first process that failed. */
 static tsr_status agree(tsr_transport *x, tsr_status status, tsr_error *error) {
   tsr_error mine = {.status = status}, theirs[TSR_DEVICES_MAX];
@@ -42,18 +58,16 @@ static tsr_status agree(tsr_transport *x, tsr_status status, tsr_error *error) {
     mail.out_bytes[i] = mail.in_bytes[i] = sizeof mine;
   }
   tsr_status passed = tsr_mesh_exchange(&x->group->mesh, &mail, status ? NULL : error);
-  if (status) {
-    const tsr_status broken = tsr_mesh_break(&x->group->mesh, &mine);
-    (void)broken; /* this process reports its own failure */
-    return status;
-  }
+  const bool is_forgiven = x->forgives && passed == TSR_OK && lack_memory(x, status, theirs);
+  if (status && !is_forgiven) give_up(x, &mine);
+  if (status) return status; /* this process reports its own failure */
   if (passed) return passed;
   for (uint32_t i = 0; i < x->members; i++) {
     if (i == x->first || !theirs[i].status) continue;
     tsr_error why;
     theirs[i].message[sizeof theirs[i].message - 1] = '\0';
     passed = tsr_fail(&why, theirs[i].status, "rank %u: %.900s", i, theirs[i].message);
-    passed = tsr_mesh_break(&x->group->mesh, &why);
+    if (!is_forgiven) passed = tsr_mesh_break(&x->group->mesh, &why);
     if (error) *error = why;
     return passed;
   }
@@ -277,9 +291,11 @@ tsr_status tsr_group_make(tsr_group *group, const tsr_spec *spec, const tsr_opti
                                       .first = group->mesh.rank,
                                       .here = 1,
                                       .group = group,
+                                      .limit_s = group->mesh.limit_s,
                                       .gather = gather,
                                       .exchange = exchange,
-                                      .agree = agree};
+                                      .agree = agree,
+                                      .give_up = give_up};
   (*table)->methods = &tsr_methods_shards;
   (*table)->shards = shards;
   (*table)->capacity = settings.capacity;

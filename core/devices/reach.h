@@ -7,6 +7,9 @@
  * owner frees them, and map what it makes in their place. No stream waits for another process, since that one may be
  * killed: its host says in a message that its device has done its work.
  *
+ * A table's end needs no message, because a broken group sends none. Each process has a board in host memory, a word for each
+ * other process, which writes there that it has unmapped this one's memory. The owner frees when all have, or have died.
+ *
  * Read next: reach.c; task.h.
  */
 #ifndef TSR_DEVICES_REACH_H
@@ -30,7 +33,12 @@ tsr_status tsr_reach_room(tsr_shards *shards, uint32_t flight, const tsr_need *n
     TSR_MUST_CHECK;
 /* A member's flight, by its number among all: of one of another process only shared buffers are known. */
 const tsr_flight *tsr_reach_flight(const tsr_shards *shards, uint32_t member, uint32_t flight);
-/* Unmaps what other processes own. */
-void tsr_reach_close(tsr_shards *shards);
+/* Gives back the buffers of all flights, shared or not. All processes call it. */
+tsr_status tsr_reach_drop(tsr_shards *shards, tsr_error *error) TSR_MUST_CHECK;
+/* Waits for all work of the members here, as it is after a failure. */
+void tsr_reach_finish(const tsr_shards *shards);
+/* The end: unmaps what other processes own, and waits until none of them maps what this one owns. One that does not come within
+ * limit_s is named, the group is broken, and the memory stays until this process ends. */
+void tsr_reach_leave(tsr_shards *shards);
 
 #endif

@@ -99,8 +99,10 @@ typedef struct tsr_shards {
   tsr_report carried;                  /* counts of shards that are gone, and of finds that went to all shards */
   bool measures;                       /* whether the times of the legs are measured */
   tsr_phases phases;
-  tsr_member *members; /* those of this process */
-  tsr_member *far;     /* all, as far as their memory is mapped here (reach.h); NULL: none is */
+  tsr_member *members;       /* those of this process */
+  tsr_member *far;           /* all, as far as their memory is mapped here (reach.h); NULL: none is */
+  struct tsr_board **boards; /* of all, where processes say that they have left (reach.h); NULL: nobody maps anything */
+  uint64_t lacked;           /* items of a part for which there was no memory at once; 0: none yet */
 } tsr_shards;
 
 #endif

@@ -47,14 +47,15 @@ static bool is_ordered(const tsr_task *task) {
 
 /* While a chunk is worked on, the next one is split. More chunks than two gain nothing, and each costs the host time, which is
  * all that a small one costs. But an order needs all items at once: pages that are filled for each chunk are read and written
- * for each. */
+ * for each. Where memory is short one of four chunks is under way at a time. */
 static uint64_t share_of(const tsr_task *task, bool is_sparing) {
-  enum { CHUNKS = 2, LEAST = 2 << 20, MOST = 32 << 20 };
+  enum { CHUNKS = 2, CHUNKS_IF_SPARING = 4, LEAST = 2 << 20, LEAST_IF_SPARING = 1 << 18, MOST = 32 << 20 };
   if (task->s->chunk != TSR_CHUNK_AUTO) return task->s->chunk > task->x->here ? task->s->chunk / task->x->here : 1;
-  const uint64_t chunks = task->is_ordered ? 1 : CHUNKS;
+  const uint64_t chunks = is_sparing ? CHUNKS_IF_SPARING : task->is_ordered ? 1 : CHUNKS;
+  const uint64_t least = is_sparing ? LEAST_IF_SPARING : LEAST;
   const uint64_t most = task->is_ordered && !is_sparing ? TSR_PIECE_MAX : MOST;
   const uint64_t part = (tsr_task_max_part(task) + chunks - 1) / chunks;
-  return part < LEAST ? LEAST : part > most ? most : part;
+  return part < least ? least : part > most ? most : part;
 }
 
 tsr_task tsr_task_of(tsr_table *t, const tsr_request *parts, bool is_sparing, tsr_error *error) {
@@ -81,7 +82,10 @@ tsr_task tsr_task_of(tsr_table *t, const tsr_request *parts, bool is_sparing, ts
                                               (a == TSR_FOUND_VALUES && op == TSR_BULK_apply)};
   }
   task.is_ordered = is_ordered(&task);
+  task.flights = is_sparing ? 1 : TSR_FLIGHTS;
   task.share = share_of(&task, is_sparing);
+  const uint64_t spared = share_of(&task, true);
+  task.spares = !is_sparing && spared < task.share && spared < tsr_task_max_part(&task);
   return task;
 }
 

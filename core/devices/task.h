@@ -25,6 +25,8 @@ typedef struct tsr_task_row {
   uint64_t kind;              /* TSR_TASK_ of its process's items */
   uint64_t folds;             /* TSR_FOLDS_ of its table */
   uint64_t sends;             /* whether its shards would send answers */
+  uint64_t spares;            /* whether its chunks could be smaller */
+  uint64_t flights;           /* how many chunks it has buffers for */
   uint64_t sampled, repeated; /* items of a sample, and those of them whose key another one had before */
 } tsr_task_row;
 enum { TSR_TASK_NO_ITEMS, TSR_TASK_ITEMS, TSR_TASK_ITEMS_WITH_VALUES };
@@ -43,10 +45,12 @@ typedef struct tsr_task {
   uint64_t *back[TSR_FLIGHTS];        /* and on their way back */
   tsr_task_row *rows;                 /* of each member */
   uint64_t rounds;
-  bool is_ordered; /* a shard puts what it gets in an order: it should get all at once */
-  bool stays;      /* each member works on its own part */
-  bool folds;      /* items of one key become one before they travel */
-  bool sends;      /* the shard writes answers directly to the asking member, in the order of shards */
+  uint32_t flights; /* how many chunks have buffers */
+  bool is_ordered;  /* a shard puts what it gets in an order: it should get all at once */
+  bool spares;      /* where there is no memory for these chunks, smaller ones are possible */
+  bool stays;       /* each member works on its own part */
+  bool folds;       /* items of one key become one before they travel */
+  bool sends;       /* the shard writes answers directly to the asking member, in the order of shards */
 } tsr_task;
 
 /* A task of these requests; it holds no memory until tsr_task_allocate, and may be freed at any time. is_sparing: chunks

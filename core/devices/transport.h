@@ -30,6 +30,9 @@ struct tsr_transport {
   uint32_t members, first, here;        /* in all; the first of this process, and how many it has */
   tsr_device *devices[TSR_DEVICES_MAX]; /* of those here */
   bool is_direct; /* the kernels of all members reach each other's memory: nothing has to be exchanged */
+  bool
+      forgives; /* that a process has no memory breaks nothing: `gather` and `agree` return TSR_NO_MEMORY in all processes */
+  double limit_s; /* how long a process of a group waits for another one */
   /* rows: `words` numbers of each member. The caller sets those of the members here; those of the others are filled in. It
    * gives this process's status as well: if any process has failed, all return a failure, and rows may be NULL. */
   tsr_status (*gather)(tsr_transport *transport, uint64_t *rows, uint32_t words, tsr_status status, tsr_error *error);
@@ -37,6 +40,8 @@ struct tsr_transport {
   tsr_status (*exchange)(tsr_transport *transport, const tsr_parcels *parcels, uint32_t columns, tsr_error *error);
   /* The same without numbers. */
   tsr_status (*agree)(tsr_transport *transport, tsr_status status, tsr_error *error);
+  /* Breaks the group, and tells the others why; they need not be in a call. */
+  void (*give_up)(tsr_transport *transport, const tsr_error *why);
 };
 
 /* The transport of members that are all in this process: copies between devices, if copies are asked for or the kernels

@@ -98,12 +98,53 @@ static bool wants_values(const tsr_joining *j, uint32_t side) {
   return side == LEFT ? j->wants_left_values : j->wants_right_values;
 }
 
-/* All pairs of a side, in no order. */
-static tsr_status write_out(tsr_joining *j, uint32_t side) {
+/* The slots of a side are read in place, if its layout has columns of what is wanted and they are on the device, or
+ * brought there. */
+static bool has_columns(const tsr_joining *j, uint32_t side) {
+  const tsr_table *t = side == LEFT ? j->left : j->right;
+  const tsr_plan *plan = &t->store.composition->part[TSR_ROLE_LAYOUT].plan;
+  const bool has_values = plan->payloads.stride_bytes && shape_of(t)->payload_bits == shape_of(t)->value_bits;
+  return plan->keys.stride_bytes && (has_values || !wants_values(j, side));
+}
+
+static tsr_numbers column_of(const tsr_state *state, const tsr_slot_column *column, uint64_t first, uint32_t bytes) {
+  const char *region = state->part[TSR_ROLE_LAYOUT].region[column->region];
+  return (tsr_numbers){region + column->offset_bytes + first * column->stride_bytes, bytes, column->stride_bytes};
+}
+
+static tsr_status copy_column(const tsr_joining *j, tsr_numbers from, uint64_t n, void *to) {
+  tsr_joining one = *j; /* its memory stays that of j */
+  one.match.index.keys = from;
+  one.match.index.grouped = to;
+  return to ? tsr_joining_step(&one, TSR_MATCH_copy, n) : TSR_OK;
+}
+
+/* If all pairs are in lists, and all slots of lists have pairs, these are the first slots. *copied: false: it is not so. */
+static tsr_status copy_lists(const tsr_joining *j, uint32_t side, uint64_t pairs, void *keys, void *values,
+                             bool *copied) {
+  tsr_table *t = side == LEFT ? j->left : j->right;
+  const tsr_plan *plan = &t->store.composition->part[TSR_ROLE_LAYOUT].plan;
+  const uint32_t *offsets = t->store.state.part[TSR_ROLE_PROBING].region[0];
+  const uint32_t value_bytes = shape_of(t)->value_bits / 8;
+  uint32_t end = 0;
+  if (!shape_of(t)->has_lists || t->store.windows || j->match.bytes.key > 8 || !has_columns(j, side)) return TSR_OK;
+  tsr_status status = tsr_table_enter(t, TSR_PHASE_ALONE, NULL, j->error);
+  if (status) return status;
+  status = tsr_joining_read(j, offsets + shape_of(t)->lists, &end, sizeof end);
+  *copied = status == TSR_OK && end == pairs;
+  if (*copied) status = copy_column(j, column_of(&t->store.state, &plan->keys, 0, j->match.bytes.key), pairs, keys);
+  if (*copied && status == TSR_OK)
+    status = copy_column(j, column_of(&t->store.state, &plan->payloads, 0, value_bytes), pairs, values);
+  const tsr_status left_phase = tsr_table_leave(t, NULL, status ? NULL : j->error);
+  return status ? status : left_phase;
+}
+
+tsr_status tsr_joining_write_out(tsr_joining *j, uint32_t side) {
   tsr_table *t = side == LEFT ? j->left : j->right;
   const uint32_t key_bytes = j->match.bytes.key, value_bytes = shape_of(t)->value_bits / 8;
   void *keys = NULL, *values = NULL;
   uint64_t pairs;
+  bool copied = false;
   if (j->sides[side]) {
     tsr_joining_columns(j, side, j->sides[side]->n, j->sides[side]->keys, j->sides[side]->values);
     return TSR_OK;
@@ -113,7 +154,8 @@ static tsr_status write_out(tsr_joining *j, uint32_t side) {
   if (status == TSR_OK) status = tsr_joining_take(j, "a copy of keys", pairs * key_bytes, -1, &keys);
   if (status == TSR_OK && wants_values(j, side))
     status = tsr_joining_take(j, "a copy of values", pairs * value_bytes, -1, &values);
-  if (status == TSR_OK && pairs) status = tsr_single_write_slots(t, pairs, keys, values, j->error);
+  if (status == TSR_OK && pairs) status = copy_lists(j, side, pairs, keys, values, &copied);
+  if (status == TSR_OK && pairs && !copied) status = tsr_single_write_slots(t, pairs, keys, values, j->error);
   set_columns(j, side, pairs, numbers_at(keys, key_bytes), numbers_at(values, value_bytes));
   return status;
 }
@@ -176,8 +218,8 @@ static tsr_status match_by_index(tsr_joining *j) {
   tsr_match *m = &j->match;
   void *grouped;
   j->way = "by an index of the right keys";
-  tsr_status status = write_out(j, LEFT);
-  if (status == TSR_OK) status = write_out(j, RIGHT);
+  tsr_status status = tsr_joining_write_out(j, LEFT);
+  if (status == TSR_OK) status = tsr_joining_write_out(j, RIGHT);
   if (status == TSR_OK) status = tsr_joining_take_rows(j);
   if (status == TSR_OK) status = find_leaders(j);
   const bool counts = j->wants_right_values || tsr_match_wants_count(m);
@@ -223,7 +265,7 @@ static tsr_status find_all(tsr_joining *j) {
 
 static tsr_status match_by_finds(tsr_joining *j) {
   j->way = "by a find of each left key";
-  tsr_status status = write_out(j, LEFT);
+  tsr_status status = tsr_joining_write_out(j, LEFT);
   if (status == TSR_OK) status = tsr_joining_take_rows(j);
   if (status == TSR_OK) status = find_leaders(j);
   if (status == TSR_OK) status = find_all(j);
@@ -233,7 +275,7 @@ static tsr_status match_by_finds(tsr_joining *j) {
 /* No right table: every left pair, or key. */
 static tsr_status match_none(tsr_joining *j) {
   j->way = "of one table alone";
-  tsr_status status = write_out(j, LEFT);
+  tsr_status status = tsr_joining_write_out(j, LEFT);
   if (status == TSR_OK) status = tsr_joining_take_rows(j);
   if (status == TSR_OK) status = find_leaders(j);
   return status ? status : tsr_joining_step(j, TSR_MATCH_alone, j->match.lefts);
@@ -259,20 +301,6 @@ static bool have_same_pages(const tsr_table *a, const tsr_table *b) {
 }
 
 static uint64_t slots_of(const tsr_table *t) { return shape_of(t)->buckets * shape_of(t)->bucket_slots; }
-
-/* The slots of a side are read in place, if its layout has columns of what is wanted and they are on the device, or
- * brought there. */
-static bool has_columns(const tsr_joining *j, uint32_t side) {
-  const tsr_table *t = side == LEFT ? j->left : j->right;
-  const tsr_plan *plan = &t->store.composition->part[TSR_ROLE_LAYOUT].plan;
-  const bool has_values = plan->payloads.stride_bytes && shape_of(t)->payload_bits == shape_of(t)->value_bits;
-  return plan->keys.stride_bytes && (has_values || !wants_values(j, side));
-}
-
-static tsr_numbers column_of(const tsr_state *state, const tsr_slot_column *column, uint64_t first, uint32_t bytes) {
-  const char *region = state->part[TSR_ROLE_LAYOUT].region[column->region];
-  return (tsr_numbers){region + column->offset_bytes + first * column->stride_bytes, bytes, column->stride_bytes};
-}
 
 /* The pages of the run, where the steps can read them: a side in host memory has a window of its own. */
 static tsr_status bring(const tsr_joining *j, uint32_t side, tsr_page_run run, tsr_state *state) {
@@ -354,20 +382,21 @@ static uint64_t page_lists(const tsr_joining *j) {
   return lists > TSR_PAGE_LISTS ? TSR_PAGE_LISTS : lists ? lists : 1;
 }
 
-/* matched: false: some pairs are in no page, or a page has too many. */
-static tsr_status match_pages(tsr_joining *j, bool *matched) {
-  static const uint32_t steps[2][2] = {{TSR_MATCH_pages, TSR_MATCH_wide_pages}, {TSR_MATCH_meet, TSR_MATCH_wide_meet}};
+static uint64_t pages_of(const tsr_joining *j) {
   const tsr_shape *s = shape_of(j->left);
+  const uint64_t lists = j->match.pages.page_lists;
+  return s->has_lists ? (s->lists + lists - 1) / lists : j->run.end ? j->run.end - j->run.first : s->pages;
+}
+
+/* matched: false: some pairs are in no page, or a page has too many. cuts: left pairs of a page are cut into tiles. */
+static tsr_status match_slots(tsr_joining *j, bool cuts, bool *matched) {
   tsr_match *m = &j->match;
-  void *begins[SIDES] = {NULL}, *grouped = NULL, *flag = NULL;
-  uint32_t gave_up = 1;
+  void *begins[SIDES] = {NULL};
   bool whole = true;
-  tsr_status status = TSR_OK;
-  m->pages.lists = s->lists;
+  tsr_status status = tsr_joining_take_counters(j);
+  m->pages.lists = shape_of(j->left)->lists;
   m->pages.page_lists = page_lists(j);
-  m->pages.count = s->has_lists ? (s->lists + m->pages.page_lists - 1) / m->pages.page_lists
-                   : j->run.end ? j->run.end - j->run.first
-                                : s->pages;
+  m->pages.count = pages_of(j);
   j->way = "page by page";
   for (uint32_t side = 0; status == TSR_OK && whole && side < SIDES; side++) {
     status = read_slots(j, side, &whole);
@@ -378,20 +407,18 @@ static tsr_status match_pages(tsr_joining *j, bool *matched) {
   if (status || !whole) return status;
   const uint64_t tail =
       m->pages.tail_slots[LEFT] > m->pages.tail_slots[RIGHT] ? m->pages.tail_slots[LEFT] : m->pages.tail_slots[RIGHT];
-  status = tsr_joining_take_rows(j);
-  if (status == TSR_OK && j->wants_right_values)
-    status = tsr_joining_take(j, "right values in the order of keys", m->rights * m->bytes.right, -1, &grouped);
-  if (status == TSR_OK) status = tsr_joining_take(j, "a flag", sizeof gave_up, 0, &flag);
-  m->index.grouped = grouped;
-  m->pages.gave_up = flag;
-  if (status == TSR_OK) status = tsr_joining_step(j, TSR_MATCH_stray, tail);
+  status = tsr_joining_step(j, TSR_MATCH_stray, tail);
   if (status == TSR_OK) status = tsr_joining_step(j, TSR_MATCH_bounds, m->pages.count + 1);
-  m->out = j->out;
-  if (status == TSR_OK) status = tsr_joining_step(j, steps[j->out.room != 0][m->bytes.key == 8], m->pages.count);
-  if (status == TSR_OK) status = tsr_joining_read(j, m->pages.gave_up, &gave_up, sizeof gave_up);
-  if (grouped) m->right_values = numbers_at(grouped, m->bytes.right);
-  *matched = gave_up == 0;
-  return status;
+  if (status == TSR_OK && cuts) status = tsr_joining_cut(j);
+  return status ? status : tsr_joining_meet_pages(j, matched);
+}
+
+static tsr_status match_pages(tsr_joining *j, bool *matched) { return match_slots(j, false, matched); }
+
+/* Lists with too many pairs for a block. They have no gaps, so that pairs of large pages can be brought together. */
+static tsr_status match_cut_lists(tsr_joining *j, bool *matched) {
+  const bool cuts = shape_of(j->left)->has_lists && j->left->device->info.sm && tsr_joining_may_cut(j);
+  return cuts ? match_slots(j, true, matched) : TSR_OK;
 }
 
 /* ---- Ways ------------------------------------------------------------------------------------ */
@@ -438,20 +465,33 @@ static tsr_status finds_are_better(const tsr_joining *j, bool *better) {
   return status;
 }
 
-/* Where there is no memory for it, another way may need less. */
-static tsr_status match_pages_if_better(tsr_joining *j, bool *matched) {
-  bool finds = false;
-  *matched = false;
-  if (!j->sides[LEFT] && !have_same_pages(j->left, j->right)) return TSR_OK;
-  tsr_status status = j->sides[LEFT] ? TSR_OK : finds_are_better(j, &finds);
-  if (status || finds) return status;
+/* One of the ways page by page. Where there is no memory for it, another way may need less. */
+static tsr_status try_pages(tsr_joining *j, tsr_status (*way)(tsr_joining *, bool *), bool *matched) {
   tsr_error why = {TSR_OK, ""}, *callers = j->error;
+  begin_match(j);
   j->error = &why; /* the caller gets this error only where nothing else is tried */
-  status = j->sides[LEFT] ? tsr_joining_match_arrays(j, matched) : match_pages(j, matched);
+  const tsr_status status = way(j, matched);
   j->error = callers;
+  if (status) *matched = false;
   if (status == TSR_NO_MEMORY || status == TSR_UNSUPPORTED) return TSR_OK;
   if (status && callers) *callers = why;
   return status;
+}
+
+/* Pages that the tables have, or otherwise those that both sides are brought into. */
+static tsr_status match_pages_if_better(tsr_joining *j, bool *matched) {
+  const bool have_pages = !j->sides[LEFT] && have_same_pages(j->left, j->right);
+  bool finds = false;
+  tsr_status status = TSR_OK;
+  *matched = false;
+  if (have_pages) {
+    status = finds_are_better(j, &finds);
+    if (status == TSR_OK && !finds) status = try_pages(j, match_pages, matched);
+    if (status == TSR_OK && !finds && !*matched) status = try_pages(j, match_cut_lists, matched);
+  }
+  if (status || *matched || finds || !may_repeat(j, RIGHT)) return status;
+  if (have_pages && !tsr_joining_may_cut(j)) return TSR_OK; /* other pages would have too many pairs as well */
+  return try_pages(j, tsr_joining_match_arrays, matched);
 }
 
 tsr_status tsr_joining_match(tsr_joining *j) {

@@ -53,7 +53,16 @@ void tsr_joining_free(tsr_joining *joining);
 void tsr_joining_columns(tsr_joining *joining, uint32_t side, uint64_t count, const void *keys, const void *values);
 /* Takes memory for where rows begin, none of each left pair at first, or for how many there are. */
 tsr_status tsr_joining_take_rows(tsr_joining *joining) TSR_MUST_CHECK;
-/* match_arrays.c: matches arrays page by page, of which it makes the pages. *matched: false: another way is better, or needed. */
+/* match_arrays.c: cuts the left pairs of pages into tiles. may: all left pairs have their rows, and nobody asks where. */
+bool tsr_joining_may_cut(const tsr_joining *joining);
+tsr_status tsr_joining_cut(tsr_joining *joining) TSR_MUST_CHECK;
+tsr_status tsr_joining_take_counters(tsr_joining *joining) TSR_MUST_CHECK;
+/* Has pages meet, whose counters were taken: finds matches, or writes rows to `out`. Waits. *matched: false: a page has too many
+ * pairs, or a pair is in none. */
+tsr_status tsr_joining_meet_pages(tsr_joining *joining, bool *matched) TSR_MUST_CHECK;
+/* The pairs of a side, in no order: written out of a table, or the arrays that it is. */
+tsr_status tsr_joining_write_out(tsr_joining *joining, uint32_t side) TSR_MUST_CHECK;
+/* match_arrays.c: makes pages of both sides, and matches them page by page. *matched: false: another way is better. */
 tsr_status tsr_joining_match_arrays(tsr_joining *joining, bool *matched) TSR_MUST_CHECK;
 
 /* Device memory that is freed with them, NULL for no bytes; `what` it is for, in an error. Its bytes are `byte`, if that is

@@ -5,8 +5,6 @@
  * left key has many blocks. Bins with too many right pairs for a block are joined by an index, all of them together. Why:
  * ../design/0020-joins.md. Read next: join.c.
  */
-#include <stdlib.h>
-
 #include "core/batch/groups.h"
 #include "core/batch/sum.h"
 #include "core/table/match.h"
@@ -23,26 +21,24 @@ static uint64_t expected_right(const tsr_joining *j) { return TSR_MATCH_INDEX_BY
 
 static uint32_t bins_log2(const tsr_joining *j) {
   uint32_t bits = 1;
-  while ((j->sides[LEFT]->n - 1) >> bits >= EXPECTED_LEFT || (j->sides[RIGHT]->n - 1) >> bits >= expected_right(j))
-    bits++;
+  while ((j->match.lefts - 1) >> bits >= EXPECTED_LEFT || (j->match.rights - 1) >> bits >= expected_right(j)) bits++;
   return bits;
 }
 
 static bool is_worth_it(const tsr_joining *j) {
-  const uint64_t left = j->sides[LEFT]->n, right = j->sides[RIGHT]->n;
-  return j->left->device->info.sm && left && right && left <= TSR_GROUPS_MOST && right <= TSR_GROUPS_MOST &&
-         left + right >= WORTH;
+  const uint64_t left = j->match.lefts, right = j->match.rights;
+  return left && right && left <= TSR_GROUPS_MOST && right <= TSR_GROUPS_MOST && left + right >= WORTH;
 }
 
 static tsr_status bring(tsr_joining *j, uint32_t side) {
   tsr_match *m = &j->match;
-  const tsr_joining_side *from = j->sides[side];
   const bool wants_values = side == LEFT ? j->wants_left_values : j->wants_right_values;
-  tsr_groups_order order = {.n = from->n,
-                            .keys = from->keys,
-                            .values = from->values,
+  const uint32_t value_bytes = side == LEFT ? m->bytes.left : m->bytes.right;
+  tsr_groups_order order = {.n = side == LEFT ? m->lefts : m->rights,
+                            .keys = side == LEFT ? m->left_keys.at : m->right_keys.at,
+                            .values = side == LEFT ? m->left_values.at : m->right_values.at,
                             .key_bytes = m->bytes.key,
-                            .value_bytes = wants_values ? from->value_bytes : 0,
+                            .value_bytes = wants_values ? value_bytes : 0,
                             .seed = m->pages.seed,
                             .bins_log2 = m->pages.mixed_log2};
   void *memory = NULL;
@@ -55,15 +51,19 @@ static tsr_status bring(tsr_joining *j, uint32_t side) {
   return TSR_OK;
 }
 
-/* Cuts the left pairs of the bins into tiles. */
-static tsr_status cut(tsr_joining *j) {
+bool tsr_joining_may_cut(const tsr_joining *j) {
+  const bool tells_pairs = j->wants_rows && !j->out.room; /* where each left pair's rows begin */
+  return !tells_pairs && !j->keys_once;
+}
+
+tsr_status tsr_joining_cut(tsr_joining *j) {
   tsr_match *m = &j->match;
-  const uint64_t most = j->sides[LEFT]->n / TSR_MATCH_TILE + m->pages.count;
+  const uint64_t most = m->lefts / TSR_MATCH_TILE + m->pages.count;
   void *tiles, *owners, *larges;
   tsr_status status =
       tsr_joining_take(j, "tiles of left pairs", (m->pages.count + 1) * sizeof *m->pages.tiles, -1, &tiles);
   if (status == TSR_OK)
-    status = tsr_joining_take(j, "large pages", (m->pages.count + 1) * sizeof *m->pages.larges, 0, &larges);
+    status = tsr_joining_take(j, "large pages", m->pages.count * sizeof *m->pages.larges, -1, &larges);
   if (status == TSR_OK)
     status = tsr_joining_take(j, "tiles of left pairs", most * sizeof *m->pages.owners, -1, &owners);
   if (status) return status;
@@ -75,77 +75,58 @@ static tsr_status cut(tsr_joining *j) {
   return status ? status : tsr_joining_step(j, TSR_MATCH_spread, m->pages.count);
 }
 
-/* Where right values go in the order of keys: where they are in the order of bins, or to memory of each block. */
+/* Where right values go in the order of keys: where they are in the order of bins, or to memory of each block. Behind that there
+ * is room for those of tiles with long rows, if there is memory for it: all right values once, and some again for the further
+ * tiles of a page. */
 static tsr_status take_grouped(tsr_joining *j) {
   tsr_match *m = &j->match;
-  const uint64_t pairs = m->pages.tiles ? (uint64_t)TSR_MATCH_BLOCKS * TSR_MATCH_PAGE_ITEMS : m->rights;
+  const uint64_t blocks = (uint64_t)TSR_MATCH_BLOCKS * TSR_MATCH_PAGE_ITEMS;
+  const char *const what = "right values in the order of keys";
   void *grouped = NULL;
-  tsr_status status = TSR_OK;
-  if (j->wants_right_values)
-    status = tsr_joining_take(j, "right values in the order of keys", pairs * m->bytes.right, -1, &grouped);
+  if (!j->wants_right_values) return TSR_OK;
+  m->index.kept_room = m->pages.tiles && j->out.room ? m->rights + m->lefts / 4 : 0;
+  tsr_status status = TSR_NO_MEMORY;
+  if (m->index.kept_room)
+    status = tsr_joining_take(j, what, (blocks + m->index.kept_room) * m->bytes.right, -1, &grouped);
+  if (status == TSR_NO_MEMORY) {
+    m->index.kept_room = 0;
+    status = tsr_joining_take(j, what, (m->pages.tiles ? blocks : m->rights) * m->bytes.right, -1, &grouped);
+  }
   m->index.grouped = grouped;
   return status;
 }
 
 /* ---- Large pages ----------------------------------------------------------------------------- */
 
-/* Where the pairs of pages are, on the host. */
-typedef struct pages_at {
-  uint32_t *larges; /* how many, and which */
-  uint64_t *begins[SIDES];
-  uint32_t *ends[SIDES];
-} pages_at;
-
-static tsr_status read_pages(const tsr_joining *j, pages_at *at) {
-  const tsr_match_pages *pages = &j->match.pages;
-  const uint64_t n = pages->count;
-  tsr_status status = TSR_OK;
-  at->larges = malloc((n + 1) * sizeof *at->larges);
-  for (uint32_t side = 0; side < SIDES; side++) {
-    at->begins[side] = malloc(n * sizeof *at->begins[side]);
-    at->ends[side] = malloc(n * sizeof *at->ends[side]);
-    if (!at->larges || !at->begins[side] || !at->ends[side])
-      return tsr_fail(j->error, TSR_NO_MEMORY, "no memory for where %llu pages are", (unsigned long long)n);
-    if (status == TSR_OK) status = tsr_joining_read(j, pages->begins[side], at->begins[side], n * sizeof(uint64_t));
-    if (status == TSR_OK) status = tsr_joining_read(j, pages->ends[side], at->ends[side], n * sizeof(uint32_t));
-  }
-  return status ? status : tsr_joining_read(j, pages->larges, at->larges, (n + 1) * sizeof *at->larges);
-}
-
-static void free_pages(pages_at *at) {
-  free(at->larges);
-  for (uint32_t side = 0; side < SIDES; side++) {
-    free(at->begins[side]);
-    free(at->ends[side]);
-  }
-}
-
-/* The items of these pages of a column, one page after the other. at: NULL: not wanted. */
-static tsr_status gather(tsr_joining *j, const pages_at *at, uint32_t side, uint64_t n, const tsr_numbers *column,
-                         const void **gathered) {
-  const tsr_backend *backend = j->left->backend;
-  uint64_t done = 0;
+/* Their items of a column, one page after the other. A column of no bytes is not wanted. */
+static tsr_status gather(tsr_joining *j, uint64_t n, const tsr_numbers *column, const void **gathered) {
   void *memory;
-  if (!column->at) return TSR_OK;
-  tsr_status status = tsr_joining_take(j, "pairs of frequent keys", n * column->bytes, -1, &memory);
+  if (!column->at || !column->bytes) return TSR_OK;
+  const tsr_status status = tsr_joining_take(j, "pairs of frequent keys", n * column->bytes, -1, &memory);
+  j->match.index.keys = *column;
+  j->match.index.grouped = memory;
   *gathered = memory;
-  for (uint32_t i = 1; status == TSR_OK && i <= at->larges[0]; i++) {
-    const uint64_t begin = at->begins[side][at->larges[i]], count = at->ends[side][at->larges[i]] - begin;
-    status =
-        backend->copy(j->left->device, (char *)memory + done * column->bytes,
-                      (const char *)column->at + begin * column->bytes, count * column->bytes, j->stream, j->error);
-    done += count;
-  }
-  return status;
+  return status ? status : tsr_joining_step(j, TSR_MATCH_gather, n);
 }
 
-static tsr_status gather_side(tsr_joining *j, const pages_at *at, uint32_t side, tsr_joining_side *to) {
-  const tsr_match *m = &j->match;
-  *to = (tsr_joining_side){.value_bytes = j->sides[side]->value_bytes};
-  for (uint32_t i = 1; i <= at->larges[0]; i++)
-    to->n += at->ends[side][at->larges[i]] - at->begins[side][at->larges[i]];
-  const tsr_status status = gather(j, at, side, to->n, side == LEFT ? &m->left_keys : &m->right_keys, &to->keys);
-  return status ? status : gather(j, at, side, to->n, side == LEFT ? &m->left_values : &m->right_values, &to->values);
+/* j: a copy, whose memory is its own. */
+static tsr_status gather_side(tsr_joining *j, uint32_t larges, uint32_t side, tsr_joining_side *to) {
+  tsr_match *m = &j->match;
+  void *firsts;
+  const tsr_numbers keys = side == LEFT ? m->left_keys : m->right_keys;
+  const tsr_numbers values = side == LEFT ? m->left_values : m->right_values;
+  *to = (tsr_joining_side){.value_bytes = side == LEFT ? m->bytes.left : m->bytes.right};
+  tsr_status status =
+      tsr_joining_take(j, "where pages begin", (larges + 1ull) * sizeof *m->matches.begins, -1, &firsts);
+  if (status) return status;
+  m->lefts = larges;
+  m->matches.begins = firsts;
+  m->pages.begins[0] = m->pages.begins[side];
+  m->pages.ends[0] = m->pages.ends[side];
+  status = tsr_joining_step(j, TSR_MATCH_measure, larges);
+  if (status == TSR_OK) status = tsr_joining_sum(j, m->matches.begins, larges, &to->n);
+  if (status == TSR_OK) status = gather(j, to->n, &keys, &to->keys);
+  return status ? status : gather(j, to->n, &values, &to->values);
 }
 
 static void *column_from(void *column, uint64_t row, uint32_t bytes) {
@@ -164,64 +145,108 @@ static tsr_status write_behind(const tsr_joining *j, tsr_joining *one) {
   m->out.right = column_from(j->out.right, first, m->bytes.right);
   m->pages.seed = j->match.pages.seed;
   status = tsr_joining_step(one, TSR_MATCH_rows, one->rows);
-  return status || !m->out.keys ? status : tsr_joining_step(one, TSR_MATCH_unmix, one->rows);
+  if (status || !m->out.keys || !j->match.pages.mixed_log2) return status;
+  return tsr_joining_step(one, TSR_MATCH_unmix, one->rows);
 }
 
 /* Joins the pages that have too many right pairs for a block, all of them together, by an index of their right keys. */
-static tsr_status join_larges(tsr_joining *j) {
-  pages_at at = {.larges = NULL};
+static tsr_status join_larges(tsr_joining *j, uint32_t larges) {
   tsr_joining_side sides[SIDES] = {{.n = 0}};
-  tsr_joining one = *j;
-  one.memories = 0;
+  tsr_joining one = *j, gathered = *j;
+  tsr_status status = TSR_OK;
+  gathered.memories = one.memories = 0;
   one.has_no_pages = true;
   one.out.room = 0;
-  tsr_status status = read_pages(j, &at);
   for (uint32_t side = 0; status == TSR_OK && side < SIDES; side++) {
-    status = gather_side(j, &at, side, &sides[side]);
+    const tsr_match match = gathered.match;
+    status = gather_side(&gathered, larges, side, &sides[side]);
+    gathered.match = match;
     one.sides[side] = &sides[side];
   }
-  free_pages(&at);
   if (status == TSR_OK) status = tsr_joining_match(&one);
   if (status == TSR_OK && j->out.room) status = write_behind(j, &one);
   j->rows_of_large = one.rows;
   tsr_joining_free(&one);
+  tsr_joining_free(&gathered);
   return status;
 }
 
 /* ---- All ------------------------------------------------------------------------------------- */
 
-/* Matches, and the pages that are left. */
-static tsr_status match_pages(tsr_joining *j, uint32_t *gave_up) {
-  static const uint32_t steps[2][2] = {{TSR_MATCH_pages, TSR_MATCH_wide_pages}, {TSR_MATCH_meet, TSR_MATCH_wide_meet}};
-  const tsr_match *m = &j->match;
-  uint32_t larges = 0;
-  tsr_status status = tsr_joining_step(j, steps[j->out.room != 0][m->bytes.key == 8], m->pages.count);
-  if (status == TSR_OK) status = tsr_joining_read(j, m->pages.gave_up, gave_up, sizeof *gave_up);
-  if (status == TSR_OK && m->pages.tiles) status = tsr_joining_read(j, m->pages.larges, &larges, sizeof larges);
-  return status || *gave_up || !larges ? status : join_larges(j);
+/* Where blocks note the pieces of long rows. On the CPU, and without memory for it, they write all rows themselves. */
+static tsr_status take_pieces(tsr_joining *j) {
+  tsr_match *m = &j->match;
+  void *pieces = NULL;
+  m->matches.pieces = NULL;
+  if (!j->out.room || !j->left->device->info.sm) return TSR_OK;
+  m->matches.pieces_room = j->out.room / TSR_MATCH_LONG;
+  const tsr_status status =
+      tsr_joining_take(j, "pieces of rows", m->matches.pieces_room * sizeof *m->matches.pieces, -1, &pieces);
+  m->matches.pieces = pieces;
+  return status == TSR_NO_MEMORY ? (tsr_status)TSR_OK : status;
 }
 
-tsr_status tsr_joining_match_arrays(tsr_joining *j, bool *matched) {
+/* Waits. *counted: what blocks have counted. */
+static tsr_status meet(tsr_joining *j, tsr_match_counters *counted) {
+  static const uint32_t steps[2][2] = {{TSR_MATCH_pages, TSR_MATCH_wide_pages}, {TSR_MATCH_meet, TSR_MATCH_wide_meet}};
+  const tsr_match *m = &j->match;
+  tsr_status status = take_pieces(j);
+  if (status == TSR_OK) status = tsr_joining_step(j, steps[j->out.room != 0][m->bytes.key == 8], m->pages.count);
+  if (status == TSR_OK) status = tsr_joining_read(j, m->pages.counters, counted, sizeof *counted);
+  if (status || counted->gave_up) return status;
+  const uint64_t pieces = counted->pieces < m->matches.pieces_room ? counted->pieces : m->matches.pieces_room;
+  return tsr_joining_step(j, TSR_MATCH_pieces, pieces);
+}
+
+tsr_status tsr_joining_take_counters(tsr_joining *j) {
+  void *counters;
+  const tsr_status status = tsr_joining_take(j, "what is counted", sizeof *j->match.pages.counters, 0, &counters);
+  j->match.pages.counters = counters;
+  return status;
+}
+
+tsr_status tsr_joining_meet_pages(tsr_joining *j, bool *matched) {
   tsr_match *m = &j->match;
-  uint32_t gave_up = 1;
-  void *flag = NULL;
-  *matched = false;
-  if (!is_worth_it(j)) return TSR_OK;
+  tsr_match_counters counted = {.gave_up = 1};
+  tsr_status status = tsr_joining_take_rows(j);
+  if (status == TSR_OK) status = take_grouped(j);
+  m->out = j->out;
+  if (status == TSR_OK) status = meet(j, &counted);
+  if (status == TSR_OK && !counted.gave_up && counted.larges) status = join_larges(j, counted.larges);
+  if (m->index.grouped) m->right_values = (tsr_numbers){m->index.grouped, m->bytes.right, m->bytes.right};
+  *matched = status == TSR_OK && !counted.gave_up;
+  return status;
+}
+
+/* Sides of which at least one may have enough pairs. */
+static bool may_be_worth_it(const tsr_joining *j) {
+  uint64_t most = 0;
+  for (uint32_t side = 0; side < SIDES; side++) {
+    const tsr_shape *shape = &(side == LEFT ? j->left : j->right)->store.composition->shape;
+    most += j->sides[side] ? j->sides[side]->n : shape->buckets * shape->bucket_slots;
+  }
+  return j->left->device->info.sm && j->match.bytes.key <= 8 && most >= WORTH;
+}
+
+/* Both sides in bins. */
+static tsr_status bring_sides(tsr_joining *j) {
+  tsr_match *m = &j->match;
   j->way = "page by page, both sides put in order first";
   m->pages.mixed_log2 = bins_log2(j);
   m->pages.count = 1ull << m->pages.mixed_log2;
   m->pages.seed = j->left->store.composition->settings.seed;
   tsr_status status = bring(j, RIGHT);
   if (status == TSR_OK) status = bring(j, LEFT);
-  const bool tells_pairs = j->wants_rows && !j->out.room; /* where each left pair's rows begin */
-  if (status == TSR_OK && !tells_pairs && !j->keys_once) status = cut(j);
-  if (status == TSR_OK) status = tsr_joining_take_rows(j);
-  if (status == TSR_OK) status = take_grouped(j);
-  if (status == TSR_OK) status = tsr_joining_take(j, "a flag", sizeof gave_up, 0, &flag);
-  m->pages.gave_up = flag;
-  m->out = j->out;
-  if (status == TSR_OK) status = match_pages(j, &gave_up);
-  if (m->index.grouped) m->right_values = (tsr_numbers){m->index.grouped, m->bytes.right, m->bytes.right};
-  *matched = status == TSR_OK && !gave_up;
-  return status;
+  return status || !tsr_joining_may_cut(j) ? status : tsr_joining_cut(j);
+}
+
+tsr_status tsr_joining_match_arrays(tsr_joining *j, bool *matched) {
+  *matched = false;
+  if (!may_be_worth_it(j)) return TSR_OK;
+  tsr_status status = tsr_joining_write_out(j, LEFT);
+  if (status == TSR_OK) status = tsr_joining_write_out(j, RIGHT);
+  if (status || !is_worth_it(j)) return status;
+  status = bring_sides(j);
+  if (status == TSR_OK) status = tsr_joining_take_counters(j);
+  return status ? status : tsr_joining_meet_pages(j, matched);
 }

@@ -179,7 +179,8 @@ static tsr_status work_on_groups(const distinct *d, uint64_t *count, tsr_error *
 }
 
 static tsr_status work_without_table(distinct *d, uint64_t *count, tsr_error *error) {
-  const tsr_status status = tsr_clear(d->t, d->stream, error);
+  const bool is_empty = d->t->store.is_clear && tsr_numbering_check(d->t, NULL) == TSR_OK;
+  const tsr_status status = is_empty ? TSR_OK : tsr_clear(d->t, d->stream, error);
   if (status) return status;
   return d->t->device->info.sm ? work_on_groups(d, count, error) : work_on_column(d, count, error);
 }

@@ -71,7 +71,7 @@ class Group:
 
     All processes make the same calls on the group and its tables in the same order, each with its own number of items,
     which may be 0. A call that fails in one process fails in all; then the group is broken. Close its tables first, then
-    the group, in all processes.
+    the group, in all processes. `close` of a table waits, at most limit_s, until the other processes of this host close theirs.
 
     rank, size: of this process, and how many there are, at most 64. id: where they meet, a path on one machine or
     tcp://HOST:PORT of rank 0's machine. limit_s: how long a process may be silent (60 s). late_s: how long one that is

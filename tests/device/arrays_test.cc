@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Joins of arrays: every kind of rows and every distribution of keys, beside an oracle that sorts. Read next: ../../core/table/
-// match_arrays.c; rows_test.cc, joins of tables.
+// Joins of arrays: every kind of rows and every distribution of keys, beside an oracle that sorts; and joins of lists whose keys
+// have many pairs. Read next: ../../core/table/match_arrays.c; rows_test.cc, joins of tables.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,11 +21,9 @@ const char *const kByPages = "page by page, both sides put in order first";
 bool is_on_cpu() { return device::backend() == "cpu"; }
 uint64_t scaled(uint64_t n) { return is_on_cpu() && n > 3000 ? n / 40 : n; }
 
-// Any table on the device will do.
-device::Table make(uint32_t bits) {
-  const std::string text = "[table]\nkind = map\nvalue_bits = 32\nhasher = murmur3\nlayout = packed\nprobing = linear\n"
-                           "capacity = 100\nseed = 77\nkey_bits = " +
-                           std::to_string(bits) + "\nbackend = " + device::backend() + "\n";
+device::Table make(uint32_t bits, const std::string &lines) {
+  const std::string text = "[table]\nhasher = murmur3\nlayout = packed\nseed = 77\nkey_bits = " + std::to_string(bits) +
+                           "\nbackend = " + device::backend() + "\n" + lines;
   tsr_options options = {};
   options.plugins = choices::plugin_folders().c_str();
   tsr_spec *spec = nullptr;
@@ -35,6 +33,16 @@ device::Table make(uint32_t bits) {
   if (spec) table = device::create(spec, options);
   tsr_spec_free(spec);
   return table;
+}
+
+// Any table on the device will do.
+device::Table make(uint32_t bits) {
+  return make(bits, "kind = map\nvalue_bits = 32\nprobing = linear\ncapacity = 100\n");
+}
+
+device::Table make_lists(uint32_t bits, uint64_t capacity) {
+  return make(bits, "kind = multimap\nvalue_bits = 32\nprobing = hashgraph\nload_factor = 1\ncapacity = " +
+                        std::to_string(capacity) + "\n[layout]\nbucket_slots = 1\n");
 }
 
 struct Side {
@@ -126,6 +134,7 @@ struct Joined {
   device::Array left_keys, left_values, right_keys, right_values;
   tsr_join_sides sides = {};
   Pairs lefts, rights;
+  tsr_table *built[2] = {nullptr, nullptr}; // tables of both sides, which are joined in place of the arrays
 
   Joined(tsr_table *t, uint32_t key_bits, const Side &l, const Side &r)
       : table(t), bits(key_bits), left(l), right(r), left_keys(t, bits, l.keys), left_values(t, l.value_bits, l.values),
@@ -135,11 +144,23 @@ struct Joined {
     sides.right = {r.keys.size(), right_keys.data(), r.is_numbered ? nullptr : right_values.data(), r.value_bits};
   }
 
+  void insert(uint32_t side, tsr_table *into) {
+    tsr_error error = {};
+    const tsr_join_side &from = side ? sides.right : sides.left;
+    ASSERT_EQ(tsr_insert(into, from.n, from.keys, from.values, nullptr, &error), TSR_OK) << error.message;
+    built[side] = into;
+  }
+  tsr_status join(uint32_t kind, const tsr_join_rows *rows, uint64_t *count, tsr_error *error) {
+    return built[1] ? tsr_join(built[0], built[1], kind, rows, count, error)
+                    : tsr_join_arrays(table, &sides, kind, rows, count, error);
+  }
+  std::string way() const { return tsr_join_way(built[1] ? built[1] : table); }
+
   void expect_count(uint32_t kind) {
     tsr_error error = {};
     uint64_t count = 99;
-    ASSERT_EQ(tsr_join_arrays(table, &sides, kind, nullptr, &count, &error), TSR_OK) << error.message;
-    ASSERT_EQ(count, count_of(lefts, rights, kind)) << "kind " << kind << ", " << tsr_join_way(table);
+    ASSERT_EQ(join(kind, nullptr, &count, &error), TSR_OK) << error.message;
+    ASSERT_EQ(count, count_of(lefts, rights, kind)) << "kind " << kind << ", " << way();
   }
 
   static uint64_t number(const std::vector<uint64_t> &host, uint32_t width, uint64_t i) {
@@ -167,8 +188,8 @@ struct Joined {
     if (has_one) rows.aggregates = static_cast<uint64_t *>(rights_to);
     uint64_t count = 99;
     tsr_error error = {};
-    ASSERT_EQ(tsr_join_arrays(table, &sides, kind, &rows, &count, &error), TSR_OK) << error.message;
-    ASSERT_EQ(count, n) << "kind " << kind << ", " << tsr_join_way(table);
+    ASSERT_EQ(join(kind, &rows, &count, &error), TSR_OK) << error.message;
+    ASSERT_EQ(count, n) << "kind " << kind << ", " << way();
     std::vector<Row> got(n);
     const std::vector<uint64_t> k = keys.numbers(), l = lefts_out.numbers(), r = rights_out.numbers();
     for (uint64_t i = 0; i < n; i++)
@@ -181,10 +202,10 @@ struct Joined {
                                        : r[i]};
     std::sort(got.begin(), got.end());
     for (uint64_t i = 0; i < n; i++)
-      ASSERT_EQ(got[i], expected[i]) << "kind " << kind << ", row " << i << ", " << tsr_join_way(table);
+      ASSERT_EQ(got[i], expected[i]) << "kind " << kind << ", row " << i << ", " << way();
     if (n < 2) return;
     rows.room = n - 1;
-    EXPECT_EQ(tsr_join_arrays(table, &sides, kind, &rows, &count, &error), TSR_BAD_ARGUMENT);
+    EXPECT_EQ(join(kind, &rows, &count, &error), TSR_BAD_ARGUMENT);
     EXPECT_EQ(count, n);
   }
 };
@@ -330,8 +351,17 @@ TEST(Arrays, OfSkewedKeysAgreeWithTheOracle) {
         ASSERT_NO_FATAL_FAILURE(joined.expect_count(kind));
       for (uint32_t kind : {TSR_JOIN_SEMI, TSR_JOIN_COUNT}) ASSERT_NO_FATAL_FAILURE(joined.expect_rows(kind, false));
     }
+    { // one key of the left is in several tiles, and of the right it has many pairs
+      Side left = few, right = few;
+      add(&left, few.keys[5], scaled(40000));
+      add(&right, few.keys[5], 70);
+      add(&right, keys.keys[7], scaled(130000));
+      Joined joined(table.get(), bits, left, right);
+      for (uint32_t kind : {TSR_JOIN_INNER, TSR_JOIN_LEFT}) ASSERT_NO_FATAL_FAILURE(joined.expect_rows(kind, false));
+      expect_way(table.get(), true);
+    }
     { // every number of pairs of a key on the right, from one to thousands
-      for (uint64_t times : {2u, 100u, 20000u}) {
+      for (uint64_t times : {2u, 100u, 1040u, 20000u}) {
         const uint64_t distinct = n / times + 1;
         const Side left = side_of(bits, distinct, distinct, 0, false, 32, &random),
                    right = side_of(bits, n, distinct, 0, false, 0, &random);
@@ -340,6 +370,36 @@ TEST(Arrays, OfSkewedKeysAgreeWithTheOracle) {
         ASSERT_NO_FATAL_FAILURE(expect_join(table.get(), bits, right, left, ROWS));
       }
     }
+  }
+}
+
+// Lists of one size meet page by page; others are brought into bins first.
+TEST(Arrays, ListsWithFrequentKeysAgreeWithTheOracle) {
+  for (uint32_t bits : {32u, 64u}) {
+    device::Table table = make(bits);
+    ASSERT_TRUE(table);
+    tessera_test::Random random(bits + 2);
+    const uint64_t n = scaled(300000);
+    for (uint64_t times : {64u, 1040u, 40000u})
+      for (bool same : {true, false}) {
+        SCOPED_TRACE(std::to_string(bits) + " bits, " + std::to_string(times) + " times");
+        const uint64_t distinct = n / times + 1;
+        const Side left = side_of(bits, distinct, distinct, 0, false, 32, &random),
+                   right = side_of(bits, n, distinct, 0, false, 32, &random);
+        device::Table lefts = make_lists(bits, same ? n : distinct), rights = make_lists(bits, n);
+        ASSERT_TRUE(lefts && rights);
+        Joined joined(table.get(), bits, left, right);
+        ASSERT_NO_FATAL_FAILURE(joined.insert(0, lefts.get()));
+        ASSERT_NO_FATAL_FAILURE(joined.insert(1, rights.get()));
+        for (uint32_t kind :
+             {TSR_JOIN_INNER, TSR_JOIN_LEFT, TSR_JOIN_SEMI, TSR_JOIN_ANTI, TSR_JOIN_INTERSECT, TSR_JOIN_SUM}) {
+          ASSERT_NO_FATAL_FAILURE(joined.expect_count(kind));
+          ASSERT_NO_FATAL_FAILURE(joined.expect_rows(kind, false));
+          if (!is_on_cpu() && times < 10000) {
+            EXPECT_EQ(joined.way(), same ? "page by page" : kByPages);
+          }
+        }
+      }
   }
 }
 

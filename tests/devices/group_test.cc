@@ -4,8 +4,10 @@
 // does anything else, and each of them is judged by its exit status. Read next: shards_test.cc.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -30,6 +32,28 @@ extern "C" {
 #include "core/tessera_devices.h"
 #include "core/tessera_tools.h"
 #include "tests/devices/tables.h"
+
+namespace {
+int64_t large_left = -1; // large allocations until one fails, once; negative: none does
+bool has_lacked = false;
+
+bool lacks(uint64_t bytes) {
+  const uint64_t large = 100000;
+  if (bytes < large || large_left < 0 || large_left-- > 0) return false;
+  return has_lacked = true;
+}
+} // namespace
+
+extern "C" { // the linker sends the library's calls here (--wrap)
+int __real_posix_memalign(void **memory, size_t alignment, size_t bytes);
+int __real_posix_fallocate(int file, off_t from, off_t bytes);
+int __wrap_posix_memalign(void **memory, size_t alignment, size_t bytes) {
+  return lacks(bytes) ? ENOMEM : __real_posix_memalign(memory, alignment, bytes);
+}
+int __wrap_posix_fallocate(int file, off_t from, off_t bytes) {
+  return lacks(static_cast<uint64_t>(bytes)) ? ENOSPC : __real_posix_fallocate(file, from, bytes);
+}
+}
 
 namespace {
 
@@ -572,6 +596,286 @@ INSTANTIATE_TEST_SUITE_P(All, Group, testing::Combine(testing::Values(1u, 2u, 3u
                                   (std::get<1>(info.param) ? "Copies" : "Direct");
                          });
 
+// ---- Memory that processes share ---------------------------------------------------------------
+
+#if defined(__SANITIZE_ADDRESS__)
+const bool is_sanitized = true;
+#else
+const bool is_sanitized = false;
+#endif
+
+// Of this process, by its own account: memory of others or of its own that has no folder.
+uint32_t count_shared_maps() {
+  std::ifstream maps("/proc/self/maps");
+  uint32_t count = 0;
+  for (std::string line; std::getline(maps, line);) count += line.find("memfd:tessera") != std::string::npos;
+  return count;
+}
+
+// Inserts n pairs of this rank's own, and finds those of another.
+int fill_and_find(uint32_t rank, uint32_t size, tsr_table *table, uint32_t n, tsr_phases *phases) {
+  std::vector<uint32_t> keys(n), values(n), found(n);
+  for (uint32_t i = 0; i < n; i++) keys[i] = key_of(rank * n + i), values[i] = ~keys[i];
+  NEED_OK(tsr_clear(table, nullptr, &error));
+  NEED_OK(tsr_phases_start(table, &error));
+  NEED_OK(tsr_insert(table, n, keys.data(), values.data(), nullptr, &error));
+  NEED_OK(tsr_phases_stop(table, phases, &error));
+  for (uint32_t i = 0; i < n; i++) keys[i] = key_of((rank + 1) % size * n + i);
+  NEED_OK(tsr_find(table, n, keys.data(), found.data(), nullptr, &error));
+  for (uint32_t i = 0; i < n; i++) NEED(found[i] == ~keys[i]);
+  uint64_t count = 0;
+  NEED_OK(tsr_size(table, &count, &error));
+  NEED(count == uint64_t{size} * n);
+  return 0;
+}
+
+// Tables come and go while buffers grow, by processes that are not in step. In the end nobody maps anything.
+TEST(Leaving, TablesComeAndGo) {
+  const std::vector<int> statuses = live(most(), [](uint32_t rank, const std::string &id) {
+    tsr_group *group = nullptr;
+    NEED_OK(join(rank, most(), id, 20, &group, &error));
+    for (uint32_t turn = 0; turn < 6; turn++) {
+      tsr_table *table = nullptr;
+      tsr_phases phases = {};
+      NEED_OK(make(rank, group, std::string(kMap) + "capacity=300000", &table, &error));
+      for (uint32_t n : {100u, 1000u << turn, 77u}) {
+        if ((turn + rank) % most() == 0) usleep(30000);
+        NEED(fill_and_find(rank, most(), table, n, &phases) == 0);
+      }
+      if ((turn + rank) % most() == 1) usleep(100000);
+      tsr_table_destroy(table);
+      NEED(count_shared_maps() == 0);
+    }
+    tsr_group_destroy(group);
+    return 0;
+  });
+  EXPECT_EQ(statuses, std::vector<int>(most(), 0));
+}
+
+// Memory that another process maps is not given back before that one has unmapped it.
+TEST(Leaving, ALateRankIsWaitedFor) {
+  const std::vector<int> statuses = live(most(), [](uint32_t rank, const std::string &id) {
+    tsr_group *group = nullptr;
+    tsr_table *table = nullptr;
+    tsr_phases phases = {};
+    uint64_t one = 1;
+    NEED_OK(join(rank, most(), id, 20, &group, &error));
+    NEED_OK(make(rank, group, std::string(kMap) + "capacity=9000", &table, &error));
+    NEED(fill_and_find(rank, most(), table, 1000, &phases) == 0);
+    NEED_OK(tsr_group_add_up(group, 1, &one, &error));
+    const Clock::time_point begin = Clock::now();
+    if (rank == 1) sleep(1);
+    tsr_table_destroy(table);
+    NEED(rank == 1 || !phases.is_direct || seconds_since(begin) > .9);
+    NEED(seconds_since(begin) < 10 * patience());
+    NEED(count_shared_maps() == 0);
+    NEED_OK(tsr_group_add_up(group, 1, &one, &error)); // the group is whole
+    NEED(one == uint64_t{most()} * most());
+    tsr_group_destroy(group);
+    return 0;
+  });
+  EXPECT_EQ(statuses, std::vector<int>(most(), 0));
+}
+
+// ---- Memory that is short ----------------------------------------------------------------------
+
+const char *const kPages =
+    "kind=map key_bits=32 value_bits=32 layout=packed probing=cuckoo hasher=murmur3 load_factor=0.8 "
+    "duplicates=promise_unique page_bytes=auto page_batch=1000 stash=1000 layout.bucket_slots=8 layout.tile_lanes=1 "
+    "probing.hash_functions=2 ";
+
+// On a GPU it would starve whatever runs beside it, so it has to be asked for.
+bool may_starve() { return !is_sanitized && (backend() == "cpu" || getenv("TSR_TEST_STARVES")); }
+
+std::vector<void *> pieces; // that take a GPU's memory
+
+// Leaves this process that many more bytes: of addresses, or of its GPU's memory.
+int starve(uint32_t rank, tsr_table *table, uint64_t bytes) {
+  if (backend() == "cpu") {
+    uint64_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    const rlim_t limit = pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) + bytes;
+    const rlimit most_of_it = {limit, RLIM_INFINITY};
+    NEED(mallopt(M_MMAP_THRESHOLD, 1 << 20)); // what is given back is free for whatever comes
+    NEED(setrlimit(RLIMIT_AS, &most_of_it) == 0);
+    return 0;
+  }
+  void *kept = nullptr, *piece = nullptr;
+  tsr_error error = {};
+  NEED_OK(tsr_memory_allocate_on(table, 0, bytes, &kept, &error));
+  for (uint64_t step = 1ull << 34; step >= 1u << 21; step /= 2)
+    while (tsr_memory_allocate_on(table, 0, step, &piece, &error) == TSR_OK) pieces.push_back(piece);
+  tsr_memory_free(table, kept);
+  return 0;
+}
+
+void feed(tsr_table *table) {
+  const rlimit all = {RLIM_INFINITY, RLIM_INFINITY};
+  if (backend() == "cpu") setrlimit(RLIMIT_AS, &all);
+  for (void *piece : pieces) tsr_memory_free(table, piece);
+  pieces.clear();
+}
+
+// Where all have memory for a whole batch, each shard sorts it once.
+TEST_P(Group, PagesAreFilledAtOnce) {
+  const uint32_t size = size_asked(), n = 600000;
+  if (size > most()) GTEST_SKIP() << "there is no GPU for each process";
+  const std::vector<int> statuses = live(size, [&](uint32_t rank, const std::string &id) {
+    tsr_group *group = nullptr;
+    tsr_table *table = nullptr;
+    tsr_phases phases = {};
+    NEED_OK(join(rank, size, id, 40, &group, &error));
+    NEED_OK(make(rank, group, kPages + ("capacity=" + std::to_string(size * n)), &table, &error));
+    for (uint32_t pairs : {n, n / 7}) {
+      NEED(fill_and_find(rank, size, table, pairs, &phases) == 0);
+      NEED(phases.chunks == 1);
+    }
+    tsr_table_destroy(table);
+    tsr_group_destroy(group);
+    return 0;
+  });
+  EXPECT_EQ(statuses, std::vector<int>(size, 0));
+}
+
+// More than the 32 Mi items that chunks of groups had, and that chunks without an order have.
+TEST(Short, NoChunkIsTooLarge) {
+  if (is_sanitized) GTEST_SKIP() << "it would take too long";
+  const std::vector<int> statuses = live(2, [](uint32_t rank, const std::string &id) {
+    const uint32_t n = (32 << 20) + 1000, pairs = 1000;
+    tsr_group *group = nullptr;
+    tsr_table *table = nullptr;
+    tsr_phases phases = {};
+    NEED_OK(join(rank, 2, id, 40, &group, &error));
+    NEED_OK(make(rank, group, std::string(kPages) + "find_batch=1000 capacity=10000", &table, &error));
+    std::vector<uint32_t> keys(n);
+    std::vector<uint8_t> present(n);
+    for (uint32_t i = 0; i < n; i++) keys[i] = key_of(i % (2 * pairs));
+    NEED_OK(tsr_insert(table, rank == 0 ? pairs : 0, keys.data(), keys.data(), nullptr, &error));
+    NEED_OK(tsr_phases_start(table, &error));
+    NEED_OK(tsr_contains(table, n, keys.data(), present.data(), nullptr, &error));
+    NEED_OK(tsr_phases_stop(table, &phases, &error));
+    NEED(phases.chunks == 1);
+    for (uint32_t i = 0; i < n; i++) NEED(present[i] == (i % (2 * pairs) < pairs));
+    tsr_table_destroy(table);
+    tsr_group_destroy(group);
+    return 0;
+  });
+  EXPECT_EQ(statuses, (std::vector<int>{0, 0}));
+}
+
+// One process has no memory for a whole batch. All take smaller chunks, and each item is inserted once.
+TEST_P(Group, ARankWithoutMemoryMakesAllSpare) {
+  const uint32_t size = size_asked(), n = 2 << 20;
+  if (size > most()) GTEST_SKIP() << "there is no GPU for each process";
+  if (!may_starve())
+    GTEST_SKIP() << "on a GPU TSR_TEST_STARVES asks for it; AddressSanitizer takes addresses of its own";
+  const std::vector<int> statuses = live(size, [&](uint32_t rank, const std::string &id) {
+    tsr_group *group = nullptr;
+    tsr_table *table = nullptr;
+    tsr_phases phases = {};
+    const uint64_t mib = 1 << 20, by_copies = backend() == "cpu" ? 30 : 46; // a GPU's memory comes in pieces of 2 MiB
+    NEED_OK(join(rank, size, id, 40, &group, &error));
+    NEED_OK(make(rank, group, kPages + ("capacity=" + std::to_string(size * n)), &table, &error));
+    std::vector<uint32_t> keys(n), found(n);
+    std::vector<uint8_t> codes(n);
+    for (uint32_t i = 0; i < n; i++) keys[i] = key_of(rank * n + i);
+    NEED_OK(tsr_insert(table, 1000, keys.data(), keys.data(), nullptr, &error)); // makes code and threads
+    NEED_OK(tsr_find(table, 1000, keys.data(), found.data(), nullptr, &error));
+    NEED_OK(tsr_clear(table, nullptr, &error));
+    if (rank + 1 == size) NEED(starve(rank, table, (copies || size == 1 ? by_copies : 12 + 12 * size) * mib) == 0);
+    tsr_call call = {};
+    call.results = codes.data();
+    NEED_OK(tsr_phases_start(table, &error));
+    NEED_OK(tsr_insert(table, n, keys.data(), keys.data(), &call, &error));
+    NEED_OK(tsr_phases_stop(table, &phases, &error));
+    NEED(phases.chunks > 1);
+    for (uint8_t code : codes) NEED(code == TSR_INSERTED);
+    if (rank + 1 == size) feed(table);
+    uint64_t count = 0;
+    NEED_OK(tsr_size(table, &count, &error));
+    NEED(count == uint64_t{size} * n);
+    for (uint32_t i = 0; i < n; i++) keys[i] = key_of((rank + 1) % size * n + i);
+    for (uint32_t asked :
+         {n, rank + 1 == size ? n : n / 16, rank == 0 ? n : 0}) { // some know large parts to be too large
+      std::fill(found.begin(), found.end(), 0);
+      NEED_OK(tsr_find(table, asked, keys.data(), found.data(), nullptr, &error));
+      NEED(std::equal(keys.begin(), keys.begin() + asked, found.begin()));
+    }
+    tsr_table_destroy(table);
+    NEED(count_shared_maps() == 0);
+    tsr_group_destroy(group);
+    return 0;
+  });
+  EXPECT_EQ(statuses, std::vector<int>(size, 0));
+}
+
+// Each allocation of a batch fails once, in one process: nothing is lost, and nobody has to begin anew.
+TEST_P(Group, AnyLargeAllocationMayFail) {
+  const uint32_t size = size_asked(), n = 300000;
+  if (backend() != "cpu") GTEST_SKIP() << "a GPU's memory cannot be made to fail";
+  const std::vector<int> statuses = live(size, [&](uint32_t rank, const std::string &id) {
+    tsr_group *group = nullptr;
+    NEED_OK(join(rank, size, id, 40, &group, &error));
+    std::vector<uint32_t> keys(n), all(n), found(n);
+    for (uint32_t i = 0; i < n; i++) keys[i] = key_of(rank * n + i), all[i] = key_of((rank + 1) % size * n + i);
+    uint64_t failures = 1, spared = 0;
+    for (int64_t k = 0; failures; k++) {
+      tsr_table *table = nullptr;
+      tsr_phases phases = {};
+      std::vector<uint8_t> codes(n);
+      tsr_call call = {};
+      call.results = k % 2 ? codes.data() : nullptr;
+      NEED_OK(make(rank, group, kPages + ("capacity=" + std::to_string(size * n)), &table, &error));
+      NEED_OK(tsr_phases_start(table, &error));
+      has_lacked = false;
+      large_left = rank + 1 == size ? k / 2 : -1;
+      NEED_OK(tsr_insert(table, n, keys.data(), keys.data(), &call, &error));
+      large_left = -1;
+      failures = has_lacked || k % 2 == 0;
+      NEED_OK(tsr_group_add_up(group, 1, &failures, &error));
+      NEED_OK(tsr_phases_stop(table, &phases, &error));
+      spared += phases.chunks > 1;
+      NEED_OK(tsr_find(table, n, all.data(), found.data(), nullptr, &error));
+      NEED(found == all);
+      for (uint8_t code : codes) NEED(code == TSR_INSERTED || k % 2 == 0);
+      NEED_OK(tsr_size(table, &phases.chunks, &error));
+      NEED(phases.chunks == uint64_t{size} * n);
+      tsr_table_destroy(table);
+      NEED(k < 200);
+    }
+    NEED(spared > 4);
+    tsr_group_destroy(group);
+    return 0;
+  });
+  EXPECT_EQ(statuses, std::vector<int>(size, 0));
+}
+
+// Not even for small chunks: all hear which rank it is.
+TEST(Short, ARankWithoutAnyMemoryIsNamed) {
+  if (!may_starve())
+    GTEST_SKIP() << "on a GPU TSR_TEST_STARVES asks for it; AddressSanitizer takes addresses of its own";
+  const std::vector<int> statuses = live(2, [](uint32_t rank, const std::string &id) {
+    const uint32_t n = 4 << 20;
+    tsr_group *group = nullptr;
+    tsr_table *table = nullptr;
+    tsr_error error = {};
+    NEED_OK(join(rank, 2, id, 40, &group, &error));
+    NEED_OK(make(rank, group, kPages + ("capacity=" + std::to_string(2 * n)), &table, &error));
+    std::vector<uint32_t> keys(n);
+    for (uint32_t i = 0; i < n; i++) keys[i] = key_of(rank * n + i);
+    NEED_OK(tsr_insert(table, 1000, keys.data(), keys.data(), nullptr, &error));
+    if (rank == 1) NEED(starve(rank, table, 3 << 20) == 0);
+    NEED(tsr_insert(table, n, keys.data(), keys.data(), nullptr, &error) == TSR_NO_MEMORY);
+    NEED((std::string(error.message).find("rank 1: ") == 0) == (rank == 0));
+    if (rank == 1) feed(table);
+    tsr_table_destroy(table);
+    NEED(count_shared_maps() == 0);
+    tsr_group_destroy(group);
+    return 0;
+  });
+  EXPECT_EQ(statuses, (std::vector<int>{0, 0}));
+}
+
 // ---- Failures ----------------------------------------------------------------------------------
 
 // Goes on until a call fails, and says whether that was soon, with a sentence, and for good.
@@ -707,6 +1011,58 @@ TEST_F(Silent, ARankStandsStill) {
     return failed;
   });
   EXPECT_EQ(statuses, std::vector<int>(most(), 0));
+}
+
+// It keeps its table. Then what it maps stays, and each hears of it.
+TEST_F(Silent, ARankThatKeepsItsTableIsNamed) {
+  const std::vector<int> statuses = live(2, [](uint32_t rank, const std::string &id) {
+    tsr_group *group = nullptr;
+    tsr_table *table = nullptr;
+    tsr_phases phases = {};
+    tsr_error error = {};
+    uint64_t one = 1;
+    NEED_OK(join(rank, 2, id, silence_s(), &group, &error));
+    NEED_OK(make(rank, group, std::string(kMap) + "capacity=9000", &table, &error));
+    NEED(fill_and_find(rank, 2, table, 1000, &phases) == 0);
+    while (rank == 1 && !shared->has_failed) usleep(20000);
+    const Clock::time_point begin = Clock::now();
+    if (rank == 0) {
+      tsr_table_destroy(table);
+      NEED(!phases.is_direct || seconds_since(begin) > .9 * silence_s());
+      NEED(seconds_since(begin) < 10 * patience());
+    }
+    const bool is_broken = phases.is_direct;
+    if (rank == 0 && is_broken) NEED(tsr_group_add_up(group, 1, &one, &error) == TSR_IO);
+    shared->has_failed = 1;
+    if (rank == 1 && is_broken) NEED(tsr_size(table, &one, &error) == TSR_IO);
+    NEED(!is_broken || strstr(error.message, "rank 1 has not destroyed its part of a table within") != nullptr);
+    if (rank == 1) tsr_table_destroy(table);
+    tsr_group_destroy(group);
+    return 0;
+  });
+  EXPECT_EQ(statuses, (std::vector<int>{0, 0}));
+}
+
+// A group that has lost a rank: nobody waits for that one, and all wait for those that are left.
+TEST_F(Silent, ABrokenGroupLeavesInOrder) {
+  const std::vector<int> statuses = live(most(), [](uint32_t rank, const std::string &id) {
+    tsr_group *group = nullptr;
+    tsr_table *table = nullptr;
+    tsr_phases phases = {};
+    NEED_OK(join(rank, most(), id, 30, &group, &error));
+    NEED_OK(make(rank, group, std::string(kMap) + "capacity=1M", &table, &error));
+    NEED(fill_and_find(rank, most(), table, 1000, &phases) == 0);
+    if (rank == 1) kill(getpid(), SIGKILL);
+    NEED(survive(rank, table, 60) == 0);
+    if (rank == 2) sleep(1);
+    if (rank == 2) shared->has_failed = 1;
+    tsr_table_destroy(table);
+    NEED(most() < 3 || !phases.is_direct || shared->has_failed);
+    NEED(count_shared_maps() == 0);
+    tsr_group_destroy(group);
+    return 0;
+  });
+  EXPECT_EQ(statuses, with(1, 128 + SIGKILL));
 }
 
 // It compiles, or does something else, for three times the limit, and its beats tell that it is there.

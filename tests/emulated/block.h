@@ -59,6 +59,15 @@ struct alignas(16) uint4 {
 extern emulated::Index threadIdx, blockIdx, gridDim;
 
 inline void __syncthreads() { emulated::barrier(); }
+inline int __syncthreads_or(int yes) {
+  static int any;
+  emulated::barrier(); // all have read what the call before found
+  if (threadIdx.x == 0) any = 0;
+  emulated::barrier();
+  any |= yes != 0;
+  emulated::barrier();
+  return any;
+}
 
 template <class T>
 T __shfl_sync(unsigned, T value, unsigned lane) {
@@ -83,6 +92,14 @@ inline unsigned __ballot_sync(unsigned, int yes) {
   return votes;
 }
 inline int __all_sync(unsigned mask, int yes) { return __ballot_sync(mask, yes) == ~0u; }
+inline int __any_sync(unsigned mask, int yes) { return __ballot_sync(mask, yes) != 0; }
+inline unsigned __match_any_sync(unsigned, unsigned value) {
+  uint64_t all[32];
+  unsigned same = 0;
+  emulated::exchange(value, all);
+  for (unsigned lane = 0; lane < 32; lane++) same |= static_cast<unsigned>(all[lane] == value) << lane;
+  return same;
+}
 inline unsigned __reduce_add_sync(unsigned, unsigned value) {
   uint64_t all[32];
   unsigned sum = 0;
@@ -90,6 +107,7 @@ inline unsigned __reduce_add_sync(unsigned, unsigned value) {
   for (uint64_t one : all) sum += static_cast<unsigned>(one);
   return sum;
 }
+inline int __ffs(int bits) { return __builtin_ffs(bits); }
 inline unsigned __popc(unsigned bits) { return static_cast<unsigned>(__builtin_popcount(bits)); }
 
 template <class T>
@@ -104,6 +122,18 @@ template <class T, class U>
 T atomicAdd(T *to, U value) {
   const T before = *to;
   *to = before + static_cast<T>(value);
+  return before;
+}
+template <class T>
+T atomicOr(T *to, T value) {
+  const T before = *to;
+  *to = before | value;
+  return before;
+}
+template <class T>
+T atomicMin(T *to, T value) {
+  const T before = *to;
+  if (value < before) *to = value;
   return before;
 }
 template <class T>

@@ -13,39 +13,19 @@
 #include <vector>
 
 extern "C" {
-#include "core/batch/groups.h"
 #include "core/batch/mix.h"
 }
-#include "tests/emulated/block.h"
-#include "tests/emulated/groups_kernels.h"
+#include "tests/emulated/step.h"
 #include "tests/oracle/random.h"
 
 namespace {
 
-// Steps of groups are emulated; others are those of the cpu backend.
-tsr_status run_step(tsr_device *device, tsr_program *program, const tsr_step *step, const void *argument, uint64_t n,
-                    void *stream, tsr_error *error) {
-  if (step->set != &tsr_group_steps) return tsr_cpu_backend.step(device, program, step, argument, n, stream, error);
-  void (*kernel)(const void *) = group_kernel(step->kernel);
-  EXPECT_NE(kernel, nullptr) << step->kernel;
-  tsr_grid grid = step->grid;
-  if (step->fit) step->fit(nullptr, argument, &grid);
-  if (!grid.threads) grid.threads = TSR_BLOCK_THREADS;
-  if (!grid.block_items) grid.block_items = grid.threads;
-  const uint64_t needed = (n + grid.block_items - 1) / grid.block_items;
-  // Of the blocks that share large pages, some are enough.
-  const unsigned blocks = grid.blocks ? std::min(grid.blocks, 3u) : static_cast<unsigned>(needed);
-  if (kernel) emulated::launch(kernel, argument, blocks, grid.threads, grid.shared_bytes);
-  return TSR_OK;
-}
-
 class Groups : public testing::Test {
 protected:
   void SetUp() override {
-    static tsr_backend backend = tsr_cpu_backend;
-    backend.step = run_step;
+    emulated::launched().clear();
     ASSERT_EQ(tsr_cpu_backend.open(0, &device_, &error_), TSR_OK) << error_.message;
-    device_->backend = &backend;
+    device_->backend = emulated::backend();
   }
   void TearDown() override {
     if (device_) tsr_cpu_backend.close(device_);
@@ -54,6 +34,8 @@ protected:
   void expect_groups(uint64_t n, uint64_t distinct, bool inverse);
   template <class Key, class Value>
   void expect_brought(uint64_t n, uint64_t distinct, uint32_t bins_log2);
+  template <class Key>
+  uint64_t expect_direct(const std::vector<Key> &keys, uint64_t seed, const struct Wanted &wanted);
 
   tsr_device *device_ = nullptr;
   tsr_error error_ = {};
@@ -202,6 +184,108 @@ TEST_F(Groups, AreBroughtIntoBins) {
       ASSERT_NO_FATAL_FAILURE((expect_brought<uint32_t, uint64_t>(6000, distinct, bins_log2)));
       ASSERT_NO_FATAL_FAILURE((expect_brought<uint64_t, uint32_t>(6000, distinct, bins_log2)));
     }
+}
+
+// ---- Batches that a cache holds ------------------------------------------------------------------
+
+struct Wanted {
+  bool keys, counts, inverse, recorded;
+  uint64_t room;
+};
+
+// By a call that waits, or as it is recorded, then what `recorded` got is returned.
+template <class Key>
+uint64_t Groups::expect_direct(const std::vector<Key> &keys, uint64_t seed, const Wanted &wanted) {
+  const uint64_t n = keys.size(), spare = ~uint64_t{0} / 3;
+  std::map<Key, uint64_t> expected;
+  for (Key key : keys) expected[key]++;
+  std::vector<Key> found(n + 1, static_cast<Key>(spare));
+  std::vector<uint64_t> counts(n + 1, spare);
+  std::vector<uint32_t> numbers(n);
+  uint64_t count = 99;
+  tsr_groups groups = {};
+  groups.n = n, groups.keys = keys.data(), groups.key_bytes = sizeof(Key), groups.seed = seed;
+  groups.room = wanted.room;
+  if (wanted.keys) groups.distinct = found.data();
+  if (wanted.counts) groups.counts = counts.data();
+  if (wanted.inverse) groups.numbers = numbers.data();
+  if (wanted.recorded) groups.found = &count;
+  const tsr_status status = wanted.recorded ? tsr_groups_record(device_, &groups, nullptr, &error_)
+                                            : tsr_groups_make(device_, &groups, nullptr, &count, &error_);
+  EXPECT_EQ(status, TSR_OK) << error_.message;
+  if (status || count == UINT64_MAX) return count;
+  EXPECT_EQ(count, expected.size());
+  const uint64_t written = std::min(count, wanted.room);
+  std::set<Key> different;
+  for (uint64_t k = 0; wanted.keys && k < written; k++) {
+    EXPECT_EQ(expected.count(found[k]), 1u) << k;
+    different.insert(found[k]);
+    EXPECT_TRUE(!wanted.counts || counts[k] == expected[found[k]]) << k;
+  }
+  EXPECT_EQ(different.size(), wanted.keys ? written : 0);
+  EXPECT_EQ(found[wanted.keys ? written : 0], static_cast<Key>(spare));
+  EXPECT_EQ(counts[wanted.counts ? written : 0], spare);
+  std::map<uint32_t, Key> named;
+  for (uint64_t i = 0; wanted.inverse && i < n; i++) {
+    EXPECT_LT(numbers[i], count) << i;
+    EXPECT_EQ(named.emplace(numbers[i], keys[i]).first->second, keys[i]) << i;
+    EXPECT_TRUE(!wanted.keys || numbers[i] >= written || found[numbers[i]] == keys[i]) << i;
+  }
+  EXPECT_EQ(named.size(), wanted.inverse ? count : 0);
+  return count;
+}
+
+// Sizes about those of a block and of a batch that a cache does not hold.
+TEST_F(Groups, AreFoundDirectlyWhereACacheHoldsThem) {
+  constexpr uint64_t kCached = 3000;
+  device_->info.l2_bytes = kCached * 40;
+  for (uint64_t n : {uint64_t{1}, uint64_t{2}, uint64_t{33}, uint64_t{512}, uint64_t{1025}, kCached, kCached + 1})
+    for (uint64_t distinct : {uint64_t{1}, n / 100 + 2, n * 2}) {
+      SCOPED_TRACE(testing::Message() << "n " << n << " of " << distinct);
+      const std::vector<uint32_t> narrow = keys_of<uint32_t>(n, distinct, &random_);
+      const std::vector<uint64_t> wide = keys_of<uint64_t>(n, distinct, &random_);
+      emulated::launched().clear();
+      for (bool recorded : {false, true})
+        for (uint32_t arrays = 0; arrays < 8; arrays++) {
+          const Wanted wanted = {(arrays & 1) != 0, (arrays & 2) != 0, (arrays & 4) != 0, recorded, n};
+          expect_direct(narrow, 5 + arrays, wanted);
+          expect_direct(wide, 5 + arrays, wanted);
+        }
+      EXPECT_EQ(emulated::launched().count("tsr_group_claim_32") + emulated::launched().count("tsr_group_lead_64"),
+                n > kCached ? 0u : 2u);
+      if (n > 2) expect_direct(narrow, 3, {true, true, true, false, 2});
+      if (n > 2) expect_direct(wide, 3, {true, true, true, true, 2});
+    }
+}
+
+// An array that answers would overwrite while its keys are still read.
+TEST_F(Groups, KeysInTheArrayOfAnswersGoByPasses) {
+  device_->info.l2_bytes = 1 << 20;
+  std::vector<uint32_t> keys = keys_of<uint32_t>(5000, 600, &random_), numbers(5000);
+  const std::vector<uint32_t> before = keys;
+  uint64_t count = 0;
+  tsr_groups groups = {};
+  groups.n = keys.size(), groups.keys = keys.data(), groups.key_bytes = 4, groups.seed = 1;
+  groups.distinct = keys.data() + 1000, groups.room = 4000, groups.numbers = numbers.data();
+  ASSERT_EQ(tsr_groups_make(device_, &groups, nullptr, &count, &error_), TSR_OK) << error_.message;
+  EXPECT_EQ(count, std::set<uint32_t>(before.begin(), before.end()).size());
+  EXPECT_EQ(emulated::launched().count("tsr_group_claim_32"), 0u);
+  for (size_t i = 0; i < before.size(); i++) ASSERT_EQ(keys.at(1000 + numbers[i]), before[i]) << i;
+}
+
+// Keys with one place among the claims, and with about one place among the others.
+TEST_F(Groups, CraftedKeysEndDirectly) {
+  constexpr uint64_t kItems = 2400, kSeed = 9;
+  device_->info.l2_bytes = 1 << 20;
+  std::vector<uint32_t> keys;
+  for (uint32_t mixed = 0; keys.size() < kItems / 2 && mixed < (1u << 31) / kItems; mixed++)
+    if (mixed * 0x9E3779B1u < 1u << 23) keys.push_back(tsr_unmix_32(mixed, kSeed));
+  ASSERT_EQ(keys.size(), kItems / 2);
+  for (uint32_t i = 0; keys.size() < kItems; i++) keys.push_back(keys[i]);
+  expect_direct(keys, kSeed, {true, true, true, false, kItems});
+  EXPECT_EQ(emulated::launched().count("tsr_group_claim_32"), 1u);
+  EXPECT_EQ(expect_direct(keys, kSeed, {true, true, true, true, kItems}), UINT64_MAX);
+  EXPECT_EQ(expect_direct(keys, kSeed + 1, {true, true, true, true, kItems}), kItems / 2);
 }
 
 } // namespace
