@@ -77,6 +77,14 @@ def repaired(saved: bytes) -> bytes:
 
 
 class Unpickler(pickle._Unpickler):  # the one in Python: the other one makes an array as long as an item's number says
+    dispatch = dict(pickle._Unpickler.dispatch)
+
+    def load_bytearray8(self) -> None:  # for this item the one in Python does so as well
+        (length,) = struct.unpack("<Q", self.read(8))
+        self.append(bytearray(self.read(length)))
+
+    dispatch[pickle.BYTEARRAY8[0]] = load_bytearray8
+
     def find_class(self, module: str, name: str) -> Any:
         if name in NAMES.get(module, ()):
             return getattr(sys.modules[module], name)
