@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -237,22 +236,16 @@ static uint64_t moved_by(const way *out, const way *in) {
   return out->head_done + out->done + in->head_done + in->done;
 }
 
-/* How long sockets are asked again and again: to be woken takes longer than most messages do. */
-static const double soon_s = 50e-6;
-
 /* Sends and receives until nothing is left to do. */
 static tsr_status pass_all(tsr_mesh *mesh, way *out, way *in, uint32_t *failed, tsr_error *why) {
   struct pollfd polls[TSR_DEVICES_MAX];
   uint32_t peers[TSR_DEVICES_MAX], count;
-  const double begun = tsr_mesh_now_s();
   double until, moved[TSR_DEVICES_MAX];
   for (uint32_t i = 0; i < mesh->size; i++) mesh->heard[i] = moved[i] = tsr_mesh_now_s();
   while ((count = list_waiting(mesh, out, in, polls, peers)) > 0) {
     tsr_status status = judge(mesh, moved, peers, count, &until, failed, why);
     if (status) return status;
-    const bool is_soon = tsr_mesh_now_s() < begun + soon_s;
-    const int ready = poll(polls, count, is_soon ? 0 : tsr_mesh_left_ms(until));
-    if (is_soon && ready == 0) sched_yield(); /* another rank may need this core */
+    const int ready = poll(polls, count, tsr_mesh_left_ms(until));
     *failed = mesh->rank;
     if (ready < 0 && errno != EINTR)
       return tsr_fail(why, TSR_IO, "the sockets of a group cannot be waited for: %s", strerror(errno));
