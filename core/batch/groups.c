@@ -420,8 +420,7 @@ static tsr_status make_directly(job *j) {
 typedef struct way {
   uint64_t most;        /* items */
   uint64_t cache_bytes; /* per item, that a GPU's cache is to hold */
-  bool
-      reads_last; /* keys are read after answers are written, so they may not be in one array; and values do not go along */
+  bool reads_last; /* keys after answers are written, so they may not be in one array; and values do not go along */
   tsr_status (*make)(job *j);
   tsr_status (*record)(job *j);
 } way;

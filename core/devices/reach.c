@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/devices/balance.h"
+#include "core/devices/mesh.h"
 
 /* What a process tells of a buffer. Only 64-bit numbers, because it is sent. */
 typedef struct shared_row {
@@ -261,12 +262,6 @@ static bool is_alive(uint64_t process) {
   return name && name[1] && name[2] != 'Z' && name[2] != 'X';
 }
 
-static double now_s(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 /* Acquire and release: what a process did to this one's memory, and that it has unmapped it, comes before its word. */
 static bool has_left(const tsr_shards *s, uint32_t rank) {
   const tsr_board *mine = s->boards[s->transport.first];
@@ -277,11 +272,11 @@ static bool has_left(const tsr_shards *s, uint32_t rank) {
 /* The first rank that has not left within limit_s; this one's: all have. */
 static uint32_t wait_for_others(const tsr_shards *s) {
   const tsr_transport *x = &s->transport;
-  const double until = now_s() + x->limit_s;
+  const double until = tsr_mesh_now_s() + x->limit_s;
   long pause_ns = 20000;
   for (uint32_t i = 0; i < x->members; i++)
     while (i != x->first && !has_left(s, i)) {
-      if (now_s() > until) return i;
+      if (tsr_mesh_now_s() > until) return i;
       nanosleep(&(struct timespec){.tv_nsec = pause_ns}, NULL);
       if (pause_ns < 5000000) pause_ns *= 2;
     }

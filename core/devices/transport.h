@@ -30,8 +30,8 @@ struct tsr_transport {
   uint32_t members, first, here;        /* in all; the first of this process, and how many it has */
   tsr_device *devices[TSR_DEVICES_MAX]; /* of those here */
   bool is_direct; /* the kernels of all members reach each other's memory: nothing has to be exchanged */
-  bool
-      forgives; /* that a process has no memory breaks nothing: `gather` and `agree` return TSR_NO_MEMORY in all processes */
+  /* That a process has no memory breaks nothing: `gather` and `agree` return TSR_NO_MEMORY in all processes. */
+  bool forgives;
   double limit_s; /* how long a process of a group waits for another one */
   /* rows: `words` numbers of each member. The caller sets those of the members here; those of the others are filled in. It
    * gives this process's status as well: if any process has failed, all return a failure, and rows may be NULL. */
