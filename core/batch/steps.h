@@ -262,7 +262,7 @@ typedef struct tsr_group_step {
 } tsr_group_step;
 
 /* spans, told_spans: pieces of the batch; places of `to` say of how many items each pair was made. spans_answer: gives
- * the items of bulk the answers that bulk's other arrays hold for the pairs. spans_list: bulk.spans become one list in
+ * the items of bulk the answers for their pairs. spans_list: bulk.spans become one list in
  * `to`. */
 typedef struct tsr_spans_step {
   tsr_bulk bulk;
@@ -272,8 +272,6 @@ typedef struct tsr_spans_step {
   /* what each item became part of (spans.cuh), and where in its span the pairs of a block's set are, TSR_SPAN_ROOM per
    * block */
   uint32_t *parts, *set_places;
-  uint8_t *results;
-  void *unplaced_keys, *unplaced_values;
 } tsr_spans_step;
 
 /* What a block needs to hold a page. */
