@@ -131,12 +131,15 @@ static __device__ __forceinline__ void span_take(const tsr_ctx *c, const tsr_spa
 
 enum { SPAN_GLANCE_ROOM = 1024 }; /* for one key of each thread */
 
-/* Whether this thread's key, one of the very first of a span, repeats that of another thread. A key that finds no place
- * among so many, which only crafted ones do, counts as new. */
+/* Whether this thread's key, one of the very first of a span, repeats that of another thread. Of the lanes that have one
+ * key the first one looks for it, because attempts to claim one place take turns. A key that finds no place among so many,
+ * which only crafted ones do, counts as new. */
 static __device__ __forceinline__ bool span_repeats(io_key *keys, tsr_key key, uint32_t mine) {
   enum { TRIES = 8 };
   bool is_new = true;
+  const uint32_t leader = MERGES_ALONE ? merge_leader(key, mine) : merge_lane();
   if (!mine || walk_is_reserved(key)) return false;
+  if (leader != merge_lane()) return true;
   const uint32_t home = set_home(set_hash((uint64_t)key), SPAN_GLANCE_ROOM);
   return set_add(keys, SPAN_GLANCE_ROOM, home, TRIES, (io_key)key, &is_new) != TSR_SET_NONE && !is_new;
 }

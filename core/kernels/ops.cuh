@@ -59,8 +59,9 @@ TSR_INLINE uint8_t *insert_results(const tsr_bulk *a, uint32_t made) {
 }
 
 TSR_INLINE void put_insert_result(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t result) {
-  uint8_t *results = a->spans.results ? insert_results(a, made_of(c, a, mine ? i : 0)) : a->results;
-  if (mine && results) results[i] = (uint8_t)result;
+  if (!mine) return;
+  uint8_t *results = a->spans.results ? insert_results(a, made_of(c, a, i)) : a->results;
+  if (results) results[i] = (uint8_t)result;
 }
 
 /* The result of an operation whose code for a present key is `code`. */
