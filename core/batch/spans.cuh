@@ -132,8 +132,8 @@ static __device__ __forceinline__ void span_take(const tsr_ctx *c, const tsr_spa
 enum { SPAN_GLANCE_ROOM = 1024 }; /* for one key of each thread */
 
 /* Whether this thread's key, one of the very first of a span, repeats that of another thread. Of the lanes that have one
- * key the first one looks for it, because attempts to claim one place take turns. A key that finds no place among so many,
- * which only crafted ones do, counts as new. */
+ * key the first one looks for it, because attempts to claim one place take turns. A key that finds no place, as only
+ * crafted ones do, counts as new. */
 static __device__ __forceinline__ bool span_repeats(io_key *keys, tsr_key key, uint32_t mine) {
   enum { TRIES = 8 };
   bool is_new = true;
@@ -148,7 +148,7 @@ static __device__ __forceinline__ bool span_repeats(io_key *keys, tsr_key key, u
 static __device__ __forceinline__ void span_work(const tsr_spans_step *a, uint32_t tells) {
   __shared__ span_block block;
   __shared__ io_key glance[SPAN_GLANCE_ROOM];
-  /* Combining pays if this many of the first items have the key of another one; to look closer, if so many have. */
+  /* Combining pays if this share of the first items has the key of another one; a closer look, if that share has. */
   enum { SHARE = 8, SHARE_TO_LOOK = 64 };
   tsr_scratch scratch;
   const tsr_ctx c = batch_context(&a->bulk, &scratch);
