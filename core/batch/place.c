@@ -17,6 +17,7 @@ typedef struct job {
   bool needs_results, bars, seeks_hot, makes_distinct, needs_made_results;
   uint8_t *results, *made_results;      /* of items; of those that one was made of */
   uint32_t *barred, *distinct, *judged; /* judged: what judge counts, and where it says that the order is idle */
+  tsr_notice notice;                    /* where it says so to the host */
 } job;
 
 /* Items of a piece. A page of the usual size is cut into equal pieces, as many as give each block that a large GPU runs
@@ -124,7 +125,12 @@ static void describe_page(const tsr_composition *c, uint64_t first, tsr_place_st
 /* ---- Keys that repeat ------------------------------------------------------------------------ */
 
 static tsr_judge_step judge_of(const job *j, const tsr_bulk *bulk) {
-  return (tsr_judge_step){.bulk = *bulk, .judged = j->stages->judged, .counted = j->judged, .idle = j->partition.idle};
+  return (tsr_judge_step){.bulk = *bulk,
+                          .judged = j->stages->judged,
+                          .counted = j->judged,
+                          .idle = j->partition.idle,
+                          .told = j->notice.word,
+                          .ticket = j->notice.ticket};
 }
 
 /* The steps of the order have all items, or are idle where a sample shows that random access is faster; and the insert of what
@@ -132,9 +138,14 @@ static tsr_judge_step judge_of(const job *j, const tsr_bulk *bulk) {
 static tsr_status judge(const job *j, const tsr_bulk *bulk) {
   const tsr_judge_step p = judge_of(j, bulk);
   if (!p.judged.from) return TSR_OK;
-  const tsr_status status = tsr_work_zero(&j->batch, j->judged, COUNTED * sizeof *j->judged);
-  return status ? status
-                : tsr_work_step(&j->batch, TSR_PAGES_judge, &p, 1ull << (p.judged.sample_log2 - TSR_JUDGED_LOG2));
+  const uint64_t blocks = 1ull << (p.judged.sample_log2 - TSR_JUDGED_LOG2);
+  const tsr_status status = blocks > 1 ? tsr_work_zero(&j->batch, j->judged, COUNTED * sizeof *j->judged)
+                                       : TSR_OK; /* one block counts alone */
+  return status ? status : tsr_work_step(&j->batch, TSR_PAGES_judge, &p, blocks);
+}
+/* What the sample says, if the stream has little else to do; otherwise the host goes on without. */
+static bool hears(const job *j, bool *is_left) {
+  return j->notice.word && j->batch.backend->events->hear(&j->notice, is_left);
 }
 static tsr_status insert_unordered(const job *j, const tsr_bulk *bulk) {
   const tsr_judge_step p = judge_of(j, bulk);
@@ -255,9 +266,12 @@ static tsr_status insert_piece(const job *j, const tsr_bulk *bulk, bool is_clear
   tsr_ordered ordered;
   /* Early, so that the host launches the idle steps meanwhile; but numbered answers are filled in before. */
   const bool is_early = !j->partition.wants.answers || j->partition.wants.runs;
+  bool is_left = false;
   tsr_status status = judge(j, bulk);
+  const bool is_known = status == TSR_OK && hears(j, &is_left);
+  if (is_known && is_left) return insert_unordered(j, bulk);
   if (status == TSR_OK && j->seeks_hot) status = seek_hot(j, bulk);
-  if (status == TSR_OK && is_early) status = insert_unordered(j, bulk);
+  if (status == TSR_OK && is_early && !is_known) status = insert_unordered(j, bulk);
   if (status == TSR_OK) status = tsr_partition_run(&j->partition, b, bulk, &ordered);
   if (status == TSR_OK) status = mark(j, bulk, &ordered);
   if (status) return status;
@@ -267,7 +281,7 @@ static tsr_status insert_piece(const job *j, const tsr_bulk *bulk, bool is_clear
   if (status == TSR_OK) status = tsr_partition_spilled(&j->partition, b, bulk);
   if (status == TSR_OK) status = tsr_partition_answer(&j->partition, b, bulk, &ordered, j->results);
   if (status == TSR_OK && j->seeks_hot) status = answer_hot(j, bulk);
-  return status || is_early ? status : insert_unordered(j, bulk);
+  return status || is_early || is_known ? status : insert_unordered(j, bulk);
 }
 
 tsr_status tsr_pages_insert(const tsr_work *b, const tsr_stages *stages, const tsr_bulk *bulk, bool *began) {
@@ -279,10 +293,12 @@ tsr_status tsr_pages_insert(const tsr_work *b, const tsr_stages *stages, const t
   *began = memory != NULL;
   if (memory && bytes > store->paged_bytes) store->paged_bytes = bytes;
   if (status || !memory) return status;
+  if (stages->judged.from && b->backend->events->listen) j.notice = b->backend->events->listen(b->device);
   for (uint64_t done = 0; status == TSR_OK && done < bulk->n; done += piece) {
     const uint64_t left = bulk->n - done;
     const tsr_bulk part = tsr_work_part(b, bulk, done, left < piece ? left : piece);
     status = insert_piece(&j, &part, done == 0 && store->is_clear);
+    j.notice.word = NULL; /* the stream has much to do now */
   }
   const tsr_status freed = b->backend->free_in(b->device, memory, b->stream, status ? NULL : b->error);
   return status ? status : freed;

@@ -232,6 +232,8 @@ typedef struct tsr_judge_step {
   tsr_judged judged;
   uint32_t *counted; /* 2: repeats in the sample, and the blocks that have counted theirs */
   uint32_t *idle;    /* 1: all items are left to random access, so that the order and the pages have none; 0: none is */
+  uint32_t *told;    /* a notice for the host (tsr_notice), odd for 1; NULL: none */
+  uint32_t ticket;
 } tsr_judge_step;
 
 /* sample, choose, hot_answer */
