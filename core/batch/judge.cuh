@@ -51,7 +51,7 @@ extern "C" __global__ void __launch_bounds__(TSR_COUNT_THREADS, 1)
   }
   __syncthreads();
   if (!is_last || threadIdx.x) return;
-  const uint32_t is_left = repeats >= a.judged.from && repeats < a.judged.before;
+  const uint32_t is_left = (repeats >= a.judged.from && repeats < a.judged.before) || repeats >= a.judged.hot;
   *a.idle = is_left;
   if (a.told) *(volatile uint32_t *)a.told = 2 * a.ticket + is_left;
 }

@@ -81,7 +81,7 @@ static uint64_t lay_out(void *argument, uint64_t n, char *memory) {
   if (j->needs_made_results) j->made_results = tsr_work_take(memory, &used, n);
   if (j->bars) j->barred = tsr_work_take(memory, &used, j->partition.pages * sizeof(uint32_t));
   if (j->makes_distinct) j->distinct = tsr_work_take(memory, &used, pieces_max(j, n) * sizeof *j->distinct);
-  if (j->stages->judged.from) {
+  if (j->stages->judged.sample_log2) {
     j->judged = tsr_work_take(memory, &used, (COUNTED + 1) * sizeof *j->judged);
     j->partition.idle = j->judged + COUNTED;
   }
@@ -137,7 +137,7 @@ static tsr_judge_step judge_of(const job *j, const tsr_bulk *bulk) {
  * was left to it. */
 static tsr_status judge(const job *j, const tsr_bulk *bulk) {
   const tsr_judge_step p = judge_of(j, bulk);
-  if (!p.judged.from) return TSR_OK;
+  if (!p.judged.sample_log2) return TSR_OK;
   const uint64_t blocks = 1ull << (p.judged.sample_log2 - TSR_JUDGED_LOG2);
   const tsr_status status = blocks > 1 ? tsr_work_zero(&j->batch, j->judged, COUNTED * sizeof *j->judged)
                                        : TSR_OK; /* one block counts alone */
@@ -149,7 +149,7 @@ static bool hears(const job *j, bool *is_left) {
 }
 static tsr_status insert_unordered(const job *j, const tsr_bulk *bulk) {
   const tsr_judge_step p = judge_of(j, bulk);
-  return p.judged.from ? tsr_work_step(&j->batch, TSR_PAGES_unordered, &p, bulk->n) : TSR_OK;
+  return p.judged.sample_log2 ? tsr_work_step(&j->batch, TSR_PAGES_unordered, &p, bulk->n) : TSR_OK;
 }
 
 /* Finds the keys of the batch that are hot, by a sample. */
@@ -293,7 +293,7 @@ tsr_status tsr_pages_insert(const tsr_work *b, const tsr_stages *stages, const t
   *began = memory != NULL;
   if (memory && bytes > store->paged_bytes) store->paged_bytes = bytes;
   if (status || !memory) return status;
-  if (stages->judged.from && b->backend->events->listen) j.notice = b->backend->events->listen(b->device);
+  if (stages->judged.sample_log2 && b->backend->events->listen) j.notice = b->backend->events->listen(b->device);
   for (uint64_t done = 0; status == TSR_OK && done < bulk->n; done += piece) {
     const uint64_t left = bulk->n - done;
     const tsr_bulk part = tsr_work_part(b, bulk, done, left < piece ? left : piece);

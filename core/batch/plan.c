@@ -228,37 +228,38 @@ enum {
   HALF = 1024   /* ... and half of it */
 };
 
-/* In batches of less than `below` items with these facts, random access is taken from `tenths` / 10 items per key on. The
- * first row that fits is taken. Measured: 0014. */
+/* In batches of less than `below` items with these facts, random access is taken from `tenths` / 10 items per key on, but pages
+ * keep what they are said to keep. The first row that fits is taken. Measured: 0014. */
 typedef struct repeats_rule {
   uint32_t facts, tenths;
   uint64_t below;
+  enum { KEEP_NONE, KEEP_HOT, KEEP_MILD } keeps;
 } repeats_rule;
 enum { ALL = 10, NONE = 0, SKEWED = UINT16_MAX }; /* SKEWED: if a few keys have much of the batch */
 static const repeats_rule repeats_rules[] = {
-    {NUMBERS, NONE, UINT64_MAX},
-    {COMBINES | ANSWERED | FITS | WIDE, ALL, UINT64_MAX},
-    {COMBINES | ANSWERED | FITS, ALL, 1 << 24},
-    {COMBINES | ANSWERED | WIDE, ALL, 1 << 23},
-    {COMBINES | ANSWERED, NONE, 1 << 26},
-    {COMBINES | ANSWERED, 80, UINT64_MAX},
-    {COMBINES, NONE, UINT64_MAX},
-    {ANSWERED, ALL, 1 << 23},
-    {DISTINCT, NONE, UINT64_MAX},
-    {CROWDED | ANSWERED, ALL, UINT64_MAX},
-    {CROWDED | OF_SET | DEEP, ALL, UINT64_MAX},
-    {CROWDED | OF_SET, ALL, 1 << 25},
-    {CROWDED | HALF, ALL, UINT64_MAX},
-    {CROWDED | CACHED, ALL, 1 << 25},
-    {CROWDED, ALL, 1 << 24},
-    {ANSWERED | WIDE, 15, UINT64_MAX},
-    {ANSWERED, 15, 1 << 24},
-    {ANSWERED, 30, 1 << 26},
-    {ANSWERED, 80, UINT64_MAX},
-    {WIDE, 25, 1 << 24},
-    {WIDE, 80, 1 << 26},
-    {0, 80, 1 << 24},
-    {0, SKEWED, UINT64_MAX},
+    {NUMBERS, NONE, UINT64_MAX, KEEP_NONE},
+    {COMBINES | ANSWERED | FITS | WIDE, ALL, UINT64_MAX, KEEP_NONE},
+    {COMBINES | ANSWERED | FITS, ALL, 1 << 24, KEEP_NONE},
+    {COMBINES | ANSWERED | WIDE, ALL, 1 << 23, KEEP_NONE},
+    {COMBINES | ANSWERED, NONE, 1 << 26, KEEP_NONE},
+    {COMBINES | ANSWERED, 80, UINT64_MAX, KEEP_NONE},
+    {COMBINES, NONE, UINT64_MAX, KEEP_NONE},
+    {ANSWERED, ALL, 1 << 23, KEEP_NONE},
+    {DISTINCT, NONE, UINT64_MAX, KEEP_NONE},
+    {CROWDED | ANSWERED, ALL, UINT64_MAX, KEEP_NONE},
+    {CROWDED | OF_SET | DEEP, ALL, UINT64_MAX, KEEP_NONE},
+    {CROWDED | OF_SET, ALL, 1 << 25, KEEP_NONE},
+    {CROWDED | HALF, ALL, UINT64_MAX, KEEP_NONE},
+    {CROWDED | CACHED, ALL, 1 << 25, KEEP_NONE},
+    {CROWDED, ALL, 1 << 24, KEEP_NONE},
+    {ANSWERED | WIDE, 15, UINT64_MAX, KEEP_NONE},
+    {ANSWERED, 15, 1 << 24, KEEP_NONE},
+    {ANSWERED, 30, 1 << 26, KEEP_NONE},
+    {ANSWERED, 80, UINT64_MAX, KEEP_NONE},
+    {WIDE, 25, 1 << 24, KEEP_NONE},
+    {WIDE, 80, 1 << 26, KEEP_NONE},
+    {0, 80, 1 << 24, KEEP_NONE},
+    {0, SKEWED, UINT64_MAX, KEEP_NONE},
 };
 
 /* Whether each item of a page looks for its key: the page has pairs, or more items than there is room for in the set by which
@@ -291,32 +292,37 @@ static uint32_t facts_of(const tsr_composition *c, const tsr_batch *b) {
   return facts;
 }
 
-/* From how many tenths of an item per key on random access is taken. page_batch overrides it. */
-static uint32_t tenths_at_random(const tsr_composition *c, const tsr_batch *b) {
-  if (!c->shape.sm || c->settings.pages.batch != TSR_PAGE_BATCH_AUTO) return NONE;
+/* When random access is taken; page_batch overrides it. `replace` of hot keys is faster in pages, where their values are not
+ * written in turn. */
+static repeats_rule rule_of(const tsr_composition *c, const tsr_batch *b) {
+  if (!c->shape.sm || c->settings.pages.batch != TSR_PAGE_BATCH_AUTO) return (repeats_rule){.tenths = NONE};
   const uint32_t facts = facts_of(c, b);
-  const repeats_rule *rule = repeats_rules;
-  while ((rule->facts & ~facts) || b->n >= rule->below) rule++; /* the last one fits */
-  return rule->tenths;
+  const repeats_rule *row = repeats_rules;
+  while ((row->facts & ~facts) || b->n >= row->below) row++; /* the last one fits */
+  repeats_rule rule = *row;
+  if (c->shape.duplicates == TSR_DUPLICATES_REPLACE && rule.tenths != ALL) rule.keeps = KEEP_HOT;
+  if (rule.tenths == SKEWED && rule.keeps == KEEP_HOT) rule.tenths = NONE;
+  return rule;
 }
+static bool is_never_ordered(const repeats_rule *rule) { return rule->tenths == ALL && rule->keeps == KEEP_NONE; }
 
 /* What a sample decides. If each key comes r times, SAMPLE^2 * (r - 1) / 2 n of it repeat another, which must be a few. A share of
- * 1 / HOT of the smallest sample repeats only if keys are hot. `replace` of these is faster in pages, where their values are not
- * written in turn. */
+ * 1 / HOT of the smallest sample repeats only if keys are hot, and 1 / MILD only if some come much more often than others. */
 static tsr_judged judged_of(const tsr_composition *c, const tsr_batch *b) {
-  enum { HOT = 6, LEAST = 8 };
-  const uint32_t tenths = tenths_at_random(c, b);
-  const bool seeks_hot = tenths == SKEWED, spares_hot = c->shape.duplicates == TSR_DUPLICATES_REPLACE;
-  tsr_judged judged = {.before = UINT32_MAX, .sample_log2 = TSR_JUDGED_LOG2};
-  if (tenths <= ALL || (seeks_hot && spares_hot) || c->facts.combines_later) return (tsr_judged){.from = 0};
+  enum { HOT = 6, MILD = 64, LEAST = 8 };
+  const repeats_rule rule = rule_of(c, b);
+  tsr_judged judged = {.before = UINT32_MAX, .hot = UINT32_MAX, .sample_log2 = TSR_JUDGED_LOG2};
+  if (rule.tenths == NONE || is_never_ordered(&rule) || c->facts.combines_later) return (tsr_judged){.sample_log2 = 0};
   uint64_t sample = 1ull << TSR_JUDGED_LOG2, repeats = 0;
-  for (;; judged.sample_log2++) {
+  for (; rule.tenths != ALL; judged.sample_log2++) {
     sample = 1ull << judged.sample_log2;
-    repeats = seeks_hot ? sample / HOT : sample * sample / 20 * (tenths - ALL) / b->n;
+    repeats = rule.tenths == SKEWED ? sample / HOT : sample * sample / 20 * (rule.tenths - ALL) / b->n;
     if (repeats >= LEAST || judged.sample_log2 == TSR_JUDGED_MOST_LOG2) break;
   }
-  judged.from = (uint32_t)(repeats < LEAST / 2 ? LEAST / 2 : repeats < sample / 2 ? repeats : sample / 2);
-  if (spares_hot) judged.before = (uint32_t)(sample / HOT);
+  if (rule.tenths != ALL)
+    judged.from = (uint32_t)(repeats < LEAST / 2 ? LEAST / 2 : repeats < sample / 2 ? repeats : sample / 2);
+  if (rule.keeps != KEEP_NONE) judged.before = (uint32_t)(sample / (rule.keeps == KEEP_HOT ? HOT : MILD));
+  if (rule.keeps == KEEP_MILD) judged.hot = (uint32_t)(sample / HOT);
   return judged;
 }
 
@@ -324,8 +330,9 @@ static tsr_judged judged_of(const tsr_composition *c, const tsr_batch *b) {
 
 /* Whether a batch goes by pages. A host that records a graph cannot see how large pages are. */
 static bool goes_by_pages(const tsr_composition *c, const tsr_batch *b) {
+  const repeats_rule rule = rule_of(c, b);
   return b->op == TSR_BULK_insert && !b->is_recorded && b->n >= tsr_plan_page_batch(c, b->held) &&
-         tenths_at_random(c, b) != ALL && !(b->has_answers && answers_at_random(c));
+         !is_never_ordered(&rule) && !(b->has_answers && answers_at_random(c));
 }
 
 /* A host that records a graph does not know whether there will be memory when it is replayed. */
@@ -384,7 +391,7 @@ uint32_t tsr_plan_describe(const tsr_stages *s, tsr_stage_text text[TSR_STAGES_M
                                        "counts the items of each list, then makes all lists anew",
                                        "builds the scheme's memory from all keys, then inserts", NULL};
   const tsr_stage_text all[TSR_STAGES_MAX] = {
-      {"judge", s->judged.from ? "inserts by random access instead if many keys of a sample repeat" : NULL},
+      {"judge", s->judged.sample_log2 ? "inserts by random access instead if many keys of a sample repeat" : NULL},
       {"order", orders[s->order]},
       {"travel", !s->travels ? NULL
                  : s->writes ? "copies the pages of the keys to the device and back"

@@ -220,10 +220,10 @@ typedef struct tsr_answer_step {
   void *unplaced_keys, *unplaced_values;
 } tsr_answer_step;
 
-/* Whether a batch is left to random access: if, in a sample of 2^sample_log2 items, at least `from` and less than `before`
- * have the key of another one that is counted already. from: 0: it is not. */
+/* Whether a batch is left to random access: if, in a sample of 2^sample_log2 items, at least `from` and less than `before`, or
+ * at least `hot`, have the key of another one that is counted already. sample_log2: 0: it is not, without a sample. */
 typedef struct tsr_judged {
-  uint32_t from, before, sample_log2;
+  uint32_t from, before, hot, sample_log2;
 } tsr_judged;
 
 /* judge, unordered */

@@ -108,9 +108,9 @@ TEST(Plan, KeysThatMayRepeatAreJudgedByASample) {
           batch.has_answers = has_answers;
           const tsr_stages stages = tsr_plan_batch(c.get(), &batch);
           EXPECT_EQ(stages.order, TSR_ORDER_PAGES);
-          EXPECT_EQ(stages.judged.from != 0, depends);
+          EXPECT_EQ(stages.judged.sample_log2 != 0, depends);
           batch.is_recorded = true;
-          EXPECT_EQ(tsr_plan_batch(c.get(), &batch).judged.from, 0u) << "it goes by random access in any case";
+          EXPECT_EQ(tsr_plan_batch(c.get(), &batch).judged.sample_log2, 0u) << "it goes by random access in any case";
           batch.is_recorded = false;
         }
         EXPECT_EQ(tsr_plan_has_step(c.get(), TSR_PAGES_judge), policy == TSR_DUPLICATES_FIRST);
@@ -141,7 +141,7 @@ TEST(Plan, ASampleIsAsLargeAsItTakesToSeeRepeats) {
     const tsr_judged silent = tsr_plan_batch(c.get(), &batch).judged;
     EXPECT_EQ(silent.sample_log2, uint32_t{TSR_JUDGED_LOG2}) << "a small sample shows hot keys best";
     EXPECT_EQ(silent.from, (1u << silent.sample_log2) / 6);
-    EXPECT_EQ(tsr_plan_batch(replaces.get(), &batch).judged.from, 0u) << "hot keys are better off in pages";
+    EXPECT_EQ(tsr_plan_batch(replaces.get(), &batch).judged.sample_log2, 0u) << "hot keys are better off in pages";
   }
 }
 
@@ -169,7 +169,7 @@ TEST(Plan, WhatTheHostKnowsSparesTheSample) {
   batch.has_answers = false;
   for (uint32_t policy : {TSR_DUPLICATES_ADD, TSR_DUPLICATES_PROMISE_UNIQUE}) {
     EXPECT_EQ(stages(policy, crowded).order, TSR_ORDER_PAGES);
-    EXPECT_EQ(stages(policy, crowded).judged.from, 0u) << "their pages do not lose by keys that repeat";
+    EXPECT_EQ(stages(policy, crowded).judged.sample_log2, 0u) << "their pages do not lose by keys that repeat";
   }
   batch.n = (1 << 23) - 1;
   batch.has_answers = true;

@@ -143,7 +143,8 @@ bool goes_at_random(const Cell &cell) {
   const tsr_stages stages = plan_of(cell);
   if (stages.order != TSR_ORDER_PAGES) return true;
   const double repeats = repeats_in(cell, std::ldexp(1, static_cast<int>(stages.judged.sample_log2)));
-  return stages.judged.from && repeats >= stages.judged.from && repeats < stages.judged.before;
+  const tsr_judged &judged = stages.judged;
+  return judged.sample_log2 && ((repeats >= judged.from && repeats < judged.before) || repeats >= judged.hot);
 }
 
 // By how much the faster way is faster than the chosen one, a share.
@@ -174,6 +175,24 @@ TEST(Ways, TheFasterOneIsChosenInNearlyEveryMeasuredCell) {
   EXPECT_LE(static_cast<double>(losing), kRare * static_cast<double>(cells.size()));
   EXPECT_GT(at_random, cells.size() / 4);
   EXPECT_LT(at_random, cells.size() * 3 / 4);
+}
+
+TEST(Ways, Dump) {
+  for (const Cell &cell : measured()) {
+    const CompositionPointer c = composition_of(cell);
+    const tsr_stages st = plan_of(cell);
+    uint64_t page_bytes, behind;
+    tsr_composition_measure_pages(c.get(), &page_bytes, &behind);
+    const double rep12 = repeats_in(cell, 4096), rep16 = repeats_in(cell, 65536);
+    const bool r = goes_at_random(cell);
+    printf("DUMP,%s,%d,%s,%d,%.2f,%d,%.2f,%.2f,%u,%llu,%llu,%llu,%llu,%u,%u,%u,%.1f,%.1f,%d,%d,%.3f\n",
+           cell.table.c_str(), (int)std::log2(cell.n), cell.keys.c_str(), cell.has_answers, cell.batch_over_slots,
+           cell.is_held, cell.at_random, cell.in_order, (unsigned)c->shape.pages, (unsigned long long)page_bytes,
+           (unsigned long long)tsr_composition_store_bytes(c.get()),
+           (unsigned long long)(c->shape.buckets * c->shape.bucket_slots),
+           (unsigned long long)(cell.n / c->shape.pages), st.judged.from, st.judged.before, st.judged.sample_log2,
+           rep12, rep16, st.order == TSR_ORDER_PAGES, r, loss_of(cell, r));
+  }
 }
 
 // Without results an insert may be planned as if it had some, because where pairs move they say what is left to combine.
