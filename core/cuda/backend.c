@@ -78,17 +78,6 @@ static tsr_status open_pool(tsr_cuda_device *d, tsr_error *error) {
   return status;
 }
 
-/* Without this memory nothing is told. */
-static void open_notices(tsr_cuda_device *d) {
-  void *word = NULL;
-  if (tsr_cuda_push(d, NULL)) return;
-  const cu_result result = d->driver->host_allocate(&word, sizeof *d->notice.word, CU_HOST_PORTABLE | CU_HOST_MAPPED);
-  const tsr_status popped = tsr_cuda_pop(d, result, "cuMemHostAlloc", NULL);
-  if (popped || result) return;
-  d->notice.word = word;
-  *d->notice.word = 0;
-}
-
 static tsr_status cuda_open(int number, tsr_device **device, tsr_error *error) {
   tsr_cuda_device *d = calloc(1, sizeof *d);
   if (!d) return tsr_fail(error, TSR_NO_MEMORY, "no memory to open the cuda backend");
@@ -108,7 +97,6 @@ static tsr_status cuda_open(int number, tsr_device **device, tsr_error *error) {
     free(d);
     return status;
   }
-  open_notices(d);
   *device = &d->base;
   return TSR_OK;
 }
@@ -473,8 +461,14 @@ static tsr_status cuda_event_between(tsr_device *device, tsr_event *from, tsr_ev
   return status;
 }
 
+/* The first time it takes the memory. Without it nothing is told. */
 static tsr_notice cuda_listen(tsr_device *device) {
   tsr_notice *last = &tsr_cuda_of(device)->notice;
+  void *word = NULL;
+  if (!last->word && cuda_allocate_host(device, sizeof *last->word, &word, NULL) == TSR_OK) {
+    last->word = word;
+    *last->word = 0;
+  }
   last->ticket = (last->ticket + 1) & (UINT32_MAX >> 1);
   return *last;
 }
