@@ -8,7 +8,7 @@
 #include "core/batch/mark.h"
 #include "core/batch/order.h"
 
-enum { COUNTED = 2 }; /* numbers that judge counts in */
+enum { COUNTED = 2, JUDGED_WORDS = 4 }; /* numbers that judge counts in; its words before the set */
 
 typedef struct job {
   tsr_work batch;
@@ -57,6 +57,10 @@ static job job_for(const tsr_work *work, const tsr_stages *stages) {
   return j;
 }
 
+static uint64_t judged_bytes(const job *j) {
+  return (JUDGED_WORDS + TSR_JUDGED_SLOTS(j->stages->judged.sample_log2)) * sizeof *j->judged;
+}
+
 static void lay_out_hot(const tsr_shape *s, tsr_hot *hot, char *memory, uint64_t *used) {
   const uint32_t key_bytes = s->key_bits / 8, value_bytes = s->payload_bits / 8;
   hot->sampled_keys = tsr_work_take(memory, used, TSR_HOT_SAMPLE_SLOTS * key_bytes);
@@ -82,7 +86,7 @@ static uint64_t lay_out(void *argument, uint64_t n, char *memory) {
   if (j->bars) j->barred = tsr_work_take(memory, &used, j->partition.pages * sizeof(uint32_t));
   if (j->makes_distinct) j->distinct = tsr_work_take(memory, &used, pieces_max(j, n) * sizeof *j->distinct);
   if (j->stages->judged.sample_log2) {
-    j->judged = tsr_work_take(memory, &used, (COUNTED + 1) * sizeof *j->judged);
+    j->judged = tsr_work_take(memory, &used, judged_bytes(j));
     j->partition.idle = j->judged + COUNTED;
   }
   if (j->seeks_hot) lay_out_hot(&j->partition.composition->shape, &j->partition.hot, memory, &used);
@@ -128,6 +132,7 @@ static tsr_judge_step judge_of(const job *j, const tsr_bulk *bulk) {
   return (tsr_judge_step){.bulk = *bulk,
                           .judged = j->stages->judged,
                           .counted = j->judged,
+                          .seen = j->judged + JUDGED_WORDS,
                           .idle = j->partition.idle,
                           .told = j->notice.word,
                           .ticket = j->notice.ticket};
@@ -138,10 +143,9 @@ static tsr_judge_step judge_of(const job *j, const tsr_bulk *bulk) {
 static tsr_status judge(const job *j, const tsr_bulk *bulk) {
   const tsr_judge_step p = judge_of(j, bulk);
   if (!p.judged.sample_log2) return TSR_OK;
-  const uint64_t blocks = 1ull << (p.judged.sample_log2 - TSR_JUDGED_LOG2);
-  const tsr_status status = blocks > 1 ? tsr_work_zero(&j->batch, j->judged, COUNTED * sizeof *j->judged)
-                                       : TSR_OK; /* one block counts alone */
-  return status ? status : tsr_work_step(&j->batch, TSR_PAGES_judge, &p, blocks);
+  const tsr_work *b = &j->batch;
+  const tsr_status status = b->backend->fill(b->device, j->judged, 0xFF, judged_bytes(j), b->stream, b->error);
+  return status ? status : tsr_work_step(b, TSR_PAGES_judge, &p, 1ull << p.judged.sample_log2);
 }
 /* What the sample says, if the stream has little else to do; otherwise the host goes on without. */
 static bool hears(const job *j, bool *is_left) {
@@ -267,12 +271,15 @@ static tsr_status insert_piece(const job *j, const tsr_bulk *bulk, bool is_clear
   /* Early, so that the host launches the idle steps meanwhile; but numbered answers are filled in before. */
   const bool is_early = !j->partition.wants.answers || j->partition.wants.runs;
   bool is_left = false;
+  tsr_order_step order;
   tsr_status status = judge(j, bulk);
-  const bool is_known = status == TSR_OK && hears(j, &is_left);
+  if (status == TSR_OK && !j->seeks_hot) status = tsr_partition_count(&j->partition, b, bulk, &order);
+  const bool is_known = status == TSR_OK && hears(j, &is_left); /* while the device counts */
   if (is_known && is_left) return insert_unordered(j, bulk);
   if (status == TSR_OK && j->seeks_hot) status = seek_hot(j, bulk);
+  if (status == TSR_OK && j->seeks_hot) status = tsr_partition_count(&j->partition, b, bulk, &order);
   if (status == TSR_OK && is_early && !is_known) status = insert_unordered(j, bulk);
-  if (status == TSR_OK) status = tsr_partition_run(&j->partition, b, bulk, &ordered);
+  if (status == TSR_OK) status = tsr_partition_move(&j->partition, b, &order, &ordered);
   if (status == TSR_OK) status = mark(j, bulk, &ordered);
   if (status) return status;
   tsr_place_step p = {.bulk = ordered.bulk, .pages = ordered.pages, .rest = ordered.rest, .room.is_clear = is_clear};
