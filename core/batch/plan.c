@@ -229,7 +229,8 @@ enum {
   OF_SET = 1 << 13,  /* pairs have no value */
   DEEP = 1 << 14,    /* ... and buckets have many slots: instructions bound pages */
   CACHED = 1 << 15,  /* the table fits the cache, where writes to a hot key take turns for longer */
-  HALF = 1 << 16     /* ... and half of it */
+  HALF = 1 << 16,    /* ... and half of it */
+  MOVES = 1 << 17    /* pairs move, so that random access combines in a second pass; nobody judges */
 };
 
 /* In batches of less than `below` items with these facts, random access is taken from `tenths` / 10 items per key on, but pages
@@ -249,6 +250,10 @@ static const repeats_rule repeats_rules[] = {
     {NUMBERS | CROWDED, NONE, UINT64_MAX, KEEP_NONE},
     {NUMBERS, ALL, 1 << 24, KEEP_NONE},
     {NUMBERS, NONE, UINT64_MAX, KEEP_NONE},
+    {COMBINES | MOVES | ANSWERED | FITS | WIDE, ALL, UINT64_MAX, KEEP_NONE},
+    {COMBINES | MOVES | ANSWERED | FITS, ALL, 1 << 24, KEEP_NONE},
+    {COMBINES | MOVES | ANSWERED | WIDE, ALL, 1 << 23, KEEP_NONE},
+    {COMBINES | MOVES, NONE, UINT64_MAX, KEEP_NONE},
     {COMBINES | ANSWERED | FITS | WIDE, ALL, UINT64_MAX, KEEP_NONE},
     {COMBINES | ANSWERED | CACHED, ALL, 1 << 23, KEEP_HOT},
     {COMBINES | ANSWERED | FITS, ALL, 1 << 24, KEEP_NONE},
@@ -339,7 +344,8 @@ static uint32_t facts_of(const tsr_composition *c, const tsr_batch *b) {
              {!s->payload_bits, OF_SET},
              {s->bucket_slots >= DEEP_SLOTS, DEEP},
              {bytes <= cache_bytes, CACHED},
-             {bytes <= cache_bytes / 2, HALF}};
+             {bytes <= cache_bytes / 2, HALF},
+             {c->facts.combines_later, MOVES}};
   uint32_t facts = 0;
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (all[i].is_so) facts |= all[i].fact;
