@@ -156,6 +156,12 @@ static tsr_status insert_unordered(const job *j, const tsr_bulk *bulk) {
   return p.judged.sample_log2 ? tsr_work_step(&j->batch, TSR_PAGES_unordered, &p, bulk->n) : TSR_OK;
 }
 
+/* If the host knows, by the ordinary insert, which has more threads at a time. It does not set the bits of a filter. */
+static tsr_status insert_as_it_came(const job *j, const tsr_bulk *bulk) {
+  if (j->partition.composition->facts.filter_words) return insert_unordered(j, bulk);
+  return tsr_work_random(&j->batch, TSR_BULK_insert, bulk);
+}
+
 /* Finds the keys of the batch that are hot, by a sample. */
 static tsr_status seek_hot(const job *j, const tsr_bulk *bulk) {
   const tsr_work *b = &j->batch;
@@ -275,7 +281,7 @@ static tsr_status insert_piece(const job *j, const tsr_bulk *bulk, bool is_clear
   tsr_status status = judge(j, bulk);
   if (status == TSR_OK && !j->seeks_hot) status = tsr_partition_count(&j->partition, b, bulk, &order);
   const bool is_known = status == TSR_OK && hears(j, &is_left); /* while the device counts */
-  if (is_known && is_left) return insert_unordered(j, bulk);
+  if (is_known && is_left) return insert_as_it_came(j, bulk);
   if (status == TSR_OK && j->seeks_hot) status = seek_hot(j, bulk);
   if (status == TSR_OK && j->seeks_hot) status = tsr_partition_count(&j->partition, b, bulk, &order);
   if (status == TSR_OK && is_early && !is_known) status = insert_unordered(j, bulk);

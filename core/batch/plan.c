@@ -230,7 +230,8 @@ enum {
   DEEP = 1 << 14,    /* ... and buckets have many slots: instructions bound pages */
   CACHED = 1 << 15,  /* the table fits the cache, where writes to a hot key take turns for longer */
   HALF = 1 << 16,    /* ... and half of it */
-  MOVES = 1 << 17    /* pairs move, so that random access combines in a second pass; nobody judges */
+  MOVES = 1 << 17,   /* pairs move, so that random access combines in a second pass; nobody judges */
+  EXTREME = 1 << 18  /* the smallest or the largest value of a key: it is soon found, and then nobody writes */
 };
 
 /* In batches of less than `below` items with these facts, random access is taken from `tenths` / 10 items per key on, but pages
@@ -255,38 +256,53 @@ static const repeats_rule repeats_rules[] = {
     {COMBINES | MOVES | ANSWERED | WIDE, ALL, 1 << 23, KEEP_NONE},
     {COMBINES | MOVES, NONE, UINT64_MAX, KEEP_NONE},
     {COMBINES | ANSWERED | FITS | WIDE, ALL, UINT64_MAX, KEEP_NONE},
+    {COMBINES | ANSWERED | EXTREME, ALL, 1 << 23, KEEP_NONE},
     {COMBINES | ANSWERED | CACHED, ALL, 1 << 23, KEEP_HOT},
     {COMBINES | ANSWERED | FITS, ALL, 1 << 24, KEEP_NONE},
     {COMBINES | ANSWERED | TIGHT, NONE, 1 << 26, KEEP_NONE},
+    {COMBINES | ANSWERED | EXTREME | CACHED, 20, 1 << 24, KEEP_NONE},
+    {COMBINES | ANSWERED | EXTREME | CACHED, 80, 1 << 25, KEEP_NONE},
     {COMBINES | ANSWERED | HALF, 80, 1 << 25, KEEP_HOT},
-    {COMBINES | ANSWERED | CACHED, 20, 1 << 25, KEEP_HOT},
+    {COMBINES | ANSWERED | CACHED, 20, 1 << 24, KEEP_HOT},
+    {COMBINES | ANSWERED | CACHED, 80, 1 << 25, KEEP_HOT},
     {COMBINES | ANSWERED | WIDE, ALL, 1 << 24, KEEP_NONE},
-    {COMBINES | ANSWERED | WIDE, 80, UINT64_MAX, KEEP_NONE},
     {COMBINES | ANSWERED | COUNTS, SKEWED, 1 << 26, KEEP_NONE},
-    {COMBINES | ANSWERED | FITS, 100, UINT64_MAX, KEEP_NONE},
-    {COMBINES | ANSWERED, 100, 1 << 26, KEEP_UNEVEN},
+    {COMBINES | ANSWERED | COUNTS, 80, UINT64_MAX, KEEP_NONE},
+    {COMBINES | ANSWERED | FITS, 25, 1 << 25, KEEP_NONE},
+    {COMBINES | ANSWERED | FITS, 100, 1 << 26, KEEP_NONE},
+    {COMBINES | ANSWERED | FITS, 25, UINT64_MAX, KEEP_NONE},
     {COMBINES | ANSWERED, 80, UINT64_MAX, KEEP_NONE},
     {COMBINES | TIGHT, NONE, UINT64_MAX, KEEP_NONE},
     {COMBINES | FITS | WIDE | SPARSE, ALL, UINT64_MAX, KEEP_NONE},
     {COMBINES | FITS | WIDE, ALL, 1 << 24, KEEP_NONE},
     {COMBINES | FITS | WIDE, UNEVEN, UINT64_MAX, KEEP_NONE},
     {COMBINES | FITS, ALL, 1 << 23, KEEP_HOT},
-    {COMBINES | FITS, 80, 1 << 24, KEEP_HOT},
+    {COMBINES | EXTREME, 80, 1 << 23, KEEP_HOT},
+    {COMBINES | FITS | EXTREME, 80, 1 << 24, KEEP_NONE},
+    {COMBINES | FITS | EXTREME, SKEWED, 1 << 25, KEEP_NONE},
     {COMBINES | WIDE, 80, 1 << 24, KEEP_HOT},
     {COMBINES, NONE, UINT64_MAX, KEEP_NONE},
     {ANSWERED, ALL, 1 << 23, KEEP_NONE},
     {DISTINCT, NONE, UINT64_MAX, KEEP_NONE},
     {REPLACES | CACHED | FITS, NONE, 1 << 23, KEEP_NONE},
+    {REPLACES | WIDE, 80, 1 << 23, KEEP_NONE},
+    {NARROW, ALL, 1 << 23, KEEP_NONE},
+    {OF_SET | SPARSE, 30, 1 << 23, KEEP_NONE},
+    {0, ALL, 1 << 23, KEEP_NONE},
     {REPLACES | CACHED, ALL, 1 << 25, KEEP_HOT},
     {CROWDED | ANSWERED | DEEP, ALL, UINT64_MAX, KEEP_NONE},
     {CROWDED | ANSWERED | NARROW | FITS, ALL, 1 << 26, KEEP_NONE},
     {CROWDED | ANSWERED | NARROW | FITS, 60, UINT64_MAX, KEEP_NONE},
+    {HELD | ANSWERED, ALL, UINT64_MAX, KEEP_NONE},
+    {CROWDED | ANSWERED | REPLACES, ALL, 1 << 26, KEEP_NONE},
+    {CROWDED | ANSWERED | REPLACES, 60, UINT64_MAX, KEEP_NONE},
     {CROWDED | ANSWERED, ALL, UINT64_MAX, KEEP_NONE},
     {CROWDED | DEEP, ALL, UINT64_MAX, KEEP_NONE},
     {CROWDED | OF_SET, ALL, 1 << 25, KEEP_NONE},
     {CROWDED | HALF, ALL, UINT64_MAX, KEEP_NONE},
     {CROWDED, ALL, 1 << 24, KEEP_NONE},
     {REPLACES | ANSWERED, 15, 1 << 24, KEEP_NONE},
+    {REPLACES | ANSWERED, 60, 1 << 25, KEEP_NONE},
     {REPLACES, 100, 1 << 24, KEEP_NONE},
     {REPLACES, SKEWED, UINT64_MAX, KEEP_NONE},
     {HELD, 25, UINT64_MAX, KEEP_NONE},
@@ -297,15 +313,16 @@ static const repeats_rule repeats_rules[] = {
     {CROWDED | TIGHT, SKEWED, UINT64_MAX, KEEP_NONE},
     {CROWDED, 100, UINT64_MAX, KEEP_UNEVEN},
     {ANSWERED | WIDE, 15, UINT64_MAX, KEEP_NONE},
-    {ANSWERED, 15, 1 << 24, KEEP_NONE},
+    {ANSWERED, 15, 1 << 25, KEEP_NONE},
     {ANSWERED, 30, 1 << 26, KEEP_NONE},
     {ANSWERED, 80, UINT64_MAX, KEEP_NONE},
-    {CACHED, ALL, 1 << 23, KEEP_NONE},
-    {WIDE, 15, 1 << 23, KEEP_NONE},
-    {WIDE, 25, 1 << 24, KEEP_NONE},
+    {WIDE | SPARSE, 15, 1 << 25, KEEP_NONE},
+    {WIDE, 25, 1 << 25, KEEP_NONE},
     {WIDE, 100, UINT64_MAX, KEEP_UNEVEN},
     {SPARSE, 30, 1 << 24, KEEP_NONE},
-    {0, 80, 1 << 24, KEEP_NONE},
+    {FITS, 80, 1 << 24, KEEP_NONE},
+    {0, 30, 1 << 24, KEEP_NONE},
+    {0, 100, 1 << 25, KEEP_UNEVEN},
     {0, SKEWED, UINT64_MAX, KEEP_NONE},
 };
 
@@ -345,23 +362,21 @@ static uint32_t facts_of(const tsr_composition *c, const tsr_batch *b) {
              {s->bucket_slots >= DEEP_SLOTS, DEEP},
              {bytes <= cache_bytes, CACHED},
              {bytes <= cache_bytes / 2, HALF},
-             {c->facts.combines_later, MOVES}};
+             {c->facts.combines_later, MOVES},
+             {s->duplicates == TSR_DUPLICATES_MIN || s->duplicates == TSR_DUPLICATES_MAX, EXTREME}};
   uint32_t facts = 0;
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (all[i].is_so) facts |= all[i].fact;
   return facts;
 }
 
-/* When random access is taken; page_batch overrides it. The largest and the smallest value of a hot key are soon found, and then
- * nobody writes. */
+/* When random access is taken; page_batch overrides it. */
 static repeats_rule rule_of(const tsr_composition *c, const tsr_batch *b) {
-  const uint32_t policy = c->shape.duplicates, facts = facts_of(c, b);
+  const uint32_t facts = facts_of(c, b);
   if (!c->shape.sm || c->settings.pages.batch != TSR_PAGE_BATCH_AUTO) return (repeats_rule){.tenths = NONE};
   const repeats_rule *row = repeats_rules;
   while ((row->facts & ~facts) || b->n >= row->below) row++; /* the last one fits */
-  repeats_rule rule = *row;
-  if (rule.keeps == KEEP_HOT && (policy == TSR_DUPLICATES_MIN || policy == TSR_DUPLICATES_MAX)) rule.keeps = KEEP_NONE;
-  return rule;
+  return *row;
 }
 static bool is_never_ordered(const repeats_rule *rule) { return rule->tenths == ALL && rule->keeps == KEEP_NONE; }
 
