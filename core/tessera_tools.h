@@ -295,14 +295,15 @@ typedef struct tsr_join_rows {
  *     (HashGraph 3.4, "probe new").
  *   - Otherwise each left key is found in the right table ("probe standard"), which its report counts as a find.
  *   - If the right table keeps every pair of a key, a GPU joins the pairs of both tables as tsr_join_arrays does. With few
- *     pairs, and on the CPU, an index of the right keys is made first, so that no thread has a long list to itself.
+ *     pairs, with lists whose left keys are few, and on the CPU, an index of one side's keys is made first, so that no thread
+ *     has a long list to itself. That is the side with fewer pairs.
  * A join reads both tables; for a few keys use tsr_find_all.
  *
  * Temporary device memory; TSR_NO_MEMORY, and nothing is written, if there is less:
  *   - where tables are not read in place, a copy of the keys and of the wanted values;
  *   - for rows 12 bytes per left pair, and for values of value_bytes 4 per row. INNER to ANTI need neither if they are joined
  *     page by page, into arrays in device memory, and values are of value_bits;
- *   - for an index up to 32 bytes per right pair, and up to 20 per left pair if left keys repeat and count once;
+ *   - for an index up to 32 bytes per pair of both sides;
  *   - for joins as of arrays what tsr_join_arrays needs. */
 TSR_API tsr_status tsr_join(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows,
                             uint64_t *count, tsr_error *error);
@@ -329,7 +330,7 @@ typedef struct tsr_join_sides {
  * any capacity. Keys may repeat on both sides, and every key is allowed. At most 2^32 - 2 pairs of a side. Waits.
  *
  * On a GPU both sides are put in order by their keys and joined bin by bin, if they have 2^18 pairs in all, and 2^30 each at
- * most. Keys with more than 65,535 right pairs go by an index of the right keys, as all do on the CPU. Time grows with pairs
+ * most. Keys with more than 65,535 right pairs go by an index of one side's keys, as all do on the CPU. Time grows with pairs
  * and rows, however many pairs share a key. tsr_join_way(table) tells which way was taken.
  *
  * Temporary device memory; TSR_NO_MEMORY, and nothing is written, if there is less: about 2.5 times the keys and the wanted

@@ -16,6 +16,7 @@ static void add_rows(const tsr_match *m, uint64_t rows) {
 }
 
 static void rank_item(const tsr_match *m, uint64_t i) {
+  if (m->index.leaders[i] == TSR_MATCH_NONE) return;
   const uint64_t rank = __atomic_fetch_add(&m->index.groups[m->index.leaders[i]], 1, __ATOMIC_RELAXED);
   if (m->index.ranks) m->index.ranks[i] = (uint32_t)rank;
 }

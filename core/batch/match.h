@@ -20,6 +20,7 @@
 
 /* group    puts pairs of a side into the index
  * rank     counts each group
+ * assign   the leader of each right pair, by an index of the left keys
  * place    right values go to their groups
  * look     matches of left pairs by the index
  * found    matches of left pairs that were looked up in the right table
@@ -43,6 +44,7 @@
 #define TSR_MATCH_STEPS(ITEM, ROWS, OWN)                                                                               \
   ITEM(group)                                                                                                          \
   OWN(rank)                                                                                                            \
+  ITEM(assign)                                                                                                         \
   ITEM(place)                                                                                                          \
   ROWS(look)                                                                                                           \
   ROWS(found)                                                                                                          \
@@ -99,7 +101,7 @@ typedef struct tsr_numbers {
   uint32_t bytes, stride_bytes;
 } tsr_numbers;
 
-/* group, rank: a side; look: the right one. place: `grouped`. sketch: keys, entries and mask. With tiles `grouped` has
+/* group, rank: a side; look: the right one, or the left one, whose leaders then have right pairs. place: `grouped`. sketch: keys, entries and mask. With tiles `grouped` has
  * TSR_MATCH_PAGE_ITEMS values of each block, and behind these those that are kept. */
 typedef struct tsr_match_index {
   tsr_numbers keys;
@@ -336,8 +338,15 @@ TSR_STEP_FUNCTION uint32_t tsr_match_seek(const tsr_match *m, tsr_match_key key)
   }
 }
 
+/* The index is that of the left keys, the leaders are those of right pairs. */
+TSR_STEP_FUNCTION void tsr_match_assign_item(const tsr_match *m, uint64_t i) {
+  m->index.leaders[i] = tsr_match_seek(m, tsr_match_key_at(&m->right_keys, i));
+}
+
 TSR_STEP_FUNCTION void tsr_match_place_item(const tsr_match *m, uint64_t i) {
-  const uint64_t at = m->index.groups[m->index.leaders[i]] + m->index.ranks[i];
+  const uint32_t leader = m->index.leaders[i];
+  if (leader == TSR_MATCH_NONE) return;
+  const uint64_t at = m->index.groups[leader] + m->index.ranks[i];
   tsr_match_put(m->index.grouped, at, m->bytes.right, tsr_match_number(&m->right_values, i));
 }
 

@@ -112,6 +112,26 @@ static tsr_numbers column_of(const tsr_state *state, const tsr_slot_column *colu
   return (tsr_numbers){region + column->offset_bytes + first * column->stride_bytes, bytes, column->stride_bytes};
 }
 
+/* If all pairs are in lists, and all slots of lists have pairs, these are the first slots. *are: false: it is not so. */
+static tsr_status find_columns(const tsr_joining *j, uint32_t side, uint64_t pairs, tsr_numbers *keys,
+                               tsr_numbers *values, bool *are) {
+  tsr_table *t = side == LEFT ? j->left : j->right;
+  const tsr_plan *plan = &t->store.composition->part[TSR_ROLE_LAYOUT].plan;
+  const uint32_t *offsets = t->store.state.part[TSR_ROLE_PROBING].region[0];
+  const uint32_t value_bytes = wants_values(j, side) ? shape_of(t)->value_bits / 8 : 0;
+  uint32_t end = 0;
+  *are = false;
+  if (!shape_of(t)->has_lists || t->store.windows || j->match.bytes.key > 8 || !has_columns(j, side)) return TSR_OK;
+  tsr_status status = tsr_table_enter(t, TSR_PHASE_ALONE, NULL, j->error);
+  if (status) return status;
+  status = tsr_joining_read(j, offsets + shape_of(t)->lists, &end, sizeof end);
+  *are = status == TSR_OK && end == pairs;
+  *keys = column_of(&t->store.state, &plan->keys, 0, j->match.bytes.key);
+  *values = column_of(&t->store.state, &plan->payloads, 0, value_bytes);
+  const tsr_status left_phase = tsr_table_leave(t, NULL, status ? NULL : j->error);
+  return status ? status : left_phase;
+}
+
 static tsr_status copy_column(const tsr_joining *j, tsr_numbers from, uint64_t n, void *to) {
   tsr_joining one = *j; /* its memory stays that of j */
   one.match.index.keys = from;
@@ -119,46 +139,36 @@ static tsr_status copy_column(const tsr_joining *j, tsr_numbers from, uint64_t n
   return to ? tsr_joining_step(&one, TSR_MATCH_copy, n) : TSR_OK;
 }
 
-/* If all pairs are in lists, and all slots of lists have pairs, these are the first slots. *copied: false: it is not so. */
-static tsr_status copy_lists(const tsr_joining *j, uint32_t side, uint64_t pairs, void *keys, void *values,
-                             bool *copied) {
-  tsr_table *t = side == LEFT ? j->left : j->right;
-  const tsr_plan *plan = &t->store.composition->part[TSR_ROLE_LAYOUT].plan;
-  const uint32_t *offsets = t->store.state.part[TSR_ROLE_PROBING].region[0];
-  const uint32_t value_bytes = shape_of(t)->value_bits / 8;
-  uint32_t end = 0;
-  if (!shape_of(t)->has_lists || t->store.windows || j->match.bytes.key > 8 || !has_columns(j, side)) return TSR_OK;
-  tsr_status status = tsr_table_enter(t, TSR_PHASE_ALONE, NULL, j->error);
-  if (status) return status;
-  status = tsr_joining_read(j, offsets + shape_of(t)->lists, &end, sizeof end);
-  *copied = status == TSR_OK && end == pairs;
-  if (*copied) status = copy_column(j, column_of(&t->store.state, &plan->keys, 0, j->match.bytes.key), pairs, keys);
-  if (*copied && status == TSR_OK)
-    status = copy_column(j, column_of(&t->store.state, &plan->payloads, 0, value_bytes), pairs, values);
-  const tsr_status left_phase = tsr_table_leave(t, NULL, status ? NULL : j->error);
-  return status ? status : left_phase;
-}
-
-tsr_status tsr_joining_write_out(tsr_joining *j, uint32_t side) {
+/* in_place: columns of lists are read where they are. */
+static tsr_status take_pairs(tsr_joining *j, uint32_t side, bool in_place) {
   tsr_table *t = side == LEFT ? j->left : j->right;
   const uint32_t key_bytes = j->match.bytes.key, value_bytes = shape_of(t)->value_bits / 8;
   void *keys = NULL, *values = NULL;
+  tsr_numbers from[2];
   uint64_t pairs;
-  bool copied = false;
+  bool has_lists = false;
   if (j->sides[side]) {
     tsr_joining_columns(j, side, j->sides[side]->n, j->sides[side]->keys, j->sides[side]->values);
     return TSR_OK;
   }
   tsr_status status = tsr_size(t, &pairs, j->error);
   if (status == TSR_OK) status = check_pairs(j, pairs);
+  if (status == TSR_OK && pairs) status = find_columns(j, side, pairs, &from[0], &from[1], &has_lists);
+  if (status == TSR_OK && has_lists && in_place) {
+    set_columns(j, side, pairs, from[0], from[1]);
+    return TSR_OK;
+  }
   if (status == TSR_OK) status = tsr_joining_take(j, "a copy of keys", pairs * key_bytes, -1, &keys);
   if (status == TSR_OK && wants_values(j, side))
     status = tsr_joining_take(j, "a copy of values", pairs * value_bytes, -1, &values);
-  if (status == TSR_OK && pairs) status = copy_lists(j, side, pairs, keys, values, &copied);
-  if (status == TSR_OK && pairs && !copied) status = tsr_single_write_slots(t, pairs, keys, values, j->error);
+  if (status == TSR_OK && has_lists) status = copy_column(j, from[0], pairs, keys);
+  if (status == TSR_OK && has_lists) status = copy_column(j, from[1], pairs, values);
+  if (status == TSR_OK && pairs && !has_lists) status = tsr_single_write_slots(t, pairs, keys, values, j->error);
   set_columns(j, side, pairs, numbers_at(keys, key_bytes), numbers_at(values, value_bytes));
   return status;
 }
+
+tsr_status tsr_joining_write_out(tsr_joining *j, uint32_t side) { return take_pairs(j, side, false); }
 
 tsr_status tsr_joining_take_rows(tsr_joining *j) {
   tsr_match *m = &j->match;
@@ -214,18 +224,49 @@ static tsr_status find_leaders(tsr_joining *j) {
   return status;
 }
 
-static tsr_status match_by_index(tsr_joining *j) {
+/* Counts the right pairs of each right key. */
+static tsr_status index_right(tsr_joining *j, bool counts) {
   tsr_match *m = &j->match;
-  void *grouped;
   j->way = "by an index of the right keys";
-  tsr_status status = tsr_joining_write_out(j, LEFT);
-  if (status == TSR_OK) status = tsr_joining_write_out(j, RIGHT);
-  if (status == TSR_OK) status = tsr_joining_take_rows(j);
-  if (status == TSR_OK) status = find_leaders(j);
-  const bool counts = j->wants_right_values || tsr_match_wants_count(m);
+  tsr_status status = find_leaders(j);
   if (status == TSR_OK) status = put_in_index(j, m->right_keys, m->rights, counts, j->wants_right_values);
   if (status == TSR_OK && counts && m->rights)
     status = tsr_prefix_sum(j->left->device, m->index.groups, m->rights, j->stream, j->error);
+  return status;
+}
+
+/* Counts the right pairs of each left key. */
+static tsr_status index_left(tsr_joining *j) {
+  tsr_match *m = &j->match;
+  void *leaders, *ranks = NULL, *groups = NULL;
+  const char *const what = "leaders of right pairs";
+  j->way = "by an index of the left keys";
+  tsr_status status = put_in_index(j, m->left_keys, m->lefts, false, false);
+  if (j->keys_once && may_repeat(j, LEFT)) m->known.leaders = m->index.leaders;
+  if (status == TSR_OK) status = tsr_joining_take(j, what, m->rights * sizeof *m->index.leaders, -1, &leaders);
+  if (status == TSR_OK && j->wants_right_values)
+    status = tsr_joining_take(j, what, m->rights * sizeof *m->index.ranks, -1, &ranks);
+  if (status == TSR_OK) status = tsr_joining_take(j, what, (m->lefts + 1) * sizeof *m->index.groups, 0, &groups);
+  if (status) return status;
+  m->index.leaders = leaders;
+  m->index.ranks = ranks;
+  m->index.groups = groups;
+  status = tsr_joining_step(j, TSR_MATCH_assign, m->rights);
+  if (status == TSR_OK) status = tsr_joining_step(j, TSR_MATCH_rank, m->rights);
+  if (status == TSR_OK && m->lefts)
+    status = tsr_prefix_sum(j->left->device, m->index.groups, m->lefts, j->stream, j->error);
+  return status;
+}
+
+/* Of the side that has fewer pairs. */
+static tsr_status match_by_index(tsr_joining *j) {
+  tsr_match *m = &j->match;
+  void *grouped;
+  tsr_status status = take_pairs(j, LEFT, true);
+  if (status == TSR_OK) status = take_pairs(j, RIGHT, true);
+  if (status == TSR_OK) status = tsr_joining_take_rows(j);
+  const bool counts = j->wants_right_values || tsr_match_wants_count(m);
+  if (status == TSR_OK) status = m->lefts < m->rights ? index_left(j) : index_right(j, counts);
   if (status == TSR_OK && j->wants_right_values) {
     status = tsr_joining_take(j, "right values in the order of keys", m->rights * m->bytes.right, -1, &grouped);
     m->index.grouped = grouped;
@@ -478,6 +519,15 @@ static tsr_status try_pages(tsr_joining *j, tsr_status (*way)(tsr_joining *, boo
   return status;
 }
 
+/* Tables without common pages: whether an index of all left keys, of which slots are an upper limit, stays in the cache. In lists
+ * right pairs of a key are neighbours, so that a warp counts them by few additions. */
+static bool left_index_is_better(const tsr_joining *j) {
+  enum { FEW = 8, PAIR_BYTES = 4 * sizeof(uint32_t) + sizeof(uint64_t) }; /* entries; how many right pairs */
+  if (j->sides[LEFT] || !shape_of(j->right)->has_lists || !j->left->device->info.sm) return false;
+  const uint64_t lefts = slots_of(j->left), bytes = lefts * (PAIR_BYTES + shape_of(j->left)->key_bits / 8);
+  return lefts < slots_of(j->right) / FEW && bytes < j->left->device->info.l2_bytes / 2;
+}
+
 /* Pages that the tables have, or otherwise those that both sides are brought into. */
 static tsr_status match_pages_if_better(tsr_joining *j, bool *matched) {
   const bool have_pages = !j->sides[LEFT] && have_same_pages(j->left, j->right);
@@ -489,7 +539,7 @@ static tsr_status match_pages_if_better(tsr_joining *j, bool *matched) {
     if (status == TSR_OK && !finds) status = try_pages(j, match_pages, matched);
     if (status == TSR_OK && !finds && !*matched) status = try_pages(j, match_cut_lists, matched);
   }
-  if (status || *matched || finds || !may_repeat(j, RIGHT)) return status;
+  if (status || *matched || finds || !may_repeat(j, RIGHT) || (!have_pages && left_index_is_better(j))) return status;
   if (have_pages && !tsr_joining_may_cut(j)) return TSR_OK; /* other pages would have too many pairs as well */
   return try_pages(j, tsr_joining_match_arrays, matched);
 }

@@ -18,7 +18,8 @@ extern "C" {
 
 namespace {
 
-const char *const kByPages = "page by page", *const kByBins = "page by page, both sides put in order first";
+const char *const kByPages = "page by page", *const kByBins = "page by page, both sides put in order first",
+                  *const kByLeft = "by an index of the left keys";
 constexpr uint64_t kMissing = 0xABCDEF;
 
 using Row = std::array<uint64_t, 3>; // key, left, right
@@ -181,13 +182,14 @@ void expect_tables(Hot hot, uint64_t left_capacity, uint64_t capacity, uint32_t 
   ASSERT_NO_FATAL_FAILURE(l.insert(left));
   ASSERT_NO_FATAL_FAILURE(r.insert(right));
   l.emulate(), r.emulate();
+  l.table->device->info.l2_bytes = way == kByLeft ? 1 << 25 : 0;
   ASSERT_NO_FATAL_FAILURE(expect_rows(left, right, kind, true, [&](tsr_join_rows *rows, uint64_t *n, tsr_error *e) {
     return tsr_join(l.table, r.table, kind, rows, n, e);
   }));
   EXPECT_STREQ(tsr_join_way(r.table), way);
 }
 
-// Lists of one size meet as they are; others are put into bins.
+// Lists of one size meet as they are. Others are put into bins, but for left keys that are so few that their index stays in the cache.
 TEST(Joins, OfTablesWithFrequentKeysAgreeWithTheOracle) {
   ASSERT_NO_FATAL_FAILURE(expect_tables<uint32_t>(Hot::kFew, 300000, 300000, TSR_JOIN_INNER, kByPages));
   ASSERT_NO_FATAL_FAILURE(expect_tables<uint64_t>(Hot::kFew, 300000, 300000, TSR_JOIN_LEFT, kByPages));
@@ -195,6 +197,10 @@ TEST(Joins, OfTablesWithFrequentKeysAgreeWithTheOracle) {
   ASSERT_NO_FATAL_FAILURE(expect_tables<uint64_t>(Hot::kLarge, 300000, 300000, TSR_JOIN_ANTI, kByPages));
   ASSERT_NO_FATAL_FAILURE(expect_tables<uint32_t>(Hot::kFew, 2000, 300000, TSR_JOIN_INNER, kByBins));
   ASSERT_NO_FATAL_FAILURE(expect_tables<uint64_t>(Hot::kFew, 2000, 300000, TSR_JOIN_SEMI, kByBins));
+  ASSERT_NO_FATAL_FAILURE(expect_tables<uint32_t>(Hot::kFew, 2000, 300000, TSR_JOIN_INNER, kByLeft));
+  ASSERT_NO_FATAL_FAILURE(expect_tables<uint64_t>(Hot::kFew, 2000, 300000, TSR_JOIN_LEFT, kByLeft));
+  ASSERT_NO_FATAL_FAILURE(expect_tables<uint64_t>(Hot::kFew, 2000, 300000, TSR_JOIN_ANTI, kByLeft));
+  ASSERT_NO_FATAL_FAILURE(expect_tables<uint32_t>(Hot::kLarge, 2000, 300000, TSR_JOIN_LEFT, kByLeft));
 }
 
 } // namespace
