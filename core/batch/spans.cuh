@@ -98,16 +98,17 @@ static __device__ __forceinline__ uint32_t span_read(const tsr_ctx *c, const tsr
   return rows;
 }
 
-/* Adds the items to the set; those without a place there are put among the span's pairs. tells: notes what becomes of
- * each; a constant. */
-static __device__ __forceinline__ void span_take(const tsr_ctx *c, const tsr_spans_step *a, span_set set,
-                                                 span_block *block, uint64_t span, uint64_t begin, uint64_t end,
-                                                 uint32_t tells) {
+/* Adds the items to the set; those without a place there are put among the span's pairs. Returns how many of this thread's
+ * items repeat the key of another one. tells: notes what becomes of each; a constant. */
+static __device__ __forceinline__ uint32_t span_take(const tsr_ctx *c, const tsr_spans_step *a, span_set set,
+                                                     span_block *block, uint64_t span, uint64_t begin, uint64_t end,
+                                                     uint32_t tells) {
   const uint32_t combines = TSR_POLICY_COMBINES(TSR_FACT(c, duplicates)); /* or the first offer stays */
+  uint32_t repeats = 0;
 #pragma unroll 1
   for (uint64_t row = begin; row < end; row += SPAN_ROWS * TSR_SPAN_THREADS) {
     span_rows own;
-    uint32_t at[SPAN_ROWS], reserved = 0, firsts = 0, repeats = 0;
+    uint32_t at[SPAN_ROWS], reserved = 0, firsts = 0;
     uint32_t rows = span_read(c, a, row, end, combines, &own, &reserved);
     rows = offers_add<offers_near, SPAN_ROWS>(c, set.keys, own.key, own.payload, rows,
                                               [&](uint32_t r, uint32_t place, uint32_t is_new) {
@@ -125,8 +126,8 @@ static __device__ __forceinline__ void span_take(const tsr_ctx *c, const tsr_spa
       const uint32_t is_first = puts || firsts >> r & 1u ? SPAN_IS_FIRST : 0;
       if (tells) span_note(a, i, i < end, own.key[r], is_first | (puts ? place : SPAN_IN_SET | at[r]));
     }
-    if (repeats && begin == span) atomicAdd(&block->repeats, repeats);
   }
+  return repeats;
 }
 
 enum { SPAN_GLANCE_ROOM = 1024 }; /* for one key of each thread */
@@ -169,11 +170,12 @@ static __device__ __forceinline__ void span_work(const tsr_spans_step *a, uint32
   }
   const bool is_sure = repeats * SHARE >= glanced;
   const uint64_t judged = is_sure ? begin : end - begin < TSR_SPAN_JUDGED ? end : begin + TSR_SPAN_JUDGED;
-  span_take(&c, a, set, &block, begin, begin, judged, tells);
+  const uint32_t looked = span_take(&c, a, set, &block, begin, begin, judged, tells);
+  if (looked) atomicAdd(&block.repeats, looked);
   __syncthreads();
   const uint32_t repeat = is_sure || (uint64_t)block.repeats * SHARE >= judged - begin;
   const uint64_t rest = repeat ? end : judged;
-  span_take(&c, a, set, &block, begin, judged, rest, tells);
+  (void)span_take(&c, a, set, &block, begin, judged, rest, tells);
   __syncthreads();
   for (uint32_t at = threadIdx.x; at < TSR_SPAN_ROOM && repeat; at += TSR_SPAN_THREADS) {
     const io_key key = set.keys.keys[at];
