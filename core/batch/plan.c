@@ -277,7 +277,6 @@ static const repeats_rule repeats_rules[] = {
     {COMBINES | FITS | WIDE, ALL, 1 << 24, KEEP_NONE},
     {COMBINES | FITS | WIDE, UNEVEN, UINT64_MAX, KEEP_NONE},
     {COMBINES | FITS, ALL, 1 << 23, KEEP_HOT},
-    {COMBINES | EXTREME, 80, 1 << 23, KEEP_HOT},
     {COMBINES | FITS | EXTREME, 80, 1 << 24, KEEP_NONE},
     {COMBINES | FITS | EXTREME, SKEWED, 1 << 25, KEEP_NONE},
     {COMBINES | WIDE, 80, 1 << 24, KEEP_HOT},
