@@ -25,17 +25,17 @@ static uint64_t lay_out_list(const tsr_shape *s, uint64_t n, char *memory, tsr_s
   return used;
 }
 
-/* told: the answers for the pairs that are made; NULL: nobody wants answers. */
-static uint64_t lay_out(const tsr_shape *s, uint64_t n, char *memory, tsr_spans_step *p, tsr_bulk *told) {
+/* tells: somebody wants answers for the pairs that are made. */
+static uint64_t lay_out(const tsr_shape *s, uint64_t n, char *memory, bool tells, tsr_spans_step *p) {
   const uint64_t spans = (n >> p->piece_log2) + 1;
   uint64_t used = lay_out_list(s, n, memory, p);
   p->made = tsr_work_take(memory, &used, spans * sizeof *p->made);
-  if (!told) return used;
+  if (!tells) return used;
   p->parts = tsr_work_take(memory, &used, n * sizeof *p->parts);
   p->set_places = tsr_work_take(memory, &used, spans * TSR_SPAN_ROOM * sizeof *p->set_places);
-  told->results = tsr_work_take(memory, &used, n);
-  told->unplaced_keys = tsr_work_take(memory, &used, n * (s->key_bits / 8));
-  told->unplaced_values = tsr_work_take(memory, &used, n * (s->payload_bits / 8));
+  p->bulk.spans.results = tsr_work_take(memory, &used, n);
+  p->bulk.spans.unplaced_keys = tsr_work_take(memory, &used, n * (s->key_bits / 8));
+  p->bulk.spans.unplaced_values = tsr_work_take(memory, &used, n * (s->payload_bits / 8));
   return used;
 }
 
@@ -44,30 +44,28 @@ tsr_status tsr_spans_make(const tsr_work *b, tsr_bulk *bulk, void **memory) {
   const bool tells = tsr_wants_answers(bulk);
   const tsr_batch batch = tsr_store_batch(b->store, TSR_BULK_insert, bulk->n, tells);
   tsr_spans_step p = {.bulk = *bulk, .piece_log2 = span_log2(bulk->n)};
-  tsr_bulk told = *bulk;
   *memory = NULL;
   if (!(tsr_plan_batch(b->store->composition, &batch).group & TSR_GROUP_SPANS)) return TSR_OK;
-  if (b->backend->allocate_in(b->device, lay_out(s, bulk->n, NULL, &p, tells ? &told : NULL), b->stream, memory,
-                              NULL)) {
+  if (b->backend->allocate_in(b->device, lay_out(s, bulk->n, NULL, tells, &p), b->stream, memory, NULL)) {
     *memory = NULL;
     return TSR_OK;
   }
-  lay_out(s, bulk->n, *memory, &p, tells ? &told : NULL);
-  *bulk = told;
-  bulk->spans = (tsr_spans){p.made, p.to.keys, p.to.values, p.to.places, p.piece_log2};
+  lay_out(s, bulk->n, *memory, tells, &p);
+  bulk->spans = p.bulk.spans;
+  bulk->spans.made = p.made;
+  bulk->spans.keys = p.to.keys;
+  bulk->spans.values = p.to.values;
+  bulk->spans.counts = p.to.places;
+  bulk->spans.log2 = p.piece_log2;
   return b->backend->step(b->device, b->store->code->program,
                           &tsr_pages_steps.step[tells ? TSR_PAGES_told_spans : TSR_PAGES_spans], &p,
                           spans_of(bulk->n, p.piece_log2), b->stream, b->error);
 }
 
-tsr_status tsr_spans_answer(const tsr_work *b, const tsr_bulk *bulk, const tsr_bulk *made, void *memory) {
-  tsr_spans_step p = {.bulk = *made,
-                      .piece_log2 = made->spans.log2,
-                      .results = bulk->results,
-                      .unplaced_keys = bulk->unplaced_keys,
-                      .unplaced_values = bulk->unplaced_values};
-  if (!tsr_wants_answers(bulk)) return TSR_OK;
-  lay_out(&b->store->composition->shape, bulk->n, memory, &p, &p.bulk);
+tsr_status tsr_spans_answer(const tsr_work *b, const tsr_bulk *bulk, void *memory) {
+  tsr_spans_step p = {.bulk = *bulk, .piece_log2 = bulk->spans.log2};
+  if (!bulk->spans.results) return TSR_OK;
+  lay_out(&b->store->composition->shape, bulk->n, memory, true, &p);
   return b->backend->step(b->device, b->store->code->program, &tsr_pages_steps.step[TSR_PAGES_spans_answer], &p,
                           spans_of(bulk->n, p.piece_log2), b->stream, b->error);
 }

@@ -9,14 +9,12 @@
 #include "core/batch/steps.h"
 #include "core/batch/work.h"
 
-/* Enqueues that for bulk->spans, if it may pay and there is *memory for it; otherwise *memory is NULL. The caller frees
- * it in the stream's order when the insert is enqueued. If the caller of the insert wants answers, bulk's arrays for
- * them become those of the pairs that were made. */
+/* Enqueues that for bulk->spans, if it may pay and there is *memory for it; otherwise *memory is NULL. The caller frees it
+ * in the stream's order when the insert is enqueued. */
 tsr_status tsr_spans_make(const tsr_work *work, tsr_bulk *bulk, void **memory) TSR_MUST_CHECK;
 
-/* Enqueues, after the insert of the pairs `made` in `memory`, the answers for each item of bulk. */
-tsr_status tsr_spans_answer(const tsr_work *work, const tsr_bulk *bulk, const tsr_bulk *made, void *memory)
-    TSR_MUST_CHECK;
+/* Enqueues, after the insert of bulk->spans, which are in `memory`, the answers for the items that became part of a pair. */
+tsr_status tsr_spans_answer(const tsr_work *work, const tsr_bulk *bulk, void *memory) TSR_MUST_CHECK;
 
 /* A batch as one list, with one item for the offers of neighbouring items for a key. */
 typedef struct tsr_span_list {

@@ -10,46 +10,29 @@
 
 #include "core/batch/hot.cuh"
 
-/* Each block counts the keys whose hash is its own. Two keys of one hash are rare enough to be taken for one. Atomics are
- * relaxed: they count, and let one of several threads win. A barrier comes before a block reads its count, and a fence
- * before the last block reads that of all. */
-extern "C" __global__ void __launch_bounds__(TSR_COUNT_THREADS, 1)
+/* A thread looks for the hash of its item in a set that all blocks share. Two keys of one hash are rare enough to be taken for
+ * one. Atomics are relaxed: they count, or let one of several threads win. A barrier comes before a block's count is read, and a
+ * fence before the last block reads that of all. All words of `counted` begin with all bits set, as a free place does. */
+extern "C" __global__ void __launch_bounds__(TSR_BLOCK_THREADS)
     tsr_pages_judge_kernel(const __grid_constant__ tsr_judge_step a) {
-  enum { ROWS = 4, ITEMS = ROWS * TSR_COUNT_THREADS };
-  __shared__ uint32_t seen[TSR_JUDGED_SLOTS], repeats, is_last;
-  const uint64_t sample = 1ull << a.judged.sample_log2, items = sample < a.bulk.n ? sample : a.bulk.n;
-  uint32_t own = 0;
-  for (uint32_t slot = threadIdx.x; slot < TSR_JUDGED_SLOTS; slot += TSR_COUNT_THREADS) seen[slot] = ~0u;
-  if (threadIdx.x == 0) repeats = 0;
-  __syncthreads();
-  for (uint64_t first = 0; first < items; first += ITEMS) {
-    tsr_key key[ROWS];
-#pragma unroll
-    for (uint32_t r = 0; r < ROWS; r++) {
-      const uint64_t i = first + r * TSR_COUNT_THREADS + threadIdx.x;
-      key[r] = TSR_EMPTY_KEY;
-      if (i < items) key[r] = io_key_at(a.bulk.keys, sample_at(a.bulk.n, i, a.judged.sample_log2), 1);
-    }
-#pragma unroll
-    for (uint32_t r = 0; r < ROWS; r++) {
-      const uint32_t hash = set_hash(key[r]) & ~1u; /* never a free place */
-      bool is_new = true;
-      if (!walk_is_reserved(key[r]) && (hash >> 1 & (gridDim.x - 1u)) == blockIdx.x)
-        set_add(seen, TSR_JUDGED_SLOTS, set_home(hash, TSR_JUDGED_SLOTS), TSR_JUDGED_SLOTS, hash, &is_new);
-      own += !is_new;
-    }
-  }
-  if (own) atomicAdd(&repeats, own);
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    atomicAdd(&a.counted[0], repeats);
-    __threadfence();
-    is_last = atomicAdd(&a.counted[1], 1u) + 1 == gridDim.x;
-    __threadfence();
-    repeats = atomicAdd(&a.counted[0], 0u);
-  }
-  __syncthreads();
-  if (is_last && threadIdx.x == 0) *a.idle = repeats >= a.judged.from && repeats < a.judged.before;
+  enum { TRIES = 64 }; /* of four places, one is taken */
+  const uint32_t room = TSR_JUDGED_SLOTS(a.judged.sample_log2);
+  const uint64_t sample = 1ull << a.judged.sample_log2, i = io_item(0);
+  tsr_key key = TSR_EMPTY_KEY;
+  if (i < sample && i < a.bulk.n) key = io_key_at(a.bulk.keys, sample_at(a.bulk.n, i, a.judged.sample_log2), 1);
+  const uint32_t hash = set_hash(key) & ~1u; /* never a free place */
+  bool is_new = true;
+  if (!walk_is_reserved(key)) set_add(a.seen, room, set_home(hash, room), TRIES, hash, &is_new);
+  const uint32_t own = __syncthreads_count(!is_new);
+  if (threadIdx.x) return;
+  atomicAdd(&a.counted[0], own);
+  __threadfence();
+  if (atomicAdd(&a.counted[1], 1u) + 2 != gridDim.x) return;
+  __threadfence();
+  const uint32_t repeats = atomicAdd(&a.counted[0], 0u) + 1;
+  const uint32_t is_left = (repeats >= a.judged.from && repeats < a.judged.before) || repeats >= a.judged.hot;
+  *a.idle = is_left;
+  if (a.told) *(volatile uint32_t *)a.told = 2 * a.ticket + is_left;
 }
 
 /* All items as they came, if none of them was put in order; the filter before the table has not seen them. COPIES: a block reads

@@ -8,7 +8,7 @@
 #include "core/batch/mark.h"
 #include "core/batch/order.h"
 
-enum { COUNTED = 2 }; /* numbers that judge counts in */
+enum { COUNTED = 2, JUDGED_WORDS = 4 }; /* numbers that judge counts in; its words before the set */
 
 typedef struct job {
   tsr_work batch;
@@ -17,6 +17,7 @@ typedef struct job {
   bool needs_results, bars, seeks_hot, makes_distinct, needs_made_results;
   uint8_t *results, *made_results;      /* of items; of those that one was made of */
   uint32_t *barred, *distinct, *judged; /* judged: what judge counts, and where it says that the order is idle */
+  tsr_notice notice;                    /* where it says so to the host */
 } job;
 
 /* Items of a piece. A page of the usual size is cut into equal pieces, as many as give each block that a large GPU runs
@@ -56,6 +57,10 @@ static job job_for(const tsr_work *work, const tsr_stages *stages) {
   return j;
 }
 
+static uint64_t judged_bytes(const job *j) {
+  return (JUDGED_WORDS + TSR_JUDGED_SLOTS(j->stages->judged.sample_log2)) * sizeof *j->judged;
+}
+
 static void lay_out_hot(const tsr_shape *s, tsr_hot *hot, char *memory, uint64_t *used) {
   const uint32_t key_bytes = s->key_bits / 8, value_bytes = s->payload_bits / 8;
   hot->sampled_keys = tsr_work_take(memory, used, TSR_HOT_SAMPLE_SLOTS * key_bytes);
@@ -80,8 +85,8 @@ static uint64_t lay_out(void *argument, uint64_t n, char *memory) {
   if (j->needs_made_results) j->made_results = tsr_work_take(memory, &used, n);
   if (j->bars) j->barred = tsr_work_take(memory, &used, j->partition.pages * sizeof(uint32_t));
   if (j->makes_distinct) j->distinct = tsr_work_take(memory, &used, pieces_max(j, n) * sizeof *j->distinct);
-  if (j->stages->judged.from) {
-    j->judged = tsr_work_take(memory, &used, (COUNTED + 1) * sizeof *j->judged);
+  if (j->stages->judged.sample_log2) {
+    j->judged = tsr_work_take(memory, &used, judged_bytes(j));
     j->partition.idle = j->judged + COUNTED;
   }
   if (j->seeks_hot) lay_out_hot(&j->partition.composition->shape, &j->partition.hot, memory, &used);
@@ -124,21 +129,37 @@ static void describe_page(const tsr_composition *c, uint64_t first, tsr_place_st
 /* ---- Keys that repeat ------------------------------------------------------------------------ */
 
 static tsr_judge_step judge_of(const job *j, const tsr_bulk *bulk) {
-  return (tsr_judge_step){.bulk = *bulk, .judged = j->stages->judged, .counted = j->judged, .idle = j->partition.idle};
+  return (tsr_judge_step){.bulk = *bulk,
+                          .judged = j->stages->judged,
+                          .counted = j->judged,
+                          .seen = j->judged + JUDGED_WORDS,
+                          .idle = j->partition.idle,
+                          .told = j->notice.word,
+                          .ticket = j->notice.ticket};
 }
 
 /* The steps of the order have all items, or are idle where a sample shows that random access is faster; and the insert of what
  * was left to it. */
 static tsr_status judge(const job *j, const tsr_bulk *bulk) {
   const tsr_judge_step p = judge_of(j, bulk);
-  if (!p.judged.from) return TSR_OK;
-  const tsr_status status = tsr_work_zero(&j->batch, j->judged, COUNTED * sizeof *j->judged);
-  return status ? status
-                : tsr_work_step(&j->batch, TSR_PAGES_judge, &p, 1ull << (p.judged.sample_log2 - TSR_JUDGED_LOG2));
+  if (!p.judged.sample_log2) return TSR_OK;
+  const tsr_work *b = &j->batch;
+  const tsr_status status = b->backend->fill(b->device, j->judged, 0xFF, judged_bytes(j), b->stream, b->error);
+  return status ? status : tsr_work_step(b, TSR_PAGES_judge, &p, 1ull << p.judged.sample_log2);
+}
+/* What the sample says, if the stream has little else to do; otherwise the host goes on without. */
+static bool hears(const job *j, bool *is_left) {
+  return j->notice.word && j->batch.backend->events->hear(&j->notice, is_left);
 }
 static tsr_status insert_unordered(const job *j, const tsr_bulk *bulk) {
   const tsr_judge_step p = judge_of(j, bulk);
-  return p.judged.from ? tsr_work_step(&j->batch, TSR_PAGES_unordered, &p, bulk->n) : TSR_OK;
+  return p.judged.sample_log2 ? tsr_work_step(&j->batch, TSR_PAGES_unordered, &p, bulk->n) : TSR_OK;
+}
+
+/* If the host knows, by the ordinary insert, which has more threads at a time. It does not set the bits of a filter. */
+static tsr_status insert_as_it_came(const job *j, const tsr_bulk *bulk) {
+  if (j->partition.composition->facts.filter_words) return insert_unordered(j, bulk);
+  return tsr_work_random(&j->batch, TSR_BULK_insert, bulk);
 }
 
 /* Finds the keys of the batch that are hot, by a sample. */
@@ -255,10 +276,16 @@ static tsr_status insert_piece(const job *j, const tsr_bulk *bulk, bool is_clear
   tsr_ordered ordered;
   /* Early, so that the host launches the idle steps meanwhile; but numbered answers are filled in before. */
   const bool is_early = !j->partition.wants.answers || j->partition.wants.runs;
+  bool is_left = false;
+  tsr_order_step order;
   tsr_status status = judge(j, bulk);
+  if (status == TSR_OK && !j->seeks_hot) status = tsr_partition_count(&j->partition, b, bulk, &order);
+  const bool is_known = status == TSR_OK && hears(j, &is_left); /* while the device counts */
+  if (is_known && is_left) return insert_as_it_came(j, bulk);
   if (status == TSR_OK && j->seeks_hot) status = seek_hot(j, bulk);
-  if (status == TSR_OK && is_early) status = insert_unordered(j, bulk);
-  if (status == TSR_OK) status = tsr_partition_run(&j->partition, b, bulk, &ordered);
+  if (status == TSR_OK && j->seeks_hot) status = tsr_partition_count(&j->partition, b, bulk, &order);
+  if (status == TSR_OK && is_early && !is_known) status = insert_unordered(j, bulk);
+  if (status == TSR_OK) status = tsr_partition_move(&j->partition, b, &order, &ordered);
   if (status == TSR_OK) status = mark(j, bulk, &ordered);
   if (status) return status;
   tsr_place_step p = {.bulk = ordered.bulk, .pages = ordered.pages, .rest = ordered.rest, .room.is_clear = is_clear};
@@ -267,7 +294,7 @@ static tsr_status insert_piece(const job *j, const tsr_bulk *bulk, bool is_clear
   if (status == TSR_OK) status = tsr_partition_spilled(&j->partition, b, bulk);
   if (status == TSR_OK) status = tsr_partition_answer(&j->partition, b, bulk, &ordered, j->results);
   if (status == TSR_OK && j->seeks_hot) status = answer_hot(j, bulk);
-  return status || is_early ? status : insert_unordered(j, bulk);
+  return status || is_early || is_known ? status : insert_unordered(j, bulk);
 }
 
 tsr_status tsr_pages_insert(const tsr_work *b, const tsr_stages *stages, const tsr_bulk *bulk, bool *began) {
@@ -279,10 +306,12 @@ tsr_status tsr_pages_insert(const tsr_work *b, const tsr_stages *stages, const t
   *began = memory != NULL;
   if (memory && bytes > store->paged_bytes) store->paged_bytes = bytes;
   if (status || !memory) return status;
+  if (stages->judged.sample_log2 && b->backend->events->listen) j.notice = b->backend->events->listen(b->device);
   for (uint64_t done = 0; status == TSR_OK && done < bulk->n; done += piece) {
     const uint64_t left = bulk->n - done;
     const tsr_bulk part = tsr_work_part(b, bulk, done, left < piece ? left : piece);
     status = insert_piece(&j, &part, done == 0 && store->is_clear);
+    j.notice.word = NULL; /* the stream has much to do now */
   }
   const tsr_status freed = b->backend->free_in(b->device, memory, b->stream, status ? NULL : b->error);
   return status ? status : freed;

@@ -37,16 +37,14 @@ static uint64_t break_even(const tsr_shape *s, uint64_t slots, uint64_t held) {
 }
 
 /* The least batch, in pairs, that is worth the steps of pages. If a sample has to judge it, it must be larger. Numbers are
- * written by a second pass over the pages, so an index gains in very large batches, and never with wide keys. */
+ * written by a second pass over the pages, so an index gains only where they follow the order of first items. */
 static uint64_t least_batch(const tsr_composition *c) {
-  enum { PAIR_BYTES = 8 };
-  static const uint64_t of_gpu = 1u << 20, of_numbers = 1u << 25, bytes_if_judged = 3u << 24, of_cpu = 1u << 23;
+  static const uint64_t of_gpu = 1u << 20, of_numbers = 1u << 23, if_judged = 1u << 22, of_cpu = 1u << 23;
   const tsr_shape *s = &c->shape;
-  const uint32_t bytes = (s->key_bits + s->payload_bits) / 8;
   if (!s->sm) return of_cpu;
-  if (c->settings.kind == TSR_KIND_INDEX) return bytes > PAIR_BYTES ? UINT64_MAX : of_numbers;
-  if (TSR_POLICY_MERGES(s->duplicates) || !TSR_POLICY_LOOKS(s->duplicates)) return of_gpu;
-  return bytes_if_judged / (bytes > PAIR_BYTES ? bytes : PAIR_BYTES);
+  if (c->settings.kind == TSR_KIND_INDEX)
+    return c->settings.numbers.numbering == TSR_NUMBERING_FIRST_SEEN ? of_numbers : UINT64_MAX;
+  return TSR_POLICY_MERGES(s->duplicates) || !TSR_POLICY_LOOKS(s->duplicates) ? of_gpu : if_judged;
 }
 
 /* A page is read and written once for all its pairs, so a batch pays from some share of the table on. The CPU gains
@@ -205,7 +203,7 @@ static bool travels(const tsr_composition *c, const tsr_batch *b) {
 /* Whether inserts give their answers faster by random access. With few pages, results would have to be given one by one; where
  * values combine, fewer pages still gain. */
 static bool answers_at_random(const tsr_composition *c) {
-  enum { PAGES_THAT_COMBINE = 128 };
+  enum { PAGES_THAT_COMBINE = 64 };
   const tsr_shape *s = &c->shape;
   return has_few_pages(c) && !(TSR_POLICY_MERGES(s->duplicates) && s->pages >= PAGES_THAT_COMBINE);
 }
@@ -215,50 +213,117 @@ static bool answers_at_random(const tsr_composition *c) {
 /* Random access gains from keys that repeat, whose slots are in the cache, and a page with a hot key loses, because one block
  * has all its items. Which way is faster depends on how often keys repeat, and on what the host knows: */
 enum {
-  NUMBERS = 1,  /* an index: its least batch decides */
-  COMBINES = 2, /* offers for one key become one: pages take hot keys out by a sample of their own */
-  DISTINCT = 4, /* by promise; otherwise, if none of these, an insert looks for its key and combines nothing */
-  ANSWERED = 8, /* results are wanted: pages return them to the caller's order */
-  WIDE = 16,    /* a pair takes more than 8 bytes */
-  FITS = 32,    /* the batch has no more items than the table has slots */
-  CROWDED = 64, /* each item of a page looks for its key (is_crowded) */
-  OF_SET = 128, /* pairs have no value */
-  DEEP = 256,   /* ... and buckets have many slots: instructions bound pages */
-  CACHED = 512, /* the table fits the cache */
-  HALF = 1024   /* ... and half of it */
+  NUMBERS = 1 << 0,  /* an index, by first_seen */
+  COMBINES = 1 << 1, /* offers for one key become one: pages take hot keys out by a sample of their own */
+  COUNTS = 1 << 2,   /* ... and each offer is one */
+  REPLACES = 1 << 3, /* an item whose key is present writes a value */
+  DISTINCT = 1 << 4, /* by promise; otherwise, if none of these, an insert looks for its key and writes nothing */
+  ANSWERED = 1 << 5, /* results are wanted: pages return them to the caller's order */
+  HELD = 1 << 6,     /* the table has pairs */
+  WIDE = 1 << 7,     /* a pair takes more than 8 bytes */
+  NARROW = 1 << 8,   /* ... or at most 4 */
+  SPARSE = 1 << 9,   /* the batch has at most half as many items as the table has slots; */
+  FITS = 1 << 10,    /* ... no more items; */
+  TIGHT = 1 << 11,   /* ... eight times as many, so keys repeat */
+  CROWDED = 1 << 12, /* each item of a page looks for its key (is_crowded) */
+  OF_SET = 1 << 13,  /* pairs have no value */
+  DEEP = 1 << 14,    /* ... and buckets have many slots: instructions bound pages */
+  CACHED = 1 << 15,  /* the table fits the cache, where writes to a hot key take turns for longer */
+  HALF = 1 << 16,    /* ... and half of it */
+  MOVES = 1 << 17,   /* pairs move, so that random access combines in a second pass; nobody judges */
+  EXTREME = 1 << 18  /* the smallest or the largest value of a key: it is soon found, and then nobody writes */
 };
 
-/* In batches of less than `below` items with these facts, random access is taken from `tenths` / 10 items per key on. The
- * first row that fits is taken. Measured: 0014. */
+/* In batches of less than `below` items with these facts, random access is taken from `tenths` / 10 items per key on, but pages
+ * keep batches in which a few keys are hot (HOT), or come much more often than most (UNEVEN) without being hot. The first row
+ * that fits is taken. Measured: 0014. */
 typedef struct repeats_rule {
   uint32_t facts, tenths;
   uint64_t below;
+  enum { KEEP_NONE, KEEP_HOT, KEEP_UNEVEN } keeps;
 } repeats_rule;
-enum { ALL = 10, NONE = 0, SKEWED = UINT16_MAX }; /* SKEWED: if a few keys have much of the batch */
+/* SKEWED, UNEVEN: if some keys are hot, or come much more often than most */
+enum { ALL = 10, NONE = 0, UNEVEN = UINT16_MAX - 1, SKEWED = UINT16_MAX };
 static const repeats_rule repeats_rules[] = {
-    {NUMBERS, NONE, UINT64_MAX},
-    {COMBINES | ANSWERED | FITS | WIDE, ALL, UINT64_MAX},
-    {COMBINES | ANSWERED | FITS, ALL, 1 << 24},
-    {COMBINES | ANSWERED | WIDE, ALL, 1 << 23},
-    {COMBINES | ANSWERED, NONE, 1 << 26},
-    {COMBINES | ANSWERED, 80, UINT64_MAX},
-    {COMBINES, NONE, UINT64_MAX},
-    {ANSWERED, ALL, 1 << 23},
-    {DISTINCT, NONE, UINT64_MAX},
-    {CROWDED | ANSWERED, ALL, UINT64_MAX},
-    {CROWDED | OF_SET | DEEP, ALL, UINT64_MAX},
-    {CROWDED | OF_SET, ALL, 1 << 25},
-    {CROWDED | HALF, ALL, UINT64_MAX},
-    {CROWDED | CACHED, ALL, 1 << 25},
-    {CROWDED, ALL, 1 << 24},
-    {ANSWERED | WIDE, 15, UINT64_MAX},
-    {ANSWERED, 15, 1 << 24},
-    {ANSWERED, 30, 1 << 26},
-    {ANSWERED, 80, UINT64_MAX},
-    {WIDE, 25, 1 << 24},
-    {WIDE, 80, 1 << 26},
-    {0, 80, 1 << 24},
-    {0, SKEWED, UINT64_MAX},
+    {NUMBERS | ANSWERED, ALL, UINT64_MAX, KEEP_NONE},
+    {NUMBERS | HELD, ALL, UINT64_MAX, KEEP_NONE},
+    {NUMBERS | SPARSE, ALL, UINT64_MAX, KEEP_NONE},
+    {NUMBERS | CROWDED, NONE, UINT64_MAX, KEEP_NONE},
+    {NUMBERS, ALL, 1 << 24, KEEP_NONE},
+    {NUMBERS, NONE, UINT64_MAX, KEEP_NONE},
+    {COMBINES | MOVES | ANSWERED | FITS | WIDE, ALL, UINT64_MAX, KEEP_NONE},
+    {COMBINES | MOVES | ANSWERED | FITS, ALL, 1 << 24, KEEP_NONE},
+    {COMBINES | MOVES | ANSWERED | WIDE, ALL, 1 << 23, KEEP_NONE},
+    {COMBINES | MOVES, NONE, UINT64_MAX, KEEP_NONE},
+    {COMBINES | ANSWERED | FITS | WIDE, ALL, UINT64_MAX, KEEP_NONE},
+    {COMBINES | ANSWERED | EXTREME, ALL, 1 << 23, KEEP_NONE},
+    {COMBINES | ANSWERED | CACHED, ALL, 1 << 23, KEEP_HOT},
+    {COMBINES | ANSWERED | FITS, ALL, 1 << 24, KEEP_NONE},
+    {COMBINES | ANSWERED | TIGHT, NONE, 1 << 26, KEEP_NONE},
+    {COMBINES | ANSWERED | EXTREME | CACHED, 20, 1 << 24, KEEP_NONE},
+    {COMBINES | ANSWERED | EXTREME | CACHED, 80, 1 << 25, KEEP_NONE},
+    {COMBINES | ANSWERED | HALF, 80, 1 << 25, KEEP_HOT},
+    {COMBINES | ANSWERED | CACHED, 20, 1 << 24, KEEP_HOT},
+    {COMBINES | ANSWERED | CACHED, 80, 1 << 25, KEEP_HOT},
+    {COMBINES | ANSWERED | WIDE, ALL, 1 << 24, KEEP_NONE},
+    {COMBINES | ANSWERED | COUNTS, SKEWED, 1 << 26, KEEP_NONE},
+    {COMBINES | ANSWERED | COUNTS, 80, UINT64_MAX, KEEP_NONE},
+    {COMBINES | ANSWERED | FITS, 25, 1 << 25, KEEP_NONE},
+    {COMBINES | ANSWERED | FITS, 100, 1 << 26, KEEP_NONE},
+    {COMBINES | ANSWERED | FITS, 25, UINT64_MAX, KEEP_NONE},
+    {COMBINES | ANSWERED, 80, UINT64_MAX, KEEP_NONE},
+    {COMBINES | TIGHT, NONE, UINT64_MAX, KEEP_NONE},
+    {COMBINES | FITS | WIDE | SPARSE, ALL, UINT64_MAX, KEEP_NONE},
+    {COMBINES | FITS | WIDE, ALL, 1 << 24, KEEP_NONE},
+    {COMBINES | FITS | WIDE, UNEVEN, UINT64_MAX, KEEP_NONE},
+    {COMBINES | FITS, ALL, 1 << 23, KEEP_HOT},
+    {COMBINES | EXTREME, 80, 1 << 23, KEEP_HOT},
+    {COMBINES | FITS | EXTREME, 80, 1 << 24, KEEP_NONE},
+    {COMBINES | FITS | EXTREME, SKEWED, 1 << 25, KEEP_NONE},
+    {COMBINES | WIDE, 80, 1 << 24, KEEP_HOT},
+    {COMBINES, NONE, UINT64_MAX, KEEP_NONE},
+    {ANSWERED, ALL, 1 << 23, KEEP_NONE},
+    {DISTINCT, NONE, UINT64_MAX, KEEP_NONE},
+    {REPLACES | CACHED | FITS, NONE, 1 << 23, KEEP_NONE},
+    {REPLACES | WIDE, 80, 1 << 23, KEEP_NONE},
+    {NARROW, ALL, 1 << 23, KEEP_NONE},
+    {OF_SET | SPARSE, 30, 1 << 23, KEEP_NONE},
+    {0, ALL, 1 << 23, KEEP_NONE},
+    {REPLACES | CACHED, ALL, 1 << 25, KEEP_HOT},
+    {CROWDED | ANSWERED | DEEP, ALL, UINT64_MAX, KEEP_NONE},
+    {CROWDED | ANSWERED | NARROW | FITS, ALL, 1 << 26, KEEP_NONE},
+    {CROWDED | ANSWERED | NARROW | FITS, 60, UINT64_MAX, KEEP_NONE},
+    {HELD | ANSWERED, ALL, UINT64_MAX, KEEP_NONE},
+    {CROWDED | ANSWERED | REPLACES, ALL, 1 << 26, KEEP_NONE},
+    {CROWDED | ANSWERED | REPLACES, 60, UINT64_MAX, KEEP_NONE},
+    {CROWDED | ANSWERED, ALL, UINT64_MAX, KEEP_NONE},
+    {CROWDED | DEEP, ALL, UINT64_MAX, KEEP_NONE},
+    {CROWDED | OF_SET, ALL, 1 << 25, KEEP_NONE},
+    {CROWDED | HALF, ALL, UINT64_MAX, KEEP_NONE},
+    {CROWDED, ALL, 1 << 24, KEEP_NONE},
+    {REPLACES | ANSWERED, 15, 1 << 24, KEEP_NONE},
+    {REPLACES | ANSWERED, 60, 1 << 25, KEEP_NONE},
+    {REPLACES, 100, 1 << 24, KEEP_NONE},
+    {REPLACES, SKEWED, UINT64_MAX, KEEP_NONE},
+    {HELD, 25, UINT64_MAX, KEEP_NONE},
+    {CROWDED | FITS | NARROW, 100, 1 << 26, KEEP_UNEVEN},
+    {CROWDED | FITS | OF_SET, 100, 1 << 26, KEEP_NONE},
+    {CROWDED | FITS | OF_SET, SKEWED, UINT64_MAX, KEEP_NONE},
+    {CROWDED | OF_SET, 100, UINT64_MAX, KEEP_UNEVEN},
+    {CROWDED | TIGHT, SKEWED, UINT64_MAX, KEEP_NONE},
+    {CROWDED, 100, UINT64_MAX, KEEP_UNEVEN},
+    {ANSWERED | WIDE, 15, UINT64_MAX, KEEP_NONE},
+    {ANSWERED, 15, 1 << 25, KEEP_NONE},
+    {ANSWERED, 30, 1 << 26, KEEP_NONE},
+    {ANSWERED, 80, UINT64_MAX, KEEP_NONE},
+    {WIDE | SPARSE, 15, 1 << 25, KEEP_NONE},
+    {WIDE, 25, 1 << 25, KEEP_NONE},
+    {WIDE, 100, UINT64_MAX, KEEP_UNEVEN},
+    {SPARSE, 30, 1 << 24, KEEP_NONE},
+    {FITS, 80, 1 << 24, KEEP_NONE},
+    {0, 30, 1 << 24, KEEP_NONE},
+    {0, 100, 1 << 25, KEEP_UNEVEN},
+    {0, SKEWED, UINT64_MAX, KEEP_NONE},
 };
 
 /* Whether each item of a page looks for its key: the page has pairs, or more items than there is room for in the set by which
@@ -271,52 +336,67 @@ static bool is_crowded(const tsr_composition *c, const tsr_batch *b) {
 }
 
 static uint32_t facts_of(const tsr_composition *c, const tsr_batch *b) {
-  enum { DEEP_SLOTS = 16, WIDE_BITS = 64 };
+  enum { DEEP_SLOTS = 16, WIDE_BITS = 64, NARROW_BITS = 32, TIMES = 8 };
   const tsr_shape *s = &c->shape;
-  const uint64_t table_bytes = tsr_composition_store_bytes(c), cache_bytes = cache_of(c, b->cache_bytes);
+  const uint32_t bits = s->key_bits + s->payload_bits;
+  const uint64_t slots = s->buckets * s->bucket_slots, bytes = tsr_composition_store_bytes(c),
+                 cache_bytes = cache_of(c, b->cache_bytes);
+  const bool numbers = c->settings.kind == TSR_KIND_INDEX, merges = !numbers && TSR_POLICY_MERGES(s->duplicates);
+  const struct {
+    bool is_so;
+    uint32_t fact;
+  } all[] = {{numbers, NUMBERS},
+             {merges, COMBINES},
+             {merges && TSR_POLICY_COUNTS(s->duplicates), COUNTS},
+             {s->duplicates == TSR_DUPLICATES_REPLACE, REPLACES},
+             {!TSR_POLICY_LOOKS(s->duplicates), DISTINCT},
+             {b->has_answers, ANSWERED},
+             {!b->is_clear, HELD},
+             {bits > WIDE_BITS, WIDE},
+             {bits <= NARROW_BITS, NARROW},
+             {b->n <= slots / 2, SPARSE},
+             {b->n <= slots, FITS},
+             {b->n / TIMES >= slots, TIGHT},
+             {is_crowded(c, b), CROWDED},
+             {!s->payload_bits, OF_SET},
+             {s->bucket_slots >= DEEP_SLOTS, DEEP},
+             {bytes <= cache_bytes, CACHED},
+             {bytes <= cache_bytes / 2, HALF},
+             {c->facts.combines_later, MOVES},
+             {s->duplicates == TSR_DUPLICATES_MIN || s->duplicates == TSR_DUPLICATES_MAX, EXTREME}};
   uint32_t facts = 0;
-  if (c->settings.kind == TSR_KIND_INDEX)
-    facts |= NUMBERS;
-  else if (TSR_POLICY_MERGES(s->duplicates))
-    facts |= COMBINES;
-  if (!TSR_POLICY_LOOKS(s->duplicates)) facts |= DISTINCT;
-  if (b->has_answers) facts |= ANSWERED;
-  if (s->key_bits + s->payload_bits > WIDE_BITS) facts |= WIDE;
-  if (b->n <= s->buckets * s->bucket_slots) facts |= FITS;
-  if (is_crowded(c, b)) facts |= CROWDED;
-  if (!s->payload_bits) facts |= OF_SET;
-  if (s->bucket_slots >= DEEP_SLOTS) facts |= DEEP;
-  if (table_bytes <= cache_bytes) facts |= CACHED;
-  if (table_bytes <= cache_bytes / 2) facts |= HALF;
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (all[i].is_so) facts |= all[i].fact;
   return facts;
 }
 
-/* From how many tenths of an item per key on random access is taken. page_batch overrides it. */
-static uint32_t tenths_at_random(const tsr_composition *c, const tsr_batch *b) {
-  if (!c->shape.sm || c->settings.pages.batch != TSR_PAGE_BATCH_AUTO) return NONE;
+/* When random access is taken; page_batch overrides it. */
+static repeats_rule rule_of(const tsr_composition *c, const tsr_batch *b) {
   const uint32_t facts = facts_of(c, b);
-  const repeats_rule *rule = repeats_rules;
-  while ((rule->facts & ~facts) || b->n >= rule->below) rule++; /* the last one fits */
-  return rule->tenths;
+  if (!c->shape.sm || c->settings.pages.batch != TSR_PAGE_BATCH_AUTO) return (repeats_rule){.tenths = NONE};
+  const repeats_rule *row = repeats_rules;
+  while ((row->facts & ~facts) || b->n >= row->below) row++; /* the last one fits */
+  return *row;
 }
+static bool is_never_ordered(const repeats_rule *rule) { return rule->tenths == ALL && rule->keeps == KEEP_NONE; }
 
 /* What a sample decides. If each key comes r times, SAMPLE^2 * (r - 1) / 2 n of it repeat another, which must be a few. A share of
- * 1 / HOT of the smallest sample repeats only if keys are hot. `replace` of these is faster in pages, where their values are not
- * written in turn. */
+ * 1 / HOT of the smallest sample repeats only if keys are hot, and the others only if some come much more often than most. */
 static tsr_judged judged_of(const tsr_composition *c, const tsr_batch *b) {
-  enum { HOT = 6, LEAST = 8 };
-  const uint32_t tenths = tenths_at_random(c, b);
-  const bool seeks_hot = tenths == SKEWED, spares_hot = c->shape.duplicates == TSR_DUPLICATES_REPLACE;
-  tsr_judged judged = {.before = UINT32_MAX, .sample_log2 = TSR_JUDGED_LOG2};
-  if (tenths <= ALL || (seeks_hot && spares_hot) || c->facts.combines_later) return (tsr_judged){.from = 0};
-  uint64_t sample = 1ull << TSR_JUDGED_LOG2, repeats = 0;
-  for (;; judged.sample_log2++) {
+  enum { HOT = 6, FEW = 64, FEWER = 128, LEAST = 16 };
+  const repeats_rule rule = rule_of(c, b);
+  tsr_judged judged = {.before = UINT32_MAX, .hot = UINT32_MAX, .sample_log2 = TSR_JUDGED_LOG2};
+  if (rule.tenths == NONE || is_never_ordered(&rule) || c->facts.combines_later) return (tsr_judged){.sample_log2 = 0};
+  uint64_t sample = 1ull << TSR_JUDGED_LOG2, repeats = rule.tenths == SKEWED ? sample / HOT : sample / FEWER;
+  for (; rule.tenths > ALL && rule.tenths < UNEVEN; judged.sample_log2++) {
     sample = 1ull << judged.sample_log2;
-    repeats = seeks_hot ? sample / HOT : sample * sample / 20 * (tenths - ALL) / b->n;
+    repeats = sample * sample / 20 * (rule.tenths - ALL) / b->n;
     if (repeats >= LEAST || judged.sample_log2 == TSR_JUDGED_MOST_LOG2) break;
   }
-  judged.from = (uint32_t)(repeats < LEAST / 2 ? LEAST / 2 : repeats < sample / 2 ? repeats : sample / 2);
-  if (spares_hot) judged.before = (uint32_t)(sample / HOT);
+  if (rule.tenths != ALL)
+    judged.from = (uint32_t)(repeats < LEAST / 2 ? LEAST / 2 : repeats < sample / 2 ? repeats : sample / 2);
+  if (rule.keeps != KEEP_NONE) judged.before = (uint32_t)(sample / (rule.keeps == KEEP_HOT ? HOT : FEW));
+  if (rule.keeps == KEEP_UNEVEN) judged.hot = (uint32_t)(sample / HOT);
   return judged;
 }
 
@@ -324,8 +404,9 @@ static tsr_judged judged_of(const tsr_composition *c, const tsr_batch *b) {
 
 /* Whether a batch goes by pages. A host that records a graph cannot see how large pages are. */
 static bool goes_by_pages(const tsr_composition *c, const tsr_batch *b) {
+  const repeats_rule rule = rule_of(c, b);
   return b->op == TSR_BULK_insert && !b->is_recorded && b->n >= tsr_plan_page_batch(c, b->held) &&
-         tenths_at_random(c, b) != ALL && !(b->has_answers && answers_at_random(c));
+         !is_never_ordered(&rule) && !(b->has_answers && answers_at_random(c));
 }
 
 /* A host that records a graph does not know whether there will be memory when it is replayed. */
@@ -384,7 +465,7 @@ uint32_t tsr_plan_describe(const tsr_stages *s, tsr_stage_text text[TSR_STAGES_M
                                        "counts the items of each list, then makes all lists anew",
                                        "builds the scheme's memory from all keys, then inserts", NULL};
   const tsr_stage_text all[TSR_STAGES_MAX] = {
-      {"judge", s->judged.from ? "inserts by random access instead if many keys of a sample repeat" : NULL},
+      {"judge", s->judged.sample_log2 ? "inserts by random access instead if many keys of a sample repeat" : NULL},
       {"order", orders[s->order]},
       {"travel", !s->travels ? NULL
                  : s->writes ? "copies the pages of the keys to the device and back"

@@ -9,10 +9,10 @@
 
 #include "core/batch/offers.cuh"
 
-/* A block works on a span of the batch. The first items show whether keys repeat enough there; if not, the span stays
- * as it came. The set takes the keys that come first. Those without a place in it go on alone: they are mostly rare
- * keys. Atomics are relaxed: they combine numbers in any order, give out places, or let one of several threads win, and
- * a barrier comes before anybody reads the result. */
+/* A block works on a span of the batch. A glance at one key per thread, and a look at more items if that leaves it open,
+ * show whether keys repeat enough there; if not, the span stays as it came. The set takes the keys that come first. Those
+ * without a place in it go on alone: they are mostly rare keys. Atomics are relaxed: they combine numbers in any order,
+ * give out places, or let one of several threads win, and a barrier comes before anybody reads the result. */
 
 #if TSR_PAYLOAD_BITS > 0
 struct span_set {
@@ -129,23 +129,49 @@ static __device__ __forceinline__ void span_take(const tsr_ctx *c, const tsr_spa
   }
 }
 
-/* Does all of a block's work. tells: of span_take. */
+enum { SPAN_GLANCE_ROOM = 1024 }; /* for one key of each thread */
+
+/* Whether this thread's key, one of the very first of a span, repeats that of another thread. Of the lanes that have one
+ * key the first one looks for it, because attempts to claim one place take turns. A key that finds no place, as only
+ * crafted ones do, counts as new. */
+static __device__ __forceinline__ bool span_repeats(io_key *keys, tsr_key key, uint32_t mine) {
+  enum { TRIES = 8 };
+  bool is_new = true;
+  const uint32_t leader = MERGES_ALONE ? merge_leader(key, mine) : merge_lane();
+  if (!mine || walk_is_reserved(key)) return false;
+  if (leader != merge_lane()) return true;
+  const uint32_t home = set_home(set_hash((uint64_t)key), SPAN_GLANCE_ROOM);
+  return set_add(keys, SPAN_GLANCE_ROOM, home, TRIES, (io_key)key, &is_new) != TSR_SET_NONE && !is_new;
+}
+
+/* Does all of a block's work. tells: of span_take. The glance spares the look where keys repeat hardly, or much. */
 static __device__ __forceinline__ void span_work(const tsr_spans_step *a, uint32_t tells) {
   __shared__ span_block block;
-  enum { SHARE = 8 }; /* combining pays if this many of the first items have the key of another one */
+  __shared__ io_key glance[SPAN_GLANCE_ROOM];
+  /* Combining pays if this share of the first items has the key of another one; a closer look, if that share has. */
+  enum { SHARE = 8, SHARE_TO_LOOK = 64 };
   tsr_scratch scratch;
   const tsr_ctx c = batch_context(&a->bulk, &scratch);
   const span_set set = span_set_in();
   const uint64_t begin = (uint64_t)blockIdx.x << a->piece_log2, after = begin + (1ull << a->piece_log2);
-  const uint64_t end = after < a->bulk.n ? after : a->bulk.n;
-  const uint64_t judged = end - begin < TSR_SPAN_JUDGED ? end : begin + TSR_SPAN_JUDGED;
+  const uint64_t end = after < a->bulk.n ? after : a->bulk.n, own = begin + threadIdx.x;
+  const tsr_key first = io_key_at(a->bulk.keys, own, own < end);
   if (threadIdx.x == 0) block.made = block.repeats = 0;
+  for (uint32_t at = threadIdx.x; at < SPAN_GLANCE_ROOM; at += TSR_SPAN_THREADS) glance[at] = (io_key)TSR_EMPTY_KEY;
   offers_clear(&c, set.keys);
   for (uint32_t at = threadIdx.x; at < TSR_SPAN_ROOM; at += TSR_SPAN_THREADS) set.items[at] = 0;
   __syncthreads();
+  const uint64_t glanced = end - begin < TSR_SPAN_THREADS ? end - begin : TSR_SPAN_THREADS;
+  const uint64_t repeats = (uint64_t)__syncthreads_count(span_repeats(glance, first, own < end));
+  if (repeats * SHARE_TO_LOOK < glanced) {
+    if (threadIdx.x == 0) a->made[blockIdx.x] = TSR_AS_IT_CAME;
+    return;
+  }
+  const bool is_sure = repeats * SHARE >= glanced;
+  const uint64_t judged = is_sure ? begin : end - begin < TSR_SPAN_JUDGED ? end : begin + TSR_SPAN_JUDGED;
   span_take(&c, a, set, &block, begin, begin, judged, tells);
   __syncthreads();
-  const uint32_t repeat = (uint64_t)block.repeats * SHARE >= judged - begin;
+  const uint32_t repeat = is_sure || (uint64_t)block.repeats * SHARE >= judged - begin;
   const uint64_t rest = repeat ? end : judged;
   span_take(&c, a, set, &block, begin, judged, rest, tells);
   __syncthreads();
@@ -180,19 +206,20 @@ extern "C" __global__ void __launch_bounds__(TSR_SPAN_THREADS, 1)
 
 /* Hands item i back if its pair found no place. If a pair was evicted for it, that one, which is at `at`, is handed
  * back by the first of the items. Returns whether a pair was handed back. made: what the item's pair was. */
-static __device__ __forceinline__ uint32_t span_hand_back(const tsr_ctx *c, const tsr_spans_step *a, uint64_t i,
-                                                          uint64_t at, uint32_t is_first, tsr_payload made) {
-  const io_key key = (io_key)io_key_at(a->bulk.unplaced_keys, at, 1);
-  const uint32_t is_own = key == (io_key)io_key_at(a->bulk.keys, i, 1);
+static __device__ __forceinline__ uint32_t span_hand_back(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint64_t at,
+                                                          uint32_t is_first, tsr_payload made) {
+  const io_key key = (io_key)io_key_at(a->spans.unplaced_keys, at, 1);
+  const uint32_t is_own = key == (io_key)io_key_at(a->keys, i, 1);
   if (!is_own && !is_first) return 0;
-  const tsr_payload hand = io_payload_at(a->bulk.unplaced_values, at, 1), own = offered_at(c, a->bulk.values, i, 1);
+  const tsr_payload hand = io_payload_at(a->spans.unplaced_values, at, 1), own = offered_at(c, a->values, i, 1);
   const tsr_payload share = is_first ? merge_share(TSR_FACT(c, duplicates), own, made, hand) : own;
   if (a->unplaced_keys) ((io_key *)a->unplaced_keys)[i] = key;
   io_put_payload(a->unplaced_values, i, is_own ? share : hand);
   return 1;
 }
 
-/* Gives the items of a block's span the results of the pairs that they are part of. */
+/* Gives the items of a block's span the results of the pairs that they are part of. Items of a span that stayed as it
+ * came have theirs. */
 extern "C" __global__ void __launch_bounds__(TSR_SPAN_THREADS)
     tsr_pages_spans_answer_kernel(const __grid_constant__ tsr_spans_step a) {
   tsr_scratch scratch;
@@ -200,16 +227,16 @@ extern "C" __global__ void __launch_bounds__(TSR_SPAN_THREADS)
   const tsr_spans *spans = &a.bulk.spans;
   const uint64_t begin = (uint64_t)blockIdx.x << spans->log2, after = begin + (1ull << spans->log2);
   const uint64_t end = after < a.bulk.n ? after : a.bulk.n;
-  const uint32_t as_it_came = spans->made[blockIdx.x] == TSR_AS_IT_CAME;
+  if (spans->made[blockIdx.x] == TSR_AS_IT_CAME) return;
   for (uint64_t i = begin + threadIdx.x; i < end; i += TSR_SPAN_THREADS) {
-    const uint32_t part = as_it_came ? SPAN_IS_FIRST | (uint32_t)(i - begin) : __ldcs(a.parts + i);
+    const uint32_t part = __ldcs(a.parts + i);
     const uint32_t is_first = part / SPAN_IS_FIRST, named = part % SPAN_IN_SET;
     const uint64_t at = begin + (part & SPAN_IN_SET ? a.set_places[blockIdx.x * TSR_SPAN_ROOM + named] : named);
-    uint32_t result = a.bulk.results[at];
-    const tsr_payload made = offered_at(&c, as_it_came ? a.bulk.values : spans->values, at, 1);
-    const uint32_t comes_back = result == TSR_RESULT_NOT_PLACED && span_hand_back(&c, &a, i, at, is_first, made);
+    uint32_t result = spans->results[at];
+    const tsr_payload made = offered_at(&c, spans->values, at, 1);
+    const uint32_t comes_back = result == TSR_RESULT_NOT_PLACED && span_hand_back(&c, &a.bulk, i, at, is_first, made);
     if (!is_first && !comes_back) result = result_for_present(TSR_FACT(&c, duplicates));
-    if (a.results) a.results[i] = (uint8_t)result;
+    put_result(&a.bulk, i, 1, result);
   }
 }
 

@@ -18,7 +18,7 @@
  *   tiles        how many tiles each segment has; items: the segments
  *   scatter      moves each item to its bin; items as in count
  *   answer       returns results to the caller's order; items: those of the batch
- * Whether keys repeat so often that random access is faster (judge.cuh); items: the blocks, those of the batch:
+ * Whether keys repeat so often that random access is faster (judge.cuh); items: those of the sample, those of the batch:
  *   judge        looks at a sample; what follows then has all items, or is idle
  *   unordered    inserts all items by random access, if what came before was idle
  * Keys that a batch repeats (hot.cuh); items: those of the sample, slots, those of the batch:
@@ -54,7 +54,7 @@
   F(tiles, .range = tsr_order_tiles)                                                                                   \
   F(scatter, .range = tsr_order_scatter, .grid = {.threads = TSR_TILE_THREADS, .block_items = 1}, .fit = fit_tile)     \
   F(answer, .range = tsr_order_answer, .grid = {.block_items = TSR_ANSWER_ITEMS})                                      \
-  F(judge, .grid = {.threads = TSR_COUNT_THREADS, .block_items = 1})                                                   \
+  F(judge)                                                                                                             \
   F(unordered, .grid = {.threads = TSR_UNORDERED_THREADS, .blocks_max = TSR_REST_BLOCKS},                              \
     .roomier = {"tsr_medium_pages_unordered_kernel", "tsr_roomy_pages_unordered_kernel"})                              \
   F(sample)                                                                                                            \
@@ -106,10 +106,8 @@ enum {
   TSR_SPAN_ROWS = 4,               /* ... the items that a thread has in hand, */
   TSR_SPAN_ROOM = 4096,            /* ... the keys that they are combined for, */
   TSR_SPAN_JUDGED = TSR_SPAN_ROWS * TSR_SPAN_THREADS, /* ... and the first items, which show whether keys repeat */
-  TSR_JUDGED_LOG2 = 12,
-  TSR_JUDGED = 1 << TSR_JUDGED_LOG2, /* items of a sample that a block looks for in its set, */
-  TSR_JUDGED_SLOTS = 2 * TSR_JUDGED, /* ... which has hashes, */
-  TSR_JUDGED_MOST_LOG2 = 16,         /* ... and those of the largest sample */
+  TSR_JUDGED_LOG2 = 12,                               /* items of the smallest sample that shows whether keys repeat, */
+  TSR_JUDGED_MOST_LOG2 = 16,                          /* ... and of the largest */
   TSR_UNORDERED_THREADS = 224, /* of a block that inserts items as they came: of four, each thread has 72 registers */
   TSR_HOT_SAMPLE_LOG2 = 14,
   TSR_HOT_SAMPLE = 1 << TSR_HOT_SAMPLE_LOG2, /* items of a batch in which keys that repeat are looked for, */
@@ -220,18 +218,23 @@ typedef struct tsr_answer_step {
   void *unplaced_keys, *unplaced_values;
 } tsr_answer_step;
 
-/* Whether a batch is left to random access: if, in a sample of 2^sample_log2 items, at least `from` and less than `before`
- * have the key of another one that is counted already. from: 0: it is not. */
+/* Whether a batch is left to random access: if, in a sample of 2^sample_log2 items, at least `from` and less than `before`, or
+ * at least `hot`, have the key of another one that is counted already. sample_log2: 0: it is not, without a sample. */
 typedef struct tsr_judged {
-  uint32_t from, before, sample_log2;
+  uint32_t from, before, hot, sample_log2;
 } tsr_judged;
+
+#define TSR_JUDGED_SLOTS(sample_log2) (4u << (sample_log2))
 
 /* judge, unordered */
 typedef struct tsr_judge_step {
   tsr_bulk bulk;
   tsr_judged judged;
-  uint32_t *counted; /* 2: repeats in the sample, and the blocks that have counted theirs */
+  uint32_t *counted; /* 2: repeats in the sample, and the blocks that have counted theirs, each less one */
+  uint32_t *seen;    /* TSR_JUDGED_SLOTS: a set of hashes */
   uint32_t *idle;    /* 1: all items are left to random access, so that the order and the pages have none; 0: none is */
+  uint32_t *told;    /* a notice for the host (tsr_notice), odd for 1; NULL: none */
+  uint32_t ticket;
 } tsr_judge_step;
 
 /* sample, choose, hot_answer */
@@ -262,7 +265,7 @@ typedef struct tsr_group_step {
 } tsr_group_step;
 
 /* spans, told_spans: pieces of the batch; places of `to` say of how many items each pair was made. spans_answer: gives
- * the items of bulk the answers that bulk's other arrays hold for the pairs. spans_list: bulk.spans become one list in
+ * the items of bulk the answers for their pairs. spans_list: bulk.spans become one list in
  * `to`. */
 typedef struct tsr_spans_step {
   tsr_bulk bulk;
@@ -272,8 +275,6 @@ typedef struct tsr_spans_step {
   /* what each item became part of (spans.cuh), and where in its span the pairs of a block's set are, TSR_SPAN_ROOM per
    * block */
   uint32_t *parts, *set_places;
-  uint8_t *results;
-  void *unplaced_keys, *unplaced_values;
 } tsr_spans_step;
 
 /* What a block needs to hold a page. */

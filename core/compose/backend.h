@@ -58,6 +58,12 @@ typedef struct tsr_user_kernels {
                        tsr_error *error);
 } tsr_user_kernels;
 
+/* What a kernel tells the host before the stream ends: 2 * ticket, or 1 more, in memory of the host's that the device writes.
+ * word: NULL: nothing. */
+typedef struct tsr_notice {
+  uint32_t *word, ticket;
+} tsr_notice;
+
 /* Events: a point in a stream that other streams and the host can wait for; one that tells the time costs more. */
 typedef struct tsr_events {
   tsr_status (*create)(tsr_device *device, bool tells_time, tsr_event **event, tsr_error *error);
@@ -69,6 +75,10 @@ typedef struct tsr_events {
   tsr_status (*between)(tsr_device *device, tsr_event *from, tsr_event *to, double *milliseconds, tsr_error *error);
   /* All work is done when a function returns: events order nothing, and finds of a table may overlap. */
   bool are_immediate;
+  /* The next notice of the device; an older one is not heard any more. NULL: there are none. */
+  tsr_notice (*listen)(tsr_device *device);
+  /* Waits for a notice as long as a small kernel of an idle stream takes, and says whether it came: *is_odd is what it says. */
+  bool (*hear)(const tsr_notice *notice, bool *is_odd);
 } tsr_events;
 
 /* Memory that grows in place, at one address: `bytes` of it are there, of at most `most`. All zero: none. */

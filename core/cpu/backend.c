@@ -531,8 +531,13 @@ static tsr_status cpu_event_between(tsr_device *device, tsr_event *from, tsr_eve
 }
 
 static const tsr_user_kernels user_kernels = {tsr_cpu_user_create, tsr_cpu_user_destroy, tsr_cpu_user_launch};
-static const tsr_events events = {
-    cpu_event_create, cpu_event_destroy, cpu_event_record, cpu_event_wait, cpu_event_finish, cpu_event_between, true};
+static const tsr_events events = {.create = cpu_event_create,
+                                  .destroy = cpu_event_destroy,
+                                  .record = cpu_event_record,
+                                  .wait = cpu_event_wait,
+                                  .finish = cpu_event_finish,
+                                  .between = cpu_event_between,
+                                  .are_immediate = true};
 
 static const tsr_extents extents = {.reserve = cpu_reserve,
                                     .extend = cpu_extend,

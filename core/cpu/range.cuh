@@ -358,7 +358,8 @@ TSR_INLINE uint64_t cpu_work_holding(const tsr_ctx *c, const tsr_bulk *a, uint32
   for (uint32_t k = 0; k < CPU_HELD; k++) hold.held[k].items = 0;
   for (; i < end; i++) {
     if (!is_combine && i - begin == judged && repeats * CPU_SHARE < judged) break;
-    if (!is_combine || waits_to_combine(a, i, 1)) repeats += cpu_hold_item(c, a, policy, begin, i, &hold);
+    if (!is_combine || waits_to_combine(a, i, 1, TSR_AS_IT_CAME))
+      repeats += cpu_hold_item(c, a, policy, begin, i, &hold);
   }
   cpu_work_hold(c, a, operation, begin, &hold, tally);
   return i;

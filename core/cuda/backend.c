@@ -7,6 +7,7 @@
 #define _POSIX_C_SOURCE 200809L /* strdup */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/cuda/device.h"
 #include "core/cuda/link.h"
@@ -104,6 +105,7 @@ static void cuda_close(tsr_device *device) {
   tsr_cuda_device *d = tsr_cuda_of(device);
   if (tsr_cuda_push(d, NULL) == TSR_OK) {
     for (uint32_t i = 0; i < TSR_CUDA_MODULES_MAX; i++) tsr_cuda_module_unload(&d->modules[i], d->driver);
+    if (d->notice.word) d->driver->host_free(d->notice.word);
     tsr_status status = tsr_cuda_pop(d, 0, "", NULL);
     (void)status; /* it fails if the context was lost, and then the module is gone too */
   }
@@ -459,18 +461,45 @@ static tsr_status cuda_event_between(tsr_device *device, tsr_event *from, tsr_ev
   return status;
 }
 
+/* The first time it takes the memory. Without it nothing is told. */
+static tsr_notice cuda_listen(tsr_device *device) {
+  tsr_notice *last = &tsr_cuda_of(device)->notice;
+  void *word = NULL;
+  if (!last->word && cuda_allocate_host(device, sizeof *last->word, &word, NULL) == TSR_OK) {
+    last->word = word;
+    *last->word = 0;
+  }
+  last->ticket = (last->ticket + 1) & (UINT32_MAX >> 1);
+  return *last;
+}
+
+/* Relaxed: the word is all that is told. */
+static bool cuda_hear(const tsr_notice *notice, bool *is_odd) {
+  enum { MOST_NS = 50000, S_NS = 1000000000 };
+  struct timespec from, now;
+  clock_gettime(CLOCK_MONOTONIC, &from);
+  for (now = from; (now.tv_sec - from.tv_sec) * S_NS + now.tv_nsec - from.tv_nsec < MOST_NS;) {
+    const uint32_t said = __atomic_load_n(notice->word, __ATOMIC_RELAXED);
+    *is_odd = said & 1;
+    if (said >> 1 == notice->ticket) return true;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+  }
+  return false;
+}
+
 static tsr_code_counts cuda_count_code(tsr_device *device, tsr_program *program) {
   (void)program;
   return tsr_cuda_of(device)->counts;
 }
 
-static const tsr_events events = {cuda_event_create,
-                                  cuda_event_destroy,
-                                  cuda_event_record,
-                                  cuda_event_wait,
-                                  cuda_event_finish,
-                                  cuda_event_between,
-                                  false};
+static const tsr_events events = {.create = cuda_event_create,
+                                  .destroy = cuda_event_destroy,
+                                  .record = cuda_event_record,
+                                  .wait = cuda_event_wait,
+                                  .finish = cuda_event_finish,
+                                  .between = cuda_event_between,
+                                  .listen = cuda_listen,
+                                  .hear = cuda_hear};
 
 static const tsr_extents extents = {.reserve = cuda_reserve,
                                     .extend = cuda_extend,

@@ -19,6 +19,7 @@ typedef struct tsr_cuda_device {
   cu_pool pool;                                  /* of buffers that live for one operation */
   tsr_cuda_module modules[TSR_CUDA_MODULES_MAX]; /* of the sets of steps that were used, the first ones */
   tsr_code_counts counts;                        /* of all that was loaded */
+  tsr_notice notice;                             /* the last one */
   uint64_t asked, reached; /* a bit for each device that was asked for access to its memory, and that gave it */
 } tsr_cuda_device;
 

@@ -110,12 +110,15 @@ static inline void tsr_tally_add(tsr_tally *sum, const tsr_tally *tally) {
 #endif
 
 /* What the items of a batch whose keys repeat were combined to (spans.cuh), span by span. A span is 1 << log2 items. It
- * then has made[span] pairs, from its first item's number on. counts says of how many items each pair was made. */
+ * then has made[span] pairs, from its first item's number on. counts says of how many items each pair was made. The
+ * answers for these pairs go to arrays of their own, from which those for the items follow. */
 typedef struct tsr_spans {
   const uint32_t *made; /* TSR_AS_IT_CAME: the span was not combined; NULL: none was */
   const void *keys, *values;
   const uint32_t *counts;
   uint32_t log2;
+  uint8_t *results; /* NULL: nobody wants answers */
+  void *unplaced_keys, *unplaced_values;
 } tsr_spans;
 #define TSR_AS_IT_CAME 0xFFFFFFFFu
 

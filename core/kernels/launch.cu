@@ -88,13 +88,12 @@ static __device__ __forceinline__ void bulk_combine_listed(const tsr_ctx *c, con
 #pragma unroll
   for (uint32_t r = 0; r < ROWS; r++) {
     const uint64_t i = begin + r * TSR_BLOCK_THREADS + threadIdx.x;
-    waits[r] = waits_to_combine(a, i, i < a->n);
+    waits[r] = waits_to_combine(a, i, i < a->n, made);
   }
   __syncthreads();
 #pragma unroll
   for (uint32_t r = 0; r < ROWS; r++)
-    if (waits[r] && is_made(a, begin + r * TSR_BLOCK_THREADS + threadIdx.x, made))
-      listed[atomicAdd(&count, 1u)] = (uint16_t)(r * TSR_BLOCK_THREADS + threadIdx.x);
+    if (waits[r]) listed[atomicAdd(&count, 1u)] = (uint16_t)(r * TSR_BLOCK_THREADS + threadIdx.x);
   __syncthreads();
   for (uint32_t row = 0; row < count; row += TSR_BLOCK_THREADS) {
     const uint32_t at = row + threadIdx.x, mine = at < count;

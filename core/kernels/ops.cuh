@@ -53,6 +53,17 @@ TSR_INLINE void put_result(const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_
   if (mine && a->results) a->results[i] = (uint8_t)result;
 }
 
+/* Where the results of inserts go, if `made` pairs were made of the item's span. */
+TSR_INLINE uint8_t *insert_results(const tsr_bulk *a, uint32_t made) {
+  return made != TSR_AS_IT_CAME && a->spans.results ? a->spans.results : a->results;
+}
+
+TSR_INLINE void put_insert_result(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t result) {
+  if (!mine) return;
+  uint8_t *results = a->spans.results ? insert_results(a, made_of(c, a, i)) : a->results;
+  if (results) results[i] = (uint8_t)result;
+}
+
 /* The result of an operation whose code for a present key is `code`. */
 TSR_INLINE void put_presence(const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t is_there, uint32_t code) {
   put_result(a, i, mine, a->tells_presence ? is_there : is_there ? code : (uint32_t)TSR_RESULT_MISSING);
@@ -85,10 +96,12 @@ TSR_INLINE uint32_t take_offer(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, 
 /* Counts and hands back a pair that found no place. A pair made of several items counts as all of them. */
 TSR_INLINE void hand_back(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, const tsr_item *item) {
   if (item->result != TSR_RESULT_NOT_PLACED) return;
-  const uint32_t is_one = made_of(c, a, i) == TSR_AS_IT_CAME || io_key_at(a->spans.keys, i, 1) != item->key;
-  IO_ADD(&a->tally->not_placed, is_one ? 1 : a->spans.counts[i]);
-  if (a->unplaced_keys) io_put_key(a->unplaced_keys, i, item->key);
-  VALUE(c, put_unplaced, c, a, i, item);
+  const bool is_made = made_of(c, a, i) != TSR_AS_IT_CAME;
+  const bool is_whole = is_made && io_key_at(a->spans.keys, i, 1) == item->key;
+  void *keys = is_made ? a->spans.unplaced_keys : a->unplaced_keys;
+  IO_ADD(&a->tally->not_placed, is_whole ? a->spans.counts[i] : 1);
+  if (keys) io_put_key(keys, i, item->key);
+  VALUE(c, put_unplaced, c, a, i, item, is_made ? a->spans.unplaced_values : a->unplaced_values);
 }
 
 /* Works on the lanes' items by OP_INSERT or OP_COMBINE. Lanes of one key are merged first, if the policy allows it, and
@@ -163,7 +176,7 @@ TSR_INLINE uint32_t insert_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i,
     io_put_payload(a->values_out, i, item.payload);
   }
 #endif
-  put_result(a, i, mine, item.result);
+  put_insert_result(c, a, i, mine, item.result);
   return item.result == TSR_RESULT_INSERTED;
 }
 
@@ -208,16 +221,17 @@ TSR_INLINE uint32_t combine_item(const tsr_ctx *c, const tsr_bulk *a, uint64_t i
   item.policy = TSR_FACT(c, duplicates);
   work(&still, a, i, waits, OP_COMBINE, &item);
   hand_back(c, a, i, &item);
-  put_result(a, i, waits, item.result);
+  put_insert_result(c, a, i, waits, item.result);
   return 0;
 }
 
-TSR_INLINE uint32_t waits_to_combine(const tsr_bulk *a, uint64_t i, uint32_t mine) {
-  return mine && a->results[i] == NEEDS_COMBINE;
+/* Whether there is an item i that waits, if `made` pairs were made of its span. */
+TSR_INLINE uint32_t waits_to_combine(const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t made) {
+  return mine && insert_results(a, made)[i] == NEEDS_COMBINE && is_made(a, i, made);
 }
 
 TSR_INLINE uint32_t bulk_combine(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {
-  return combine_item(c, a, i, waits_to_combine(a, i, mine && is_made(a, i, made_of(c, a, i))));
+  return combine_item(c, a, i, waits_to_combine(a, i, mine, made_of(c, a, i)));
 }
 
 TSR_INLINE uint32_t bulk_find_or_insert(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine) {

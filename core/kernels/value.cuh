@@ -38,9 +38,10 @@ TSR_INLINE void slot_value_put(const tsr_ctx *c, void *values, uint64_t i, uint6
   io_put_payload(values, i, (tsr_payload)value);
 }
 
-TSR_INLINE void slot_value_put_unplaced(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, const tsr_item *item) {
-  (void)c;
-  io_put_payload(a->unplaced_values, i, item->payload);
+TSR_INLINE void slot_value_put_unplaced(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, const tsr_item *item,
+                                        void *values) {
+  (void)c, (void)a;
+  io_put_payload(values, i, item->payload);
 }
 
 TSR_INLINE void slot_value_put_note(const tsr_bulk *a, uint64_t i, const tsr_item *item) {
@@ -118,9 +119,10 @@ TSR_INLINE void list_value_put(const tsr_ctx *c, void *values, uint64_t i, uint6
   value_list_put_value(c, values, i, value);
 }
 
-TSR_INLINE void list_value_put_unplaced(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, const tsr_item *item) {
+TSR_INLINE void list_value_put_unplaced(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, const tsr_item *item,
+                                        void *values) {
   (void)item;
-  if (a->unplaced_values) value_list_put_value(c, a->unplaced_values, i, value_list_value_at(c, a->values, i, 1));
+  if (values) value_list_put_value(c, values, i, value_list_value_at(c, a->values, i, 1));
 }
 
 TSR_INLINE void list_value_put_note(const tsr_bulk *a, uint64_t i, const tsr_item *item) {

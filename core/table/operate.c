@@ -106,6 +106,7 @@ static tsr_status launch_insert_then_combine(tsr_table *t, tsr_bulk *bulk, const
   if (status == TSR_OK) status = launch(t, TSR_BULK_combine, bulk, call, error);
   if (has_results) return status;
   tsr_status freed = t->backend->free_in(t->device, bulk->results, call->stream, status ? NULL : error);
+  bulk->results = NULL;
   return status ? status : freed;
 }
 
@@ -121,7 +122,7 @@ static tsr_status launch_insert_at_random(tsr_table *t, const tsr_stages *stages
     status = t->store.composition->facts.combines_later ? launch_insert_then_combine(t, &made, call, error)
                                                         : launch(t, TSR_BULK_insert, &made, call, error);
   if (!memory) return status;
-  if (status == TSR_OK) status = tsr_spans_answer(&work, bulk, &made, memory);
+  if (status == TSR_OK) status = tsr_spans_answer(&work, &made, memory);
   const tsr_status freed = t->backend->free_in(t->device, memory, call->stream, status ? NULL : error);
   return status ? status : freed;
 }

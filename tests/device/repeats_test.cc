@@ -352,11 +352,12 @@ TEST_P(ToldOverfull, WhatFoundNoPlace) {
     told_what_found_no_place(choice_, keys, values_of(choice_, batch), batch % 2 == 0);
 }
 
-// On a GPU, `auto` puts batches of this size in order unless a sample on the device shows that many keys repeat.
-class Judged : public testing::TestWithParam<std::tuple<std::string, bool, Drawn>> {};
+// On a GPU, `auto` puts batches of this size in order unless a sample on the device shows that many keys repeat. If the stream
+// is busy, the host does not wait for what the sample says.
+class Judged : public testing::TestWithParam<std::tuple<std::string, bool, bool, Drawn>> {};
 
 TEST_P(Judged, HaveEachKeyOnce) {
-  const auto &[policy, asks, drawn] = GetParam();
+  const auto &[policy, asks, is_busy, drawn] = GetParam();
   const uint64_t n = device::backend() == "cpu" ? 5777 : (9u << 20) + 777;
   choices::Entries entries = with(plain("packed", "double_hashing", policy, 32, 32), "pages").entries();
   entries.set("table", "page_batch", "auto");
@@ -372,27 +373,42 @@ TEST_P(Judged, HaveEachKeyOnce) {
   for (uint64_t key : keys) values.push_back(key * 3 & 0xFFFFFFFF);
   Pairs expected;
   for (uint64_t key : different(keys)) expected.push_back({key, key * 3 & 0xFFFFFFFF});
+  device::Array key_array(table.get(), 32, keys), value_array(table.get(), 32, values), found(table.get(), 32, n),
+      codes(table.get(), 8, Batch(n, 99));
+  tsr_call call = {};
+  call.size = sizeof call;
+  if (asks) call.results = static_cast<uint8_t *>(codes.data());
+  for (int i = 0; is_busy && i < 32; i++) /* milliseconds of work */
+    ASSERT_EQ(tsr_find(table.get(), n, key_array.data(), found.data(), nullptr, nullptr), TSR_OK);
+  tsr_error error = {};
+  ASSERT_EQ(tsr_insert(table.get(), n, key_array.data(), value_array.data(), &call, &error), TSR_OK) << error.message;
+  tsr_report report = {};
+  report.size = sizeof report;
+  EXPECT_EQ(tsr_table_report(table.get(), &report, &error), TSR_OK) << error.message;
+  EXPECT_EQ(report.inserted, expected.size());
   if (asks) {
-    const Answers told = insert_and_ask(table.get(), plain("packed", "double_hashing", policy, 32, 32), keys, values);
-    const auto inserted = std::count(told.codes.begin(), told.codes.end(), uint64_t{TSR_INSERTED});
-    const auto met =
-        std::count(told.codes.begin(), told.codes.end(), uint64_t{policy == "first" ? TSR_PRESENT : TSR_REPLACED});
+    const Batch told = codes.numbers();
+    const auto inserted = std::count(told.begin(), told.end(), uint64_t{TSR_INSERTED});
+    const auto met = std::count(told.begin(), told.end(), uint64_t{policy == "first" ? TSR_PRESENT : TSR_REPLACED});
     EXPECT_EQ(static_cast<uint64_t>(inserted), expected.size());
     EXPECT_EQ(static_cast<uint64_t>(inserted + met), n);
-  } else {
-    EXPECT_EQ(insert(table.get(), plain("packed", "double_hashing", policy, 32, 32), keys, values).inserted,
-              expected.size());
   }
   EXPECT_TRUE(device::pairs_of(table.get()) == expected);
 }
 
+std::string judged_name(const testing::TestParamInfo<std::tuple<std::string, bool, bool, Drawn>> &info) {
+  const auto &[policy, asks, is_busy, drawn] = info.param;
+  return policy + (asks ? "_told_" : "_") + (is_busy ? "busy_" : "") + drawn.name;
+}
+
 INSTANTIATE_TEST_SUITE_P(Large, Judged,
-                         testing::Combine(testing::Values("first", "replace"), testing::Bool(),
+                         testing::Combine(testing::Values("first", "replace"), testing::Bool(), testing::Values(false),
                                           testing::Values(kDrawn[0], kDrawn[2], kDrawn[3])),
-                         [](const testing::TestParamInfo<std::tuple<std::string, bool, Drawn>> &info) {
-                           return std::get<0>(info.param) + (std::get<1>(info.param) ? "_told_" : "_") +
-                                  std::get<2>(info.param).name;
-                         });
+                         judged_name);
+INSTANTIATE_TEST_SUITE_P(Busy, Judged,
+                         testing::Combine(testing::Values("first"), testing::Bool(), testing::Values(true),
+                                          testing::Values(kDrawn[0], kDrawn[2])),
+                         judged_name);
 
 std::string name_of(const testing::TestParamInfo<std::tuple<Choice, Drawn>> &info) {
   return std::get<0>(info.param).name() + "_" + std::get<1>(info.param).name;
