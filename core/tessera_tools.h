@@ -295,14 +295,14 @@ typedef struct tsr_join_rows {
  *     (HashGraph 3.4, "probe new").
  *   - Otherwise each left key is found in the right table ("probe standard"), which its report counts as a find.
  *   - If the right table keeps every pair of a key, a GPU joins the pairs of both tables as tsr_join_arrays does. With few
- *     pairs, with lists whose left keys are few, and on the CPU, an index of one side's keys is made first, so that no thread
- *     has a long list to itself. That is the side with fewer pairs.
+ *     pairs, with few keys beside lists of another size, and on the CPU, an index of one side's keys is made first, so that no
+ *     thread has a long list to itself. That is the side with fewer pairs.
  * A join reads both tables; for a few keys use tsr_find_all.
  *
  * Temporary device memory; TSR_NO_MEMORY, and nothing is written, if there is less:
  *   - where tables are not read in place, a copy of the keys and of the wanted values;
  *   - for rows 12 bytes per left pair, and for values of value_bytes 4 per row. INNER to ANTI need neither if they are joined
- *     page by page, into arrays in device memory, and values are of value_bits;
+ *     page by page, or with few keys beside lists, into arrays in device memory, and values are of value_bits;
  *   - for an index up to 32 bytes per pair of both sides;
  *   - for joins as of arrays what tsr_join_arrays needs. */
 TSR_API tsr_status tsr_join(tsr_table *left, tsr_table *right, uint32_t kind, const tsr_join_rows *rows,

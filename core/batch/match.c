@@ -37,6 +37,25 @@ static void pieces_range(const tsr_cpu_table *table, const void *argument, uint6
   for (uint64_t i = begin; i < end; i++) tsr_match_write_piece(argument, i, 0, 1);
 }
 
+/* Rows of a range get their places at once. */
+static void probe_range(const tsr_cpu_table *table, const void *argument, uint64_t begin, uint64_t end) {
+  const tsr_match *m = argument;
+  uint64_t rows = 0;
+  uint32_t first;
+  (void)table;
+  for (uint64_t p = begin; p < end; p++)
+    rows += tsr_match_rows_of(m, tsr_match_matches_of(m, tsr_match_key_at(&m->left_keys, p), &first));
+  uint64_t r = __atomic_fetch_add(m->matches.total, rows, __ATOMIC_RELAXED);
+  for (uint64_t p = begin; p < end; p++) {
+    const tsr_match_key key = tsr_match_key_at(&m->left_keys, p);
+    const uint64_t matches = tsr_match_matches_of(m, key, &first);
+    uint64_t match = matches ? first : TSR_MATCH_NONE;
+    const uint64_t last = r + tsr_match_rows_of(m, matches);
+    for (; r < last; r++, match += match != TSR_MATCH_NONE) tsr_match_meet_row(m, r, p, key.low, match);
+  }
+}
+#define wide_probe_range probe_range
+
 /* ---- Pages ----------------------------------------------------------------------------------- */
 
 /* The groups of a page: the key of each, how many right pairs it has (later where these end), and whether a left pair

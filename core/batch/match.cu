@@ -136,7 +136,7 @@ static __device__ __forceinline__ K callers_key(const tsr_match_pages &pages, ui
 
 /* This thread's next keys of a column, including those of vacant slots and past the end. All are requested before the
  * first is used. */
-enum { BATCH = 4 };
+enum { BATCH = TSR_MATCH_BATCH };
 template <class K>
 static __device__ __forceinline__ void next_keys(const tsr_match &a, const tsr_numbers &column, uint64_t first,
                                                  uint64_t end, K key[BATCH]) {
@@ -150,14 +150,23 @@ static __device__ __forceinline__ void next_keys(const tsr_match &a, const tsr_n
 
 /* Slots without a pair have the key of a free group, or the one below it. */
 
+/* By 16 bytes, for the instructions. */
+template <uint32_t BYTES>
+static __device__ __forceinline__ void fill(void *memory, uint32_t with) {
+  enum { FOURS = BYTES / sizeof(uint4) };
+#pragma unroll
+  for (uint32_t first = 0; first < FOURS; first += TSR_MATCH_THREADS)
+    if (FOURS % TSR_MATCH_THREADS == 0 || first + threadIdx.x < FOURS)
+      ((uint4 *)memory)[first + threadIdx.x] = {with, with, with, with};
+}
+
 /* To be followed by a barrier. */
 template <class K>
 static __device__ __forceinline__ void clear_groups(const page_groups<K> &g, bool counts) {
-  for (uint32_t e = threadIdx.x; e < page_groups<K>::COUNT; e += TSR_MATCH_THREADS) {
-    g.keys[e] = set_free<K>();
-    if (e < page_groups<K>::COUNT / 32) g.seen[e] = 0;
-    if (counts && e < page_groups<K>::COUNT / 2) g.ends[e] = 0;
-  }
+  enum { COUNT = page_groups<K>::COUNT };
+  fill<COUNT * sizeof(K)>(g.keys, (uint32_t)set_free<K>());
+  fill<COUNT / 8>(g.seen, 0);
+  if (counts) fill<COUNT * sizeof(uint16_t)>(g.ends, 0);
 }
 
 /* Makes groups of the right pairs, and counts them if `counts` says so. */
@@ -277,8 +286,8 @@ static __device__ __forceinline__ uint64_t leave_long(const tsr_match &a, uint64
 
 /* The rows of the left pairs of a warp, one pair per lane: where they begin among all rows, and where the next ones do. */
 template <class K>
-static __device__ __forceinline__ uint64_t write_rows(const tsr_match &a, uint64_t begin, uint64_t pair, K key,
-                                                      uint32_t rows, uint64_t match) {
+static __device__ __forceinline__ uint64_t write_rows(const tsr_match &a, uint64_t begin, uint32_t pair, K key,
+                                                      uint32_t rows, uint32_t match) {
   const uint32_t lane = threadIdx.x % 32;
   if (__all_sync(ALL_LANES, rows <= 1)) {
     const uint32_t all = __ballot_sync(ALL_LANES, rows);
@@ -292,7 +301,7 @@ static __device__ __forceinline__ uint64_t write_rows(const tsr_match &a, uint64
 #pragma unroll
     for (uint32_t d = 16; d; d /= 2)
       if (__shfl_sync(ALL_LANES, end, owner + d - 1) <= r) owner += d;
-    const uint64_t own_match = __shfl_sync(ALL_LANES, match, owner), own_pair = __shfl_sync(ALL_LANES, pair, owner);
+    const uint32_t own_match = __shfl_sync(ALL_LANES, match, owner), own_pair = __shfl_sync(ALL_LANES, pair, owner);
     const uint32_t own_begin = __shfl_sync(ALL_LANES, end - rows, owner);
     const K own_key = __shfl_sync(ALL_LANES, key, owner);
     if (r < all)
@@ -302,24 +311,12 @@ static __device__ __forceinline__ uint64_t write_rows(const tsr_match &a, uint64
   return begin + all;
 }
 
-/* The block's rows of a batch of left pairs get their places by one atomic. Returns where those of this thread's warp
- * begin. */
+/* A warp's rows of a batch of left pairs get their places by one atomic. Returns where they begin. */
 static __device__ __forceinline__ uint64_t take_places(const tsr_match &a, uint32_t rows) {
-  __shared__ uint32_t of_warp[TSR_MATCH_THREADS / 32];
-  __shared__ uint64_t base;
-  const uint32_t warp = threadIdx.x / 32, all = __reduce_add_sync(ALL_LANES, rows);
-  __syncthreads();
-  if (threadIdx.x % 32 == 0) of_warp[warp] = all;
-  __syncthreads();
-  uint32_t before = 0, total = 0;
-#pragma unroll
-  for (uint32_t w = 0; w < TSR_MATCH_THREADS / 32; w++) {
-    before += w < warp ? of_warp[w] : 0;
-    total += of_warp[w];
-  }
-  if (threadIdx.x == 0) base = total ? atomicAdd((unsigned long long *)a.matches.total, (unsigned long long)total) : 0;
-  __syncthreads();
-  return base + before;
+  const uint32_t all = __reduce_add_sync(ALL_LANES, rows);
+  uint64_t begin = 0;
+  if (all && threadIdx.x % 32 == 0) begin = atomicAdd((unsigned long long *)a.matches.total, (unsigned long long)all);
+  return __shfl_sync(ALL_LANES, begin, 0);
 }
 
 /* Left pairs of a page, which meet all of its right ones. */
@@ -329,14 +326,16 @@ struct match_tile {
   bool leaves;      /* there are long rows, and they are left to another step */
 };
 
-/* Looks up the left pairs of a tile, and writes their rows. */
+/* Looks up the left pairs of a tile, and writes their rows. ahead: the first keys. Those of each batch are on their way while
+ * the batch before is worked on. */
 template <class K>
 static __device__ __forceinline__ void meet_left(const tsr_match &a, const page_groups<K> &g, const match_tile &t,
-                                                 bool counts) {
+                                                 bool counts, K ahead[BATCH]) {
   for (uint64_t row = t.left; row < t.left_end; row += BATCH * TSR_MATCH_THREADS) {
-    K key[BATCH];
     uint32_t rows[BATCH], match[BATCH], all = 0;
-    next_keys(a, a.left_keys, row, t.left_end, key);
+    K key[BATCH];
+#pragma unroll
+    for (uint32_t r = 0; r < BATCH; r++) key[r] = ahead[r];
 #pragma unroll
     for (uint32_t r = 0; r < BATCH; r++) {
       rows[r] = 0;
@@ -348,12 +347,13 @@ static __device__ __forceinline__ void meet_left(const tsr_match &a, const page_
       rows[r] = (uint32_t)tsr_match_rows_of(&a, is_there && counts ? half_of(g.ends, e) - first : is_there);
       all += rows[r];
     }
+    next_keys(a, a.left_keys, row + BATCH * TSR_MATCH_THREADS, t.left_end, ahead);
     uint64_t next = take_places(a, all);
     if (t.leaves) next = leave_long(a, next, row, rows, match);
 #pragma unroll
     for (uint32_t r = 0; r < BATCH; r++)
-      next = write_rows<K>(a, next, row + r * TSR_MATCH_THREADS + threadIdx.x, callers_key(a.pages, t.page, key[r]),
-                           rows[r], match[r]);
+      next = write_rows<K>(a, next, (uint32_t)row + r * TSR_MATCH_THREADS + threadIdx.x,
+                           callers_key(a.pages, t.page, key[r]), rows[r], match[r]);
   }
 }
 
@@ -370,31 +370,23 @@ static __device__ __forceinline__ bool keep_values(const tsr_match &a, match_til
   return at != TSR_MATCH_NONE;
 }
 
-/* The right pairs of a page become groups, and left pairs look their keys up there. If a thread finds no room for a key, the
- * whole call takes another way (gave_up), and blocks that begin later do nothing. Threads of a block leave together or not at
- * all, because they meet at each step. */
+/* The right pairs of a page become groups, and left pairs look their keys up there. The groups are cleared already. No thread
+ * leaves early, because all meet again at each step. */
 template <class K, bool WRITES>
-static __device__ __forceinline__ void match_left(const tsr_match &a, match_tile &t, bool counts, uint64_t *rows) {
-  __shared__ uint32_t stops;
-  page_groups<K> g;
-  g.keys = (K *)match_memory;
-  g.seen = (uint32_t *)(g.keys + page_groups<K>::COUNT);
-  g.ends = g.seen + page_groups<K>::COUNT / 32;
-  const uint32_t gave_up = threadIdx.x == 0 ? *(const volatile uint32_t *)&a.pages.counters->gave_up : 0;
-  clear_groups(g, counts);
-  if (threadIdx.x == 0) stops = gave_up;
-  __syncthreads();
-  if (stops) return;
+static __device__ __forceinline__ void match_left(const tsr_match &a, const page_groups<K> &g, match_tile &t,
+                                                  bool counts, uint64_t *rows) {
+  K ahead[BATCH];
   group_right(a, g, t.begin, t.end, counts);
   __syncthreads();
   if (a.index.grouped) {
     const bool has_long = sum_groups<K>(g.ends);
     if (WRITES && t.leaves) t.leaves = has_long && (!a.pages.tiles || keep_values(a, t));
     place_right(a, g, t.begin, t.end, t.grouped);
-    __syncthreads();
   }
+  if (WRITES) next_keys(a, a.left_keys, t.left, t.left_end, ahead);
+  if (a.index.grouped) __syncthreads();
   if (WRITES)
-    meet_left(a, g, t, counts);
+    meet_left(a, g, t, counts, ahead);
   else
     *rows += look_left(a, g, t.grouped, t.left, t.left_end, counts);
 }
@@ -414,17 +406,27 @@ static __device__ __forceinline__ match_tile tile_at(const tsr_match &a, uint32_
   return t;
 }
 
-/* A block has a page, or takes tiles until none is left. A page with too many pairs is listed, or the whole call takes another
- * way. */
+/* A block has a page, or takes tiles until none is left. A page with too many pairs is listed, or the whole call takes
+ * another way. That way is taken also if a thread finds no room for a key (gave_up), and then blocks that begin later do
+ * nothing. What a block reads first is on its way while it clears its groups. It leaves by a number in shared memory: from a
+ * barrier's result ptxas does not see that all threads leave together, and looks in pages with vacant slots took 1.4 times as
+ * long. */
 template <class K, bool WRITES>
 static __device__ __forceinline__ void match_page(const tsr_match &a) {
   const uint32_t tiles = (uint32_t)(a.pages.tiles ? a.pages.tiles[a.pages.count] : a.pages.count);
   const bool counts = tsr_match_counts(&a);
-  __shared__ uint32_t next;
+  __shared__ uint32_t next, stops;
+  page_groups<K> g;
+  g.keys = (K *)match_memory;
+  g.seen = (uint32_t *)(g.keys + page_groups<K>::COUNT);
+  g.ends = g.seen + page_groups<K>::COUNT / 32;
   uint64_t rows = 0;
-  for (uint32_t at = blockIdx.x, own = tiles; at < tiles; at = next) {
-    if (a.pages.tiles && threadIdx.x == 0) own = gridDim.x + atomicAdd(&a.pages.counters->tiles, 1u);
+  for (uint32_t at = blockIdx.x; at < tiles; at = next) {
+    uint32_t own = tiles;
+    if (threadIdx.x == 0 && a.pages.tiles) own = gridDim.x + atomicAdd(&a.pages.counters->tiles, 1u);
     match_tile t = tile_at(a, at);
+    const uint32_t gave_up = threadIdx.x == 0 ? *(const volatile uint32_t *)&a.pages.counters->gave_up : 0;
+    clear_groups(g, counts);
     if (t.end - t.begin > TSR_MATCH_PAGE_ITEMS || t.left_end - t.left > TSR_MATCH_PAGE_ITEMS) {
       if (!a.pages.tiles)
         a.pages.counters->gave_up = 1;
@@ -433,8 +435,11 @@ static __device__ __forceinline__ void match_page(const tsr_match &a) {
       t.end = t.begin;
       t.left_end = t.left;
     }
-    match_left<K, WRITES>(a, t, counts, &rows);
+    if (threadIdx.x == 0) stops = gave_up;
+    __syncthreads();
+    if (stops) break;
     if (threadIdx.x == 0) next = own;
+    match_left<K, WRITES>(a, g, t, counts, &rows);
     __syncthreads();
   }
   if (!WRITES) add_rows(a, rows);
@@ -450,6 +455,34 @@ TSR_STEP_KERNEL(tsr_match_meet_kernel, tsr_match, MEET_BOUNDS) { match_page<uint
 TSR_STEP_KERNEL(tsr_match_wide_meet_kernel, tsr_match, MEET_BOUNDS) { match_page<uint64_t, true>(a); }
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
+
+/* Rows of a batch of left pairs, by an index in memory. */
+template <class K>
+static __device__ __forceinline__ void probe_left(const tsr_match &a) {
+  const uint64_t row = blockIdx.x * (uint64_t)TSR_MATCH_PROBED;
+  K key[BATCH];
+  uint32_t rows[BATCH], match[BATCH], all = 0;
+  next_keys(a, a.left_keys, row, a.lefts, key);
+#pragma unroll
+  for (uint32_t r = 0; r < BATCH; r++) {
+    rows[r] = 0;
+    match[r] = TSR_MATCH_NONE;
+    if (row + r * TSR_MATCH_THREADS + threadIdx.x >= a.lefts) continue;
+    uint32_t first;
+    uint64_t matches = tsr_match_matches_of(&a, {key[r], 0}, &first);
+    if (matches) match[r] = first;
+    if (matches > TSR_MATCH_MOST) a.pages.counters->gave_up = 1, matches = 0;
+    rows[r] = (uint32_t)tsr_match_rows_of(&a, matches);
+    all += rows[r];
+  }
+  uint64_t next = take_places(a, all);
+  if (a.matches.pieces) next = leave_long(a, next, row, rows, match);
+#pragma unroll
+  for (uint32_t r = 0; r < BATCH; r++)
+    next = write_rows<K>(a, next, (uint32_t)row + r * TSR_MATCH_THREADS + threadIdx.x, key[r], rows[r], match[r]);
+}
+TSR_STEP_KERNEL(tsr_match_probe_kernel, tsr_match, MEET_BOUNDS) { probe_left<uint32_t>(a); }
+TSR_STEP_KERNEL(tsr_match_wide_probe_kernel, tsr_match, MEET_BOUNDS) { probe_left<uint64_t>(a); }
 
 KERNEL(pieces) {
   const uint64_t i = blockIdx.x * (uint64_t)TSR_MATCH_PIECES + threadIdx.x / 32;

@@ -31,7 +31,8 @@
  * spread   which page each tile is of
  * pages, wide_pages   matches page by page, for keys of 32 and of 64 bits
  * meet, wide_meet     rows page by page, written as they are found
- * pieces   writes the rows that meet has left
+ * probe, wide_probe   rows by an index, written as they are found
+ * pieces   writes the rows that meet or probe have left
  * measure  how many pairs the listed pages have; gather brings them together
  * copy     a column without its gaps
  * rows     writes rows
@@ -57,6 +58,8 @@
   OWN(wide_pages, .grid = {.threads = TSR_MATCH_THREADS, .block_items = 1}, .fit = fit_index)                          \
   OWN(meet, .grid = {.threads = TSR_MATCH_THREADS, .block_items = 1}, .fit = fit_index)                                \
   OWN(wide_meet, .grid = {.threads = TSR_MATCH_THREADS, .block_items = 1}, .fit = fit_index)                           \
+  OWN(probe, .grid = {.threads = TSR_MATCH_THREADS, .block_items = TSR_MATCH_PROBED})                                  \
+  OWN(wide_probe, .grid = {.threads = TSR_MATCH_THREADS, .block_items = TSR_MATCH_PROBED})                             \
   OWN(pieces, .grid = {.block_items = TSR_MATCH_PIECES})                                                               \
   ITEM(measure)                                                                                                        \
   ITEM(gather)                                                                                                         \
@@ -82,13 +85,16 @@ enum { TSR_FOLD_SUM, TSR_FOLD_MIN, TSR_FOLD_MAX, TSR_FOLD_COUNT };
 #define TSR_MATCH_NONE 0xFFFFFFFFu /* no pair; numbers of pairs are below it */
 
 enum {
-  TSR_MATCH_THREADS = 512,         /* of a block that matches a page */
+  TSR_MATCH_THREADS = 512, /* of a block that matches a page, or probes */
+  TSR_MATCH_BATCH = 4,     /* pairs that each of them works on at a time */
+  TSR_MATCH_PROBED = TSR_MATCH_BATCH * TSR_MATCH_THREADS,
   TSR_MATCH_INDEX_BYTES = 1 << 16, /* keys that a page's index has room for, in bytes, */
   TSR_MATCH_PROBES = 256,          /* ... and how many of its places are looked at before the page is given up */
   TSR_MATCH_PAGE_ITEMS = 0xFFFF,   /* pairs of a side that one block may have to work on, */
   TSR_MATCH_TILE = 1 << 15,        /* ... and left pairs, where a page is cut into tiles, */
   TSR_MATCH_BLOCKS = 264,          /* ... which these blocks share */
-  TSR_MATCH_LONG = 64,             /* rows of a left pair that meet leaves to another step, */
+  TSR_MATCH_MOST = 0x1FFFFFF,      /* matches of a left pair that probe takes: rows of a warp have 32 bits */
+  TSR_MATCH_LONG = 64,             /* rows of a left pair that meet and probe leave to another step, */
   TSR_MATCH_PIECE = 1024,          /* ... in pieces of this many rows, one per warp, */
   TSR_MATCH_PIECES = TSR_BLOCK_THREADS / 32, /* ... so of a block */
   TSR_MATCH_FOLDED = 16,                     /* rows that a thread combines before it adds them to others */
@@ -126,7 +132,7 @@ typedef struct tsr_match_counters {
   uint64_t pieces, kept; /* pieces that meet has left; right values that it keeps for them */
   uint32_t tiles;        /* that were taken, after the first of each block */
   uint32_t larges;       /* with tiles: pages that have too many right pairs for a block */
-  uint32_t gave_up;      /* 1: a pair is in no page, or a page has too many pairs or keys: the results are void */
+  uint32_t gave_up; /* 1: a pair is in no page, or too many pairs are in one, or have a key: the results are void */
   uint32_t unused;
 } tsr_match_counters;
 
@@ -156,19 +162,19 @@ typedef struct tsr_match_piece {
   uint32_t rows, unused;
 } tsr_match_piece;
 
-/* Out of look, found, alone, pages and meet. sketch: total: how many bits were set. */
+/* Out of look, found, alone, pages, meet and probe. sketch: total: how many bits were set. */
 typedef struct tsr_match_found {
-  uint64_t *total;         /* of all rows; added to, where begins is NULL; meet: where the next rows go */
+  uint64_t *total;         /* of all rows; added to, where begins is NULL; meet, probe: where the next rows go */
   uint64_t *begins;        /* lefts + 1: rows; summed up, where they begin; NULL: only the total is wanted */
   uint32_t *firsts;        /* lefts: the first match, or TSR_MATCH_NONE */
-  tsr_match_piece *pieces; /* out of meet; NULL: it writes all rows itself */
+  tsr_match_piece *pieces; /* out of meet and probe; NULL: they write all rows themselves */
   uint64_t pieces_room;    /* enough for all rows that there is room for */
 } tsr_match_found;
 
-/* Out of meet, rows and emit; NULL: not wanted. */
+/* Out of meet, probe, rows and emit; NULL: not wanted. */
 typedef struct tsr_match_out {
   void *keys, *left, *right;
-  uint64_t room;    /* meet: no row is written past it */
+  uint64_t room;    /* meet, probe: no row is written past it */
   uint64_t missing; /* the right value of a row without a match */
 } tsr_match_out;
 
@@ -391,11 +397,19 @@ TSR_STEP_FUNCTION uint32_t tsr_match_leads(const tsr_match *m, uint64_t p) {
   return !m->want.keys_once || !m->known.leaders || m->known.leaders[p] == p;
 }
 
+/* How many matches a key has by the index; *first: where the first one is. */
+TSR_STEP_FUNCTION uint64_t tsr_match_matches_of(const tsr_match *m, tsr_match_key key, uint32_t *first) {
+  const uint32_t leader = tsr_match_seek(m, key);
+  *first = 0;
+  if (leader == TSR_MATCH_NONE || !m->index.groups) return leader != TSR_MATCH_NONE;
+  *first = (uint32_t)m->index.groups[leader];
+  return m->index.groups[leader + 1] - m->index.groups[leader];
+}
+
 TSR_STEP_FUNCTION uint64_t tsr_match_look_item(const tsr_match *m, uint64_t p) {
-  const uint32_t leader = tsr_match_seek(m, tsr_match_key_at(&m->left_keys, p)), is_there = leader != TSR_MATCH_NONE;
-  const uint64_t first = is_there && m->index.groups ? m->index.groups[leader] : 0;
-  const uint64_t matches = is_there && m->index.groups ? m->index.groups[leader + 1] - first : is_there;
-  return tsr_match_tell(m, p, (uint32_t)first, matches, tsr_match_leads(m, p));
+  uint32_t first;
+  const uint64_t matches = tsr_match_matches_of(m, tsr_match_key_at(&m->left_keys, p), &first);
+  return tsr_match_tell(m, p, first, matches, tsr_match_leads(m, p));
 }
 
 TSR_STEP_FUNCTION uint64_t tsr_match_found_item(const tsr_match *m, uint64_t p) {
@@ -478,7 +492,7 @@ TSR_STEP_FUNCTION void tsr_match_row(const tsr_match *m, uint64_t r, uint64_t p)
   tsr_match_put_values(m, r, p, m->out.right ? tsr_match_right(m, r, p) : 0);
 }
 
-/* meet: row r, of left pair p: its match `match`, a place among the grouped values; TSR_MATCH_NONE: it has none. */
+/* meet, probe: row r, of left pair p: its match `match`, a place among the grouped values; TSR_MATCH_NONE: it has none. */
 TSR_STEP_FUNCTION void tsr_match_meet_row(const tsr_match *m, uint64_t r, uint64_t p, uint64_t key, uint64_t match) {
   const tsr_numbers grouped = {m->index.grouped, m->bytes.right, m->bytes.right};
   if (r >= m->out.room) return;

@@ -183,36 +183,24 @@ static tsr_status partition_in_runs(const tsr_partition *partition, const tsr_wo
   return status;
 }
 
-tsr_status tsr_partition_count(const tsr_partition *partition, const tsr_work *b, const tsr_bulk *bulk,
-                               tsr_order_step *p) {
-  *p = (tsr_order_step){.bulk = *bulk,
-                        .segments = {.tiles = partition->tiles, .idle = partition->idle},
-                        .pages = partition->pages,
-                        .tile_items = partition->tile_items,
-                        .room = partition->room,
-                        .spills = partition->rest + partition->pages + 1};
-  return count_pages(partition, b, p);
-}
-
-tsr_status tsr_partition_move(const tsr_partition *partition, const tsr_work *b, tsr_order_step *p,
-                              tsr_ordered *ordered) {
-  tsr_status status = TSR_OK;
-  if (partition->wants.runs) status = partition_in_runs(partition, b, p, &partition->copy[0]);
+tsr_status tsr_partition_run(const tsr_partition *partition, const tsr_work *b, const tsr_bulk *bulk,
+                             tsr_ordered *ordered) {
+  tsr_order_step p = {.bulk = *bulk,
+                      .segments = {.tiles = partition->tiles, .idle = partition->idle},
+                      .pages = partition->pages,
+                      .tile_items = partition->tile_items,
+                      .room = partition->room,
+                      .spills = partition->rest + partition->pages + 1};
+  tsr_status status = count_pages(partition, b, &p);
+  if (status == TSR_OK && partition->wants.runs) status = partition_in_runs(partition, b, &p, &partition->copy[0]);
   for (uint32_t pass = partition->wants.runs; status == TSR_OK && pass < partition->passes; pass++)
-    status = partition_once(partition, b, pass, p, &partition->copy[pass % TSR_COPIES]);
-  *ordered = (tsr_ordered){p->bulk, p->places, p->segments, p->tile_items, partition->rest};
+    status = partition_once(partition, b, pass, &p, &partition->copy[pass % TSR_COPIES]);
+  *ordered = (tsr_ordered){p.bulk, p.places, p.segments, p.tile_items, partition->rest};
   /* A pair that finds no place stays where its item was, so that it needs no other memory. */
   const tsr_columns *last = &partition->copy[(partition->passes - 1) % TSR_COPIES];
   ordered->bulk.unplaced_keys = partition->wants.answers ? last->keys : NULL;
   ordered->bulk.unplaced_values = partition->wants.answers ? last->values : NULL;
   return status;
-}
-
-tsr_status tsr_partition_run(const tsr_partition *partition, const tsr_work *b, const tsr_bulk *bulk,
-                             tsr_ordered *ordered) {
-  tsr_order_step p;
-  tsr_status status = tsr_partition_count(partition, b, bulk, &p);
-  return status ? status : tsr_partition_move(partition, b, &p, ordered);
 }
 
 tsr_status tsr_partition_spilled(const tsr_partition *partition, const tsr_work *b, const tsr_bulk *bulk) {

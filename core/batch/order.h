@@ -57,11 +57,7 @@ typedef struct tsr_ordered {
   uint32_t *rest;         /* pages + 1: for what a stage leaves */
 } tsr_ordered;
 
-/* Enqueues the partition of bulk: its count, from which the other steps follow; these; or both. */
-tsr_status tsr_partition_count(const tsr_partition *partition, const tsr_work *b, const tsr_bulk *bulk,
-                               tsr_order_step *order) TSR_MUST_CHECK;
-tsr_status tsr_partition_move(const tsr_partition *partition, const tsr_work *b, tsr_order_step *order,
-                              tsr_ordered *ordered) TSR_MUST_CHECK;
+/* Enqueues the partition of bulk. */
 tsr_status tsr_partition_run(const tsr_partition *partition, const tsr_work *b, const tsr_bulk *bulk,
                              tsr_ordered *ordered) TSR_MUST_CHECK;
 /* Enqueues the insert of the items of pages that had no room for them, after all other pages have been made. */

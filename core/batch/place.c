@@ -156,9 +156,15 @@ static tsr_status insert_unordered(const job *j, const tsr_bulk *bulk) {
   return p.judged.sample_log2 ? tsr_work_step(&j->batch, TSR_PAGES_unordered, &p, bulk->n) : TSR_OK;
 }
 
-/* If the host knows, by the ordinary insert, which has more threads at a time. It does not set the bits of a filter. */
+/* If the host knows, by the ordinary insert, which has more threads at a time. Where hardly anybody writes, that is slower in
+ * smaller batches; and it does not set the bits of a filter. */
 static tsr_status insert_as_it_came(const job *j, const tsr_bulk *bulk) {
-  if (j->partition.composition->facts.filter_words) return insert_unordered(j, bulk);
+  enum { NARROW_BITS = 64 };
+  static const uint64_t small = 1u << 24;
+  const tsr_composition *c = j->partition.composition;
+  const bool writes_little =
+      c->shape.duplicates == TSR_DUPLICATES_FIRST && c->shape.key_bits + c->shape.payload_bits <= NARROW_BITS;
+  if (c->facts.filter_words || (writes_little && bulk->n < small)) return insert_unordered(j, bulk);
   return tsr_work_random(&j->batch, TSR_BULK_insert, bulk);
 }
 
@@ -277,15 +283,12 @@ static tsr_status insert_piece(const job *j, const tsr_bulk *bulk, bool is_clear
   /* Early, so that the host launches the idle steps meanwhile; but numbered answers are filled in before. */
   const bool is_early = !j->partition.wants.answers || j->partition.wants.runs;
   bool is_left = false;
-  tsr_order_step order;
   tsr_status status = judge(j, bulk);
-  if (status == TSR_OK && !j->seeks_hot) status = tsr_partition_count(&j->partition, b, bulk, &order);
-  const bool is_known = status == TSR_OK && hears(j, &is_left); /* while the device counts */
+  const bool is_known = status == TSR_OK && hears(j, &is_left);
   if (is_known && is_left) return insert_as_it_came(j, bulk);
   if (status == TSR_OK && j->seeks_hot) status = seek_hot(j, bulk);
-  if (status == TSR_OK && j->seeks_hot) status = tsr_partition_count(&j->partition, b, bulk, &order);
   if (status == TSR_OK && is_early && !is_known) status = insert_unordered(j, bulk);
-  if (status == TSR_OK) status = tsr_partition_move(&j->partition, b, &order, &ordered);
+  if (status == TSR_OK) status = tsr_partition_run(&j->partition, b, bulk, &ordered);
   if (status == TSR_OK) status = mark(j, bulk, &ordered);
   if (status) return status;
   tsr_place_step p = {.bulk = ordered.bulk, .pages = ordered.pages, .rest = ordered.rest, .room.is_clear = is_clear};

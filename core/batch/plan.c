@@ -37,13 +37,17 @@ static uint64_t break_even(const tsr_shape *s, uint64_t slots, uint64_t held) {
 }
 
 /* The least batch, in pairs, that is worth the steps of pages. If a sample has to judge it, it must be larger. Numbers are
- * written by a second pass over the pages, so an index gains only where they follow the order of first items. */
+ * written by a second pass over the pages, so an index gains only in very large batches of narrow keys, or where numbers follow the
+ * order of first items. */
 static uint64_t least_batch(const tsr_composition *c) {
-  static const uint64_t of_gpu = 1u << 20, of_numbers = 1u << 23, if_judged = 1u << 22, of_cpu = 1u << 23;
+  enum { NARROW_BITS = 64 };
+  static const uint64_t of_gpu = 1u << 20, of_first_seen = 1u << 23, of_numbers = 1u << 27, if_judged = 1u << 22,
+                        of_cpu = 1u << 23;
   const tsr_shape *s = &c->shape;
   if (!s->sm) return of_cpu;
-  if (c->settings.kind == TSR_KIND_INDEX)
-    return c->settings.numbers.numbering == TSR_NUMBERING_FIRST_SEEN ? of_numbers : UINT64_MAX;
+  if (c->settings.kind == TSR_KIND_INDEX && c->settings.numbers.numbering == TSR_NUMBERING_FIRST_SEEN)
+    return of_first_seen;
+  if (c->settings.kind == TSR_KIND_INDEX) return s->key_bits + s->payload_bits > NARROW_BITS ? UINT64_MAX : of_numbers;
   return TSR_POLICY_MERGES(s->duplicates) || !TSR_POLICY_LOOKS(s->duplicates) ? of_gpu : if_judged;
 }
 
@@ -213,7 +217,7 @@ static bool answers_at_random(const tsr_composition *c) {
 /* Random access gains from keys that repeat, whose slots are in the cache, and a page with a hot key loses, because one block
  * has all its items. Which way is faster depends on how often keys repeat, and on what the host knows: */
 enum {
-  NUMBERS = 1 << 0,  /* an index, by first_seen */
+  NUMBERS = 1 << 0,  /* an index */
   COMBINES = 1 << 1, /* offers for one key become one: pages take hot keys out by a sample of their own */
   COUNTS = 1 << 2,   /* ... and each offer is one */
   REPLACES = 1 << 3, /* an item whose key is present writes a value */
@@ -245,7 +249,8 @@ typedef struct repeats_rule {
 /* SKEWED, UNEVEN: if some keys are hot, or come much more often than most */
 enum { ALL = 10, NONE = 0, UNEVEN = UINT16_MAX - 1, SKEWED = UINT16_MAX };
 static const repeats_rule repeats_rules[] = {
-    {NUMBERS | ANSWERED, ALL, UINT64_MAX, KEEP_NONE},
+    {NUMBERS | ANSWERED | WIDE, ALL, UINT64_MAX, KEEP_NONE},
+    {NUMBERS | ANSWERED, ALL, 1 << 27, KEEP_NONE},
     {NUMBERS | HELD, ALL, UINT64_MAX, KEEP_NONE},
     {NUMBERS | SPARSE, ALL, UINT64_MAX, KEEP_NONE},
     {NUMBERS | CROWDED, NONE, UINT64_MAX, KEEP_NONE},
@@ -277,7 +282,6 @@ static const repeats_rule repeats_rules[] = {
     {COMBINES | FITS | WIDE, ALL, 1 << 24, KEEP_NONE},
     {COMBINES | FITS | WIDE, UNEVEN, UINT64_MAX, KEEP_NONE},
     {COMBINES | FITS, ALL, 1 << 23, KEEP_HOT},
-    {COMBINES | EXTREME, 80, 1 << 23, KEEP_HOT},
     {COMBINES | FITS | EXTREME, 80, 1 << 24, KEEP_NONE},
     {COMBINES | FITS | EXTREME, SKEWED, 1 << 25, KEEP_NONE},
     {COMBINES | WIDE, 80, 1 << 24, KEEP_HOT},

@@ -259,7 +259,7 @@ static tsr_status index_left(tsr_joining *j) {
 }
 
 /* Of the side that has fewer pairs. */
-static tsr_status match_by_index(tsr_joining *j) {
+static tsr_status make_index(tsr_joining *j) {
   tsr_match *m = &j->match;
   void *grouped;
   tsr_status status = take_pairs(j, LEFT, true);
@@ -273,7 +273,18 @@ static tsr_status match_by_index(tsr_joining *j) {
     if (status == TSR_OK) status = tsr_joining_step(j, TSR_MATCH_place, m->rights);
     m->right_values = numbers_at(grouped, m->bytes.right);
   }
-  return status ? status : tsr_joining_step(j, TSR_MATCH_look, m->lefts);
+  return status;
+}
+
+static tsr_status match_by_index(tsr_joining *j) {
+  const tsr_status status = make_index(j);
+  return status ? status : tsr_joining_step(j, TSR_MATCH_look, j->match.lefts);
+}
+
+/* Writes rows as they are found. */
+static tsr_status meet_by_index(tsr_joining *j, bool *matched) {
+  const tsr_status status = make_index(j);
+  return status ? status : tsr_joining_probe(j, matched);
 }
 
 /* ---- By finds -------------------------------------------------------------------------------- */
@@ -519,13 +530,21 @@ static tsr_status try_pages(tsr_joining *j, tsr_status (*way)(tsr_joining *, boo
   return status;
 }
 
-/* Tables without common pages: whether an index of all left keys, of which slots are an upper limit, stays in the cache. In lists
- * right pairs of a key are neighbours, so that a warp counts them by few additions. */
-static bool left_index_is_better(const tsr_joining *j) {
+/* Tables without common pages: whether an index of one side's keys, of which slots are an upper limit, stays in the cache. In
+ * lists pairs of a key are neighbours, so that a warp looks at few places, and counts right pairs by few additions. */
+static bool index_is_better(const tsr_joining *j) {
   enum { FEW = 8, PAIR_BYTES = 4 * sizeof(uint32_t) + sizeof(uint64_t) }; /* entries; how many right pairs */
-  if (j->sides[LEFT] || !shape_of(j->right)->has_lists || !j->left->device->info.sm) return false;
-  const uint64_t lefts = slots_of(j->left), bytes = lefts * (PAIR_BYTES + shape_of(j->left)->key_bits / 8);
-  return lefts < slots_of(j->right) / FEW && bytes < j->left->device->info.l2_bytes / 2;
+  if (j->sides[LEFT] || !j->left->device->info.sm || j->match.bytes.key > 8) return false;
+  const uint64_t lefts = slots_of(j->left), rights = slots_of(j->right), few = lefts < rights ? lefts : rights;
+  const tsr_table *many = lefts < rights ? j->right : j->left;
+  const uint64_t bytes = few * (PAIR_BYTES + j->match.bytes.key);
+  return shape_of(many)->has_lists && few < slots_of(many) / FEW && bytes < j->left->device->info.l2_bytes / 2;
+}
+
+/* Very few left pairs would leave all rows to few blocks. Then rows are found by their numbers. */
+static bool may_probe(const tsr_joining *j) {
+  enum { BLOCKS = 8 };
+  return j->out.room && slots_of(j->left) >= BLOCKS * TSR_MATCH_PROBED;
 }
 
 /* Pages that the tables have, or otherwise those that both sides are brought into. */
@@ -539,7 +558,8 @@ static tsr_status match_pages_if_better(tsr_joining *j, bool *matched) {
     if (status == TSR_OK && !finds) status = try_pages(j, match_pages, matched);
     if (status == TSR_OK && !finds && !*matched) status = try_pages(j, match_cut_lists, matched);
   }
-  if (status || *matched || finds || !may_repeat(j, RIGHT) || (!have_pages && left_index_is_better(j))) return status;
+  if (status || *matched || finds || !may_repeat(j, RIGHT)) return status;
+  if (!have_pages && index_is_better(j)) return may_probe(j) ? try_pages(j, meet_by_index, matched) : TSR_OK;
   if (have_pages && !tsr_joining_may_cut(j)) return TSR_OK; /* other pages would have too many pairs as well */
   return try_pages(j, tsr_joining_match_arrays, matched);
 }

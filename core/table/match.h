@@ -60,6 +60,8 @@ tsr_status tsr_joining_take_counters(tsr_joining *joining) TSR_MUST_CHECK;
 /* Has pages meet, whose counters were taken: finds matches, or writes rows to `out`. Waits. *matched: false: a page has too many
  * pairs, or a pair is in none. */
 tsr_status tsr_joining_meet_pages(tsr_joining *joining, bool *matched) TSR_MUST_CHECK;
+/* The same by an index that was made, in which left pairs look their keys up. */
+tsr_status tsr_joining_probe(tsr_joining *joining, bool *matched) TSR_MUST_CHECK;
 /* The pairs of a side, in no order: written out of a table, or the arrays that it is. */
 tsr_status tsr_joining_write_out(tsr_joining *joining, uint32_t side) TSR_MUST_CHECK;
 /* match_arrays.c: makes pages of both sides, and matches them page by page. *matched: false: another way is better. */

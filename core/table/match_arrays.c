@@ -186,12 +186,11 @@ static tsr_status take_pieces(tsr_joining *j) {
   return status == TSR_NO_MEMORY ? (tsr_status)TSR_OK : status;
 }
 
-/* Waits. *counted: what blocks have counted. */
-static tsr_status meet(tsr_joining *j, tsr_match_counters *counted) {
-  static const uint32_t steps[2][2] = {{TSR_MATCH_pages, TSR_MATCH_wide_pages}, {TSR_MATCH_meet, TSR_MATCH_wide_meet}};
+/* A step that may leave pieces. Waits. *counted: what blocks have counted. */
+static tsr_status meet(tsr_joining *j, uint32_t step, uint64_t n, tsr_match_counters *counted) {
   const tsr_match *m = &j->match;
   tsr_status status = take_pieces(j);
-  if (status == TSR_OK) status = tsr_joining_step(j, steps[j->out.room != 0][m->bytes.key == 8], m->pages.count);
+  if (status == TSR_OK) status = tsr_joining_step(j, step, n);
   if (status == TSR_OK) status = tsr_joining_read(j, m->pages.counters, counted, sizeof *counted);
   if (status || counted->gave_up) return status;
   const uint64_t pieces = counted->pieces < m->matches.pieces_room ? counted->pieces : m->matches.pieces_room;
@@ -206,14 +205,25 @@ tsr_status tsr_joining_take_counters(tsr_joining *j) {
 }
 
 tsr_status tsr_joining_meet_pages(tsr_joining *j, bool *matched) {
+  static const uint32_t steps[2][2] = {{TSR_MATCH_pages, TSR_MATCH_wide_pages}, {TSR_MATCH_meet, TSR_MATCH_wide_meet}};
   tsr_match *m = &j->match;
   tsr_match_counters counted = {.gave_up = 1};
   tsr_status status = tsr_joining_take_rows(j);
   if (status == TSR_OK) status = take_grouped(j);
   m->out = j->out;
-  if (status == TSR_OK) status = meet(j, &counted);
+  if (status == TSR_OK) status = meet(j, steps[j->out.room != 0][m->bytes.key == 8], m->pages.count, &counted);
   if (status == TSR_OK && !counted.gave_up && counted.larges) status = join_larges(j, counted.larges);
   if (m->index.grouped) m->right_values = (tsr_numbers){m->index.grouped, m->bytes.right, m->bytes.right};
+  *matched = status == TSR_OK && !counted.gave_up;
+  return status;
+}
+
+tsr_status tsr_joining_probe(tsr_joining *j, bool *matched) {
+  tsr_match_counters counted = {.gave_up = 1};
+  tsr_status status = tsr_joining_take_counters(j);
+  j->match.out = j->out;
+  if (status == TSR_OK)
+    status = meet(j, j->match.bytes.key == 8 ? TSR_MATCH_wide_probe : TSR_MATCH_probe, j->match.lefts, &counted);
   *matched = status == TSR_OK && !counted.gave_up;
   return status;
 }

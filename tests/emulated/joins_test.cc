@@ -19,7 +19,7 @@ extern "C" {
 namespace {
 
 const char *const kByPages = "page by page", *const kByBins = "page by page, both sides put in order first",
-                  *const kByLeft = "by an index of the left keys";
+                  *const kByLeft = "by an index of the left keys", *const kByRight = "by an index of the right keys";
 constexpr uint64_t kMissing = 0xABCDEF;
 
 using Row = std::array<uint64_t, 3>; // key, left, right
@@ -178,18 +178,19 @@ void expect_tables(Hot hot, uint64_t left_capacity, uint64_t capacity, uint32_t 
   SCOPED_TRACE(testing::Message() << sizeof(Key) << " bytes, " << way << ", kind " << kind);
   Side<Key> left, right;
   fill(hot, &left, &right);
+  if (left_capacity > capacity) std::swap(left, right);
   Table l(8 * sizeof(Key), left_capacity), r(8 * sizeof(Key), capacity);
   ASSERT_NO_FATAL_FAILURE(l.insert(left));
   ASSERT_NO_FATAL_FAILURE(r.insert(right));
   l.emulate(), r.emulate();
-  l.table->device->info.l2_bytes = way == kByLeft ? 1 << 25 : 0;
+  l.table->device->info.l2_bytes = way == kByLeft || way == kByRight ? 1 << 25 : 0;
   ASSERT_NO_FATAL_FAILURE(expect_rows(left, right, kind, true, [&](tsr_join_rows *rows, uint64_t *n, tsr_error *e) {
     return tsr_join(l.table, r.table, kind, rows, n, e);
   }));
   EXPECT_STREQ(tsr_join_way(r.table), way);
 }
 
-// Lists of one size meet as they are. Others are put into bins, but for left keys that are so few that their index stays in the cache.
+// Lists of one size meet as they are. Others are put into bins, unless keys of a side are so few that their index stays in the cache.
 TEST(Joins, OfTablesWithFrequentKeysAgreeWithTheOracle) {
   ASSERT_NO_FATAL_FAILURE(expect_tables<uint32_t>(Hot::kFew, 300000, 300000, TSR_JOIN_INNER, kByPages));
   ASSERT_NO_FATAL_FAILURE(expect_tables<uint64_t>(Hot::kFew, 300000, 300000, TSR_JOIN_LEFT, kByPages));
@@ -200,7 +201,38 @@ TEST(Joins, OfTablesWithFrequentKeysAgreeWithTheOracle) {
   ASSERT_NO_FATAL_FAILURE(expect_tables<uint32_t>(Hot::kFew, 2000, 300000, TSR_JOIN_INNER, kByLeft));
   ASSERT_NO_FATAL_FAILURE(expect_tables<uint64_t>(Hot::kFew, 2000, 300000, TSR_JOIN_LEFT, kByLeft));
   ASSERT_NO_FATAL_FAILURE(expect_tables<uint64_t>(Hot::kFew, 2000, 300000, TSR_JOIN_ANTI, kByLeft));
-  ASSERT_NO_FATAL_FAILURE(expect_tables<uint32_t>(Hot::kLarge, 2000, 300000, TSR_JOIN_LEFT, kByLeft));
+  ASSERT_NO_FATAL_FAILURE(expect_tables<uint32_t>(Hot::kFew, 300000, 2000, TSR_JOIN_INNER, kByRight));
+  ASSERT_NO_FATAL_FAILURE(expect_tables<uint64_t>(Hot::kFew, 300000, 2000, TSR_JOIN_LEFT, kByRight));
+  ASSERT_NO_FATAL_FAILURE(expect_tables<uint32_t>(Hot::kLarge, 300000, 2000, TSR_JOIN_SEMI, kByRight));
+}
+
+// Rows of a warp are summed up in 32 bits.
+TEST(Joins, OfAnIndexGiveUpForTooManyMatches) {
+  for (uint64_t matches : {uint64_t{TSR_MATCH_MOST}, uint64_t{TSR_MATCH_MOST} + 1}) {
+    std::vector<uint32_t> keys(TSR_MATCH_PROBED, 5), entries(2, 0); // the first left pair leads all
+    std::vector<uint64_t> groups = {0, matches};
+    tsr_match_counters counters = {};
+    tsr_match_piece piece = {};
+    uint64_t total = 0;
+    tsr_match match = {};
+    match.n = match.lefts = keys.size();
+    match.bytes.key = sizeof(uint32_t);
+    match.want.rows = TSR_ROWS_EACH;
+    match.left_keys = match.index.keys = {keys.data(), sizeof(uint32_t), sizeof(uint32_t)};
+    match.index.entries = entries.data();
+    match.index.mask = 1;
+    match.index.groups = groups.data();
+    match.matches.total = &total;
+    match.matches.pieces = &piece; // without room
+    match.pages.counters = &counters;
+    tsr_error error = {};
+    ASSERT_EQ(
+        emulated::run_step(nullptr, nullptr, &tsr_match_steps.step[TSR_MATCH_probe], &match, match.n, nullptr, &error),
+        TSR_OK);
+    const bool fits = matches == TSR_MATCH_MOST;
+    EXPECT_EQ(counters.gave_up, fits ? 0u : 1u);
+    EXPECT_EQ(total, fits ? keys.size() * matches : 0u);
+  }
 }
 
 } // namespace

@@ -150,33 +150,39 @@ bool goes_at_random(const Cell &cell, const tsr_stages &stages) {
   return judged.sample_log2 && ((repeats >= judged.from && repeats < judged.before) || repeats >= judged.hot);
 }
 
-// By how much the faster way is faster than the chosen one with the sample that chooses it, a share.
+// By how much the faster way is faster than the chosen one, a share; with the sample that chooses it.
 double loss_of(const Cell &cell, const tsr_stages &stages) {
-  constexpr double kSampleNs = 13000;
-  const double n = static_cast<double>(cell.n), chosen = goes_at_random(cell, stages) ? cell.at_random : cell.in_order;
-  return std::max(cell.at_random, cell.in_order) * (1 / chosen + (stages.judged.sample_log2 ? kSampleNs / n : 0)) - 1;
+  const double chosen = goes_at_random(cell, stages) ? cell.at_random : cell.in_order;
+  return std::max(cell.at_random, cell.in_order) / chosen - 1;
+}
+double loss_with_sample(const Cell &cell, const tsr_stages &stages) {
+  constexpr double kSampleNs = 20000;
+  const double share = stages.judged.sample_log2 ? kSampleNs / static_cast<double>(cell.n) : 0;
+  return loss_of(cell, stages) + std::max(cell.at_random, cell.in_order) * share;
 }
 
-// What remains are batches so small that a sample costs as much as it gains, and cells between two rows of the rules.
+// What remains are small batches, in which a sample costs as much as it gains, and cells between two rows of the rules.
 TEST(Ways, TheFasterOneIsChosenInNearlyEveryMeasuredCell) {
-  constexpr double kLoss = 0.05, kRare = 0.07, kMuch = 0.1, kVeryRare = 0.012, kMost = 0.42;
+  constexpr double kLoss = 0.05, kMuch = 0.1, kMost = 0.42;
   const std::vector<Cell> cells = measured();
   ASSERT_GE(cells.size(), 1900u);
-  size_t at_random = 0, losing = 0, much = 0;
+  size_t at_random = 0, wrong = 0, much = 0, losing = 0, losing_much = 0;
   for (const Cell &cell : cells) {
     const tsr_stages stages = plan_of(cell);
-    const double loss = loss_of(cell, stages);
+    const double loss = loss_of(cell, stages), with_sample = loss_with_sample(cell, stages);
     at_random += goes_at_random(cell, stages);
-    losing += loss > kLoss;
+    wrong += loss > kLoss;
     much += loss > kMuch;
-    EXPECT_LE(loss, kMost) << cell.table << ", " << cell.n << " items, " << cell.keys << ", " << cell.batch_over_slots
-                           << " times the slots, answers " << cell.has_answers << ": at random " << cell.at_random
-                           << ", in order " << cell.in_order;
+    losing += with_sample > kLoss;
+    losing_much += with_sample > kMuch;
+    EXPECT_LE(with_sample, kMost) << cell.table << ", " << cell.n << " items, " << cell.keys << ", "
+                                  << cell.batch_over_slots << " times the slots, answers " << cell.has_answers
+                                  << ": at random " << cell.at_random << ", in order " << cell.in_order;
   }
-  RecordProperty("losing", static_cast<int>(losing));
-  RecordProperty("losing_much", static_cast<int>(much));
-  EXPECT_LE(static_cast<double>(losing), kRare * static_cast<double>(cells.size()));
-  EXPECT_LE(static_cast<double>(much), kVeryRare * static_cast<double>(cells.size()));
+  EXPECT_LE(wrong, 50u);
+  EXPECT_LE(much, 20u);
+  EXPECT_LE(losing, 190u);
+  EXPECT_LE(losing_much, 49u);
   EXPECT_GT(at_random, cells.size() / 4);
   EXPECT_LT(at_random, cells.size() * 3 / 4);
 }
