@@ -19,7 +19,6 @@ for file in "$specs"/experiments/*.ini; do
 done
 
 case_of "all of them run, small, and refuse no table"
-mkdir csv
 run experiment --all --small --out csv --set table.backend=cpu
 expect_status 0
 ! grep -i 'refused' "$work/err" || fail "tables are refused"
@@ -61,7 +60,6 @@ case_of "beside another library the fastest of each are the rows of the picture"
 run experiment peers --small --out csv --set table.backend=cpu --beside "$rival"
 expect_status 0
 expect_err 'peers: csv/peers.csv has no row of another library .* name another folder by --out'
-mkdir duel
 run experiment peers --small --out duel --set table.backend=cpu --beside "$rival"
 expect_status 0
 expect_line duel/peers.peers.csv '^table,operation,n,load,by,name,variant,rate,unit,panel,picture,card,date,limit$'
@@ -98,6 +96,11 @@ PATH=$work/nothing "$tessera" experiment S0 --small --out bare --set table.backe
 expect_status 0
 expect_err 'S0: no picture: there is no gnuplot in PATH'
 [[ -s bare/S0.paper.csv && ! -e bare/S0.svg ]] || fail "lacks S0.paper.csv, or has S0.svg"
+
+case_of "a folder is made, but not those above it"
+run experiment S0 --small --out nowhere/deep --set table.backend=cpu
+expect_status 1
+expect_err '^tessera: --out nowhere/deep: the folder cannot be made: No such file or directory$'
 
 case_of "what was measured is not measured again"
 before=$(cat csv/B1.csv)

@@ -294,6 +294,7 @@ for suite in $suites; do
   all_skipped=$((all_skipped + skipped)) all_not_ended=$((all_not_ended + not_ended))
 done
 if [[ ${OUT:-} ]]; then
+  mkdir -p "$OUT"
   sort -rn "$results/all_cases" | gzip -9c >"$OUT/cases.txt.gz"
   cp "$results/failures.txt" "$OUT/"
 fi

@@ -3,10 +3,12 @@
  * tessera experiment: the papers' experiments, each a file of specs/experiments, or a file of the user's own. What a
  * file says and what is compared: tools/lab/experiment.h. Read next: places.h, which finds the files.
  */
-#define _GNU_SOURCE /* glob, asprintf */
+#define _GNU_SOURCE /* glob, asprintf, mkdir */
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/spec/number.h"
 #include "tools/cli/command.h"
@@ -20,9 +22,9 @@ static const tsr_option options[] = {
      "With few keys, to try them: seconds for all, also on the cpu backend. Probes and loads are compared, and no "
      "rates."},
     {"--out", "FOLDER", false,
-     "Where NAME.csv, NAME.paper.csv and the picture NAME.svg of each go; with rivals NAME.peers.csv as well. "
-     "Otherwise "
-     "the working directory. An experiment continues a NAME.csv that is there."},
+     "Where NAME.csv, NAME.paper.csv and the picture NAME.svg of each go; with rivals NAME.peers.csv as well. The "
+     "folder is made if it is missing. Otherwise the working directory. An experiment continues a NAME.csv that is "
+     "there."},
     {"--beside", "FILE.so", true, "Tables of other libraries, measured in turns with each table (examples/rivals)."},
     TSR_OPTION_SET,
     TSR_OPTION_PLUGINS,
@@ -159,6 +161,14 @@ static tsr_exit run_file(const char *path, const tsr_arguments *arguments, const
   return run_one(path, name, arguments, r);
 }
 
+/* The folder of --out, made if it is missing. */
+static tsr_exit make_folder(const char *folder) {
+  tsr_error error;
+  if (!folder || mkdir(folder, 0777) == 0 || errno == EEXIST) return TSR_EXIT_OK;
+  return tsr_say_error(tsr_fail(&error, TSR_IO, "--out %s: the folder cannot be made: %s", folder, strerror(errno)),
+                       &error);
+}
+
 /* One that fails does not keep the others from being run. */
 static tsr_exit run_several(const experiments *e, const tsr_arguments *arguments) {
   repeated r;
@@ -169,6 +179,7 @@ static tsr_exit run_several(const experiments *e, const tsr_arguments *arguments
   for (size_t i = 0; i < arguments->operand_count && worst == TSR_EXIT_OK; i++)
     if (!is_file(arguments->operands[i]) && find_name(e, arguments->operands[i]) == e->count)
       worst = unknown_name(e, arguments->operands[i]);
+  if (worst == TSR_EXIT_OK) worst = make_folder(tsr_arguments_value(arguments, "--out"));
   const bool starts = worst == TSR_EXIT_OK;
   for (size_t i = 0; starts && i < arguments->operand_count; i++) {
     const char *operand = arguments->operands[i];
