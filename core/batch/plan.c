@@ -249,6 +249,7 @@ typedef struct repeats_rule {
 /* SKEWED, UNEVEN: if some keys are hot, or come much more often than most */
 enum { ALL = 10, NONE = 0, UNEVEN = UINT16_MAX - 1, SKEWED = UINT16_MAX };
 static const repeats_rule repeats_rules[] = {
+    /* An index. */
     {NUMBERS | ANSWERED | WIDE, ALL, UINT64_MAX, KEEP_NONE},
     {NUMBERS | ANSWERED, ALL, 1 << 27, KEEP_NONE},
     {NUMBERS | HELD, ALL, UINT64_MAX, KEEP_NONE},
@@ -256,10 +257,12 @@ static const repeats_rule repeats_rules[] = {
     {NUMBERS | CROWDED, NONE, UINT64_MAX, KEEP_NONE},
     {NUMBERS, ALL, 1 << 24, KEEP_NONE},
     {NUMBERS, NONE, UINT64_MAX, KEEP_NONE},
+    /* Values combine, and pairs move; */
     {COMBINES | MOVES | ANSWERED | FITS | WIDE, ALL, UINT64_MAX, KEEP_NONE},
     {COMBINES | MOVES | ANSWERED | FITS, ALL, 1 << 24, KEEP_NONE},
     {COMBINES | MOVES | ANSWERED | WIDE, ALL, 1 << 23, KEEP_NONE},
     {COMBINES | MOVES, NONE, UINT64_MAX, KEEP_NONE},
+    /* ... pairs stay, and results are wanted; */
     {COMBINES | ANSWERED | FITS | WIDE, ALL, UINT64_MAX, KEEP_NONE},
     {COMBINES | ANSWERED | EXTREME, ALL, 1 << 23, KEEP_NONE},
     {COMBINES | ANSWERED | CACHED, ALL, 1 << 23, KEEP_HOT},
@@ -277,6 +280,7 @@ static const repeats_rule repeats_rules[] = {
     {COMBINES | ANSWERED | FITS, 100, 1 << 26, KEEP_NONE},
     {COMBINES | ANSWERED | FITS, 25, UINT64_MAX, KEEP_NONE},
     {COMBINES | ANSWERED, 80, UINT64_MAX, KEEP_NONE},
+    /* ... or nobody wants results. */
     {COMBINES | TIGHT, NONE, UINT64_MAX, KEEP_NONE},
     {COMBINES | FITS | WIDE | SPARSE, ALL, UINT64_MAX, KEEP_NONE},
     {COMBINES | FITS | WIDE, ALL, 1 << 24, KEEP_NONE},
@@ -286,6 +290,7 @@ static const repeats_rule repeats_rules[] = {
     {COMBINES | FITS | EXTREME, SKEWED, 1 << 25, KEEP_NONE},
     {COMBINES | WIDE, 80, 1 << 24, KEEP_HOT},
     {COMBINES, NONE, UINT64_MAX, KEEP_NONE},
+    /* Nothing combines: keys are distinct by promise, or the batch is small; */
     {ANSWERED, ALL, 1 << 23, KEEP_NONE},
     {DISTINCT, NONE, UINT64_MAX, KEEP_NONE},
     {REPLACES | CACHED | FITS, NONE, 1 << 23, KEEP_NONE},
@@ -293,6 +298,7 @@ static const repeats_rule repeats_rules[] = {
     {NARROW, ALL, 1 << 23, KEEP_NONE},
     {OF_SET | SPARSE, 30, 1 << 23, KEEP_NONE},
     {0, ALL, 1 << 23, KEEP_NONE},
+    /* ... or each item of a page looks for its key, with results, */
     {REPLACES | CACHED, ALL, 1 << 25, KEEP_HOT},
     {CROWDED | ANSWERED | DEEP, ALL, UINT64_MAX, KEEP_NONE},
     {CROWDED | ANSWERED | NARROW | FITS, ALL, 1 << 26, KEEP_NONE},
@@ -301,10 +307,12 @@ static const repeats_rule repeats_rules[] = {
     {CROWDED | ANSWERED | REPLACES, ALL, 1 << 26, KEEP_NONE},
     {CROWDED | ANSWERED | REPLACES, 60, UINT64_MAX, KEEP_NONE},
     {CROWDED | ANSWERED, ALL, UINT64_MAX, KEEP_NONE},
+    /* ... and without; */
     {CROWDED | DEEP, ALL, UINT64_MAX, KEEP_NONE},
     {CROWDED | OF_SET, ALL, 1 << 25, KEEP_NONE},
     {CROWDED | HALF, ALL, UINT64_MAX, KEEP_NONE},
     {CROWDED, ALL, 1 << 24, KEEP_NONE},
+    /* ... and all other batches. */
     {REPLACES | ANSWERED, 15, 1 << 24, KEEP_NONE},
     {REPLACES | ANSWERED, 60, 1 << 25, KEEP_NONE},
     {REPLACES, 100, 1 << 24, KEEP_NONE},
