@@ -58,6 +58,7 @@ TSR_INLINE uint8_t *insert_results(const tsr_bulk *a, uint32_t made) {
   return made != TSR_AS_IT_CAME && a->spans.results ? a->spans.results : a->results;
 }
 
+/* How many were made is read only where a span's pairs have answers of their own. */
 TSR_INLINE void put_insert_result(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, uint32_t mine, uint32_t result) {
   if (!mine) return;
   uint8_t *results = a->spans.results ? insert_results(a, made_of(c, a, i)) : a->results;
@@ -96,12 +97,12 @@ TSR_INLINE uint32_t take_offer(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, 
 /* Counts and hands back a pair that found no place. A pair made of several items counts as all of them. */
 TSR_INLINE void hand_back(const tsr_ctx *c, const tsr_bulk *a, uint64_t i, const tsr_item *item) {
   if (item->result != TSR_RESULT_NOT_PLACED) return;
-  const bool is_made = made_of(c, a, i) != TSR_AS_IT_CAME;
-  const bool is_whole = is_made && io_key_at(a->spans.keys, i, 1) == item->key;
-  void *keys = is_made ? a->spans.unplaced_keys : a->unplaced_keys;
+  const bool was_made = made_of(c, a, i) != TSR_AS_IT_CAME; /* of items of a span */
+  const bool is_whole = was_made && io_key_at(a->spans.keys, i, 1) == item->key;
+  void *keys = was_made ? a->spans.unplaced_keys : a->unplaced_keys;
   IO_ADD(&a->tally->not_placed, is_whole ? a->spans.counts[i] : 1);
   if (keys) io_put_key(keys, i, item->key);
-  VALUE(c, put_unplaced, c, a, i, item, is_made ? a->spans.unplaced_values : a->unplaced_values);
+  VALUE(c, put_unplaced, c, a, i, item, was_made ? a->spans.unplaced_values : a->unplaced_values);
 }
 
 /* Works on the lanes' items by OP_INSERT or OP_COMBINE. Lanes of one key are merged first, if the policy allows it, and
